@@ -39,7 +39,7 @@ from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.learning import LearningConfig
 from adjudge.rl_integration.trainer.policy import Policy
 from adjudge.rl_integration.trainer.rewards import RewardConfig
-from adjudge.rl_integration.trainer.rollouts.sampler import SamplerConfig
+from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 from adjudge.rl_integration.trainer.run import Run
 
 RATE = 1e-4
@@ -105,7 +105,7 @@ def ours(options: Options, model: str, delay: float, ahead: int) -> dict[str, fl
             tasks=options.tasks,
             group=options.group,
             ahead=ahead,
-            sampler=SamplerConfig(most_new_tokens=options.tokens),
+            sampling=SamplingConfig(most_new_tokens=options.tokens),
         ),
         learning=LearningConfig(learning_rate=RATE),
         steps=options.steps + FIRST,

@@ -28,16 +28,17 @@ ALLOWED: dict[str, set[str]] = {
     "runtime": CORE | {"engines"},
     "engines": CORE | {"runtime"},
     "prompts": CORE | {"engines"},
+    "training": set(),
     "compose": ENGINE_ROOM,
     "verifiers": ENGINE_ROOM | {"prompts"},
-    "reward_models": ENGINE_ROOM | {"prompts", "compose"},
+    "reward_models": ENGINE_ROOM | {"prompts", "compose", "training"},
     "judges": ENGINE_ROOM | {"prompts", "compose"},
     "registry": ENGINE_ROOM | {"compose"},
     "api": ENGINE_ROOM | {"compose", "registry"},
     "conformance": ENGINE_ROOM | {"registry"},
     "data_pipelines": FRONT,
     "evals": FRONT | {"data_pipelines"},
-    "rl_integration": FRONT | {"data_pipelines", "evals"},
+    "rl_integration": FRONT | {"data_pipelines", "evals", "training"},
 }
 FREE = {"cli", "__init__", "__main__"}  # may import everything below
 

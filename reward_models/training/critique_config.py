@@ -9,8 +9,8 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from adjudge.reward_models.training.backbones import NGRAMS, ModelChoice
 from adjudge.reward_models.training.schedule import Schedule, check_seed
+from adjudge.training.backbones import NGRAMS, ModelChoice
 
 ASK = "Critique the answer above: say what is right, what is wrong, and what is missing. Be brief and concrete."
 

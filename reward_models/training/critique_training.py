@@ -19,7 +19,6 @@ import numpy as np
 
 from adjudge.engines.checkpoint_notes import CheckpointNotes, Normalizer, template_digest
 from adjudge.engines.head_config import HeadConfig
-from adjudge.reward_models.training.backbones import Opened
 from adjudge.reward_models.training.batch_plan import micro_batches
 from adjudge.reward_models.training.critique_config import CritiqueTraining
 from adjudge.reward_models.training.critique_data import (
@@ -33,6 +32,7 @@ from adjudge.reward_models.training.held_out import JudgedPairs, Numbers, pair_m
 from adjudge.reward_models.training.report import Measures, TrainingReport
 from adjudge.reward_models.training.run_setup import RunSetup, finished, require, run_training
 from adjudge.reward_models.training.texts import ChatRow, FinishedChats
+from adjudge.training.backbones import Opened
 
 if TYPE_CHECKING:
     from adjudge.intervals import Interval

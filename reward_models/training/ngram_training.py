@@ -15,12 +15,12 @@ import numpy as np
 from adjudge.intervals import Interval
 from adjudge.reward_models.baselines.preference_model import PreferenceModel
 from adjudge.reward_models.scalar.chat import ChatForm
-from adjudge.reward_models.training.config_file import plain_config
 from adjudge.reward_models.training.measuring import Judged, preference_measures
 from adjudge.reward_models.training.pair_readers import Example
 from adjudge.reward_models.training.report import TrainingReport
 from adjudge.reward_models.training.scalar_config import ScalarTraining
 from adjudge.reward_models.training.scalar_data import SplitData, responses_of
+from adjudge.training.config_file import plain_config
 
 _USE = """```yaml
 preference_model:

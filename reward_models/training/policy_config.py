@@ -9,9 +9,9 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
-from adjudge.reward_models.training.backbones import NGRAMS, ModelChoice
 from adjudge.reward_models.training.scalar_config import DataChoice
 from adjudge.reward_models.training.schedule import Schedule, check_seed
+from adjudge.training.backbones import NGRAMS, ModelChoice
 
 PolicyLossName = Literal["dpo", "robust_dpo", "ipo", "step_apo", "reward_aware"]
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
 from adjudge.engines.head_config import HeadConfig
-from adjudge.reward_models.training.backbones import NGRAMS, ModelChoice
 from adjudge.reward_models.training.process_layout import StepLayout
 from adjudge.reward_models.training.process_losses import Normalise
 from adjudge.reward_models.training.schedule import Schedule, check_seed
 from adjudge.reward_models.training.step_data import StepOptions
 from adjudge.reward_models.training.step_data_formats import READERS
+from adjudge.training.backbones import NGRAMS, ModelChoice
 
 StepLossName = Literal["cross_entropy", "squared_error", "ranking"]
 Objective = Literal["steps", "implicit"]

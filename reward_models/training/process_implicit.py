@@ -23,7 +23,6 @@ from adjudge.prompts.escaping import escape
 from adjudge.reward_models.process.formats.chat_pieces import chat_before
 from adjudge.reward_models.process.formats.step_format import problem_text
 from adjudge.reward_models.process.row_tokens import RowTokens
-from adjudge.reward_models.training.backbones import Opened
 from adjudge.reward_models.training.batch_plan import micro_batches
 from adjudge.reward_models.training.held_out import Numbers, label_measures
 from adjudge.reward_models.training.policy_spans import Span, logprobs_of, span_tensors
@@ -33,6 +32,7 @@ from adjudge.reward_models.training.process_rows import StepSplit, require_diffe
 from adjudge.reward_models.training.report import Measures, TrainingReport
 from adjudge.reward_models.training.run_setup import RunSetup, require
 from adjudge.reward_models.training.step_data import StepExample
+from adjudge.training.backbones import Opened
 
 if TYPE_CHECKING:
     from adjudge.reward_models.training.process_objective import ImplicitObjective

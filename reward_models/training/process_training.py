@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from adjudge.engines.checkpoint_notes import CheckpointNotes, template_digest
 from adjudge.reward_models.process.row_tokens import RowTokens
-from adjudge.reward_models.training.backbones import Opened
 from adjudge.reward_models.training.batch_plan import micro_batches
 from adjudge.reward_models.training.held_out import require_finite
 from adjudge.reward_models.training.process_config import ProcessTraining
@@ -31,6 +30,7 @@ from adjudge.reward_models.training.process_rows import (
 )
 from adjudge.reward_models.training.report import Measures, TrainingReport
 from adjudge.reward_models.training.run_setup import finished, require, run_training
+from adjudge.training.backbones import Opened
 
 if TYPE_CHECKING:
     from adjudge.engines.reward_network import RewardNetwork

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from adjudge.engines.checkpoint_notes import template_digest
-from adjudge.reward_models.training.backbones import ModelChoice, Opened, libraries, open_backbone, with_lora
 from adjudge.reward_models.training.batch_plan import batch_plan
-from adjudge.reward_models.training.config_file import plain_config
 from adjudge.reward_models.training.report import Kind, Measures, TrainingReport
 from adjudge.reward_models.training.schedule import Schedule
+from adjudge.training.backbones import ModelChoice, Opened, libraries, open_backbone
+from adjudge.training.config_file import plain_config
+from adjudge.training.lora import with_lora
 
 if TYPE_CHECKING:
     from adjudge.reward_models.training.loop import Collate, LoopResult, Progress

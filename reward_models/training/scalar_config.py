@@ -11,10 +11,10 @@ from typing import ClassVar, Literal
 
 from adjudge.engines.head_config import HeadConfig
 from adjudge.reward_models.scalar.chat import Reasoning
-from adjudge.reward_models.training.backbones import NGRAMS, ModelChoice
 from adjudge.reward_models.training.loss_choice import LossChoice
 from adjudge.reward_models.training.pair_readers import Format
 from adjudge.reward_models.training.schedule import Schedule, check_seed
+from adjudge.training.backbones import NGRAMS, ModelChoice
 
 _TERMS = ("centering", "l2", "length", "consistency", "text")
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from adjudge.engines.checkpoint_notes import CheckpointNotes, Normalizer, template_digest
 from adjudge.reward_models.training import measuring, model_cards
-from adjudge.reward_models.training.backbones import NGRAMS, Opened
 from adjudge.reward_models.training.encoded import Batches, Encoded, encode
 from adjudge.reward_models.training.held_out import Numbers
 from adjudge.reward_models.training.report import Measures, TrainingReport
@@ -25,6 +24,7 @@ from adjudge.reward_models.training.run_setup import RunSetup, finished, output_
 from adjudge.reward_models.training.scalar_config import ScalarTraining
 from adjudge.reward_models.training.scalar_data import SplitData, split_data, texts_of
 from adjudge.reward_models.training.texts import FinishedChats
+from adjudge.training.backbones import NGRAMS, Opened
 
 if TYPE_CHECKING:
     from adjudge.engines.reward_network import RewardNetwork

@@ -9,39 +9,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
+
+from adjudge.training.lora import Lora
 
 Precision = Literal["auto", "fp32", "bf16"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lora:
-    """Train small factors beside the weights instead of the weights (LoRA, arXiv 2106.09685); merged when saved.
-
-    Attributes:
-        rank: of the factors.
-        alpha: the factors' product counts `alpha / rank` times.
-        dropout: share of their inputs left out in training.
-        targets: names of layers; "all-linear" for every linear layer of the body.
-    """
-
-    shorthand: ClassVar[str] = "rank"
-
-    rank: int = 16
-    alpha: float = 32.0
-    dropout: float = 0.0
-    targets: tuple[str, ...] = ("all-linear",)
-
-    def __post_init__(self) -> None:
-        """Reject options out of range."""
-        if self.rank < 1:
-            raise ValueError(f"lora.rank is {self.rank!r}; it must be at least 1")
-        if not 0 < self.alpha < math.inf:
-            raise ValueError(f"lora.alpha is {self.alpha!r}; it must be above 0")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"lora.dropout is {self.dropout!r}; it must be at least 0 and below 1")
-        if not self.targets:
-            raise ValueError("lora.targets is empty; name layers, or give all-linear")
 
 
 @dataclass(frozen=True, kw_only=True)

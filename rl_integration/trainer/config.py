@@ -14,7 +14,7 @@ from adjudge.rl_integration.trainer.learning import LearningConfig
 from adjudge.rl_integration.trainer.objectives.objective import Objective
 from adjudge.rl_integration.trainer.objectives.table import objective
 from adjudge.rl_integration.trainer.rewards import RewardConfig
-from adjudge.rl_integration.trainer.rollouts.sampler import SamplerConfig
+from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,14 +62,14 @@ class RolloutsConfig:
             newest policy's answers alone; 1 hides scores that take as long as a batch takes to write, and learns from
             answers that are one update old, whose probabilities are corrected for.
         rounds: for objectives that draw groups anew: most batches that one step may use up.
-        sampler: how answers are drawn.
+        sampling: how answers are drawn.
     """
 
     tasks: int = 8
     group: int = 8
     ahead: int = 0
     rounds: int = 4
-    sampler: SamplerConfig = field(default_factory=SamplerConfig)
+    sampling: SamplingConfig = field(default_factory=SamplingConfig)
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,17 +20,18 @@ from torch import Tensor
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.critic import ValueModel
 from adjudge.rl_integration.trainer.learning import LearningConfig
-from adjudge.rl_integration.trainer.objectives.arrays import Bools, Floats, floats
+from adjudge.rl_integration.trainer.learning_batch import LearningBatch, groups_of
+from adjudge.rl_integration.trainer.objectives.arrays import Bools, Floats
 from adjudge.rl_integration.trainer.objectives.groups import Groups
 from adjudge.rl_integration.trainer.objectives.losses.policy import PolicyLoss
 from adjudge.rl_integration.trainer.objectives.losses.preference import Preference
 from adjudge.rl_integration.trainer.objectives.losses.rover import Rover
-from adjudge.rl_integration.trainer.objectives.losses.tokens import TokenBatch, Totals
+from adjudge.rl_integration.trainer.objectives.losses.tokens import Totals
 from adjudge.rl_integration.trainer.objectives.objective import Critic, Objective
 from adjudge.rl_integration.trainer.objectives.shaping import divergence_penalty, token_rewards
 from adjudge.rl_integration.trainer.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout, by_task
-from adjudge.rl_integration.trainer.token_rows import TokenRows, token_rows, within_budget
+from adjudge.rl_integration.trainer.token_rows import token_rows, within_budget
 
 
 class Learner:
@@ -144,18 +145,18 @@ class Learner:
             if value.requires_grad
         }
 
-    def _prepared(self, rollouts: Sequence[Rollout], scores: Sequence[Score], *, exact: bool) -> _Batch:
+    def _prepared(self, rollouts: Sequence[Rollout], scores: Sequence[Score], *, exact: bool) -> LearningBatch:
         """Everything about a batch that is fixed before the first update."""
         stale = any(rollout.version != self.step for rollout in rollouts)
         sampler = stale or not exact
         several = self.config.updates > 1
-        batch = _Batch(rollouts=rollouts, sampler=sampler)
+        batch = LearningBatch(rollouts=rollouts, sampler=sampler)
         # With one update, the policy that begins it is the one that is differentiated.
         if several:
             batch.old = self._logprobs(self.policy, rollouts) if sampler else [one.logprobs for one in rollouts]
         if self._reference is not None:
             batch.reference = self._logprobs(self._reference, rollouts)
-        groups = _groups(rollouts, scores)
+        groups = groups_of(rollouts, scores)
         batch.numbers["reward"] = float(groups.rewards[groups.valid].mean()) if groups.valid.any() else float("nan")
         rewards = groups.rewards.copy()
         if self.objective.overlong is not None and groups.lengths is not None:
@@ -174,7 +175,7 @@ class Learner:
         batch.numbers["flat_groups"] = flat / len(by_task(rollouts))
         return batch
 
-    def _wanted(self, batch: _Batch) -> Bools:
+    def _wanted(self, batch: LearningBatch) -> Bools:
         """Which rollouts can change anything."""
         loss = self.objective.policy
         by_advantage = isinstance(loss, PolicyLoss) and not (loss.beta or loss.entropy_bonus or loss.weighting)
@@ -182,7 +183,7 @@ class Learner:
             return np.ones(len(batch.rollouts), dtype=np.bool_)
         return np.array([bool(np.any(advantage)) for advantage in batch.advantages], dtype=np.bool_)
 
-    def _with_values(self, batch: _Batch, groups: Groups, critic: Critic) -> None:
+    def _with_values(self, batch: LearningBatch, groups: Groups, critic: Critic) -> None:
         """Advantages and returns of tokens, from the value model."""
         batch.values = self._values(batch.rollouts)
         mask = batch.mask() & groups.valid[:, None]
@@ -210,7 +211,7 @@ class Learner:
             found += [[place for group in groups[part::parts] for place in group] for part in range(parts)]
         return found
 
-    def _units(self, batch: _Batch, places: Sequence[int]) -> list[list[int]]:
+    def _units(self, batch: LearningBatch, places: Sequence[int]) -> list[list[int]]:
         """What must be read in one pass: a group for losses of pairs, else each rollout by itself."""
         if not isinstance(self.objective.policy, Preference):
             return [[place] for place in places]
@@ -219,7 +220,7 @@ class Learner:
             units.setdefault(batch.group[place], []).append(place)
         return list(units.values())
 
-    def _update(self, batch: _Batch, places: Sequence[int]) -> dict[str, float]:
+    def _update(self, batch: LearningBatch, places: Sequence[int]) -> dict[str, float]:
         """Make one update, in as many forward passes as memory asks for."""
         counted = [place for place in places if batch.counted[place]]
         needed = [place for place in counted if batch.needed[place]]
@@ -247,7 +248,7 @@ class Learner:
         self.optimizer.step()
         return numbers
 
-    def _backward(self, batch: _Batch, part: Sequence[int], totals: Totals) -> dict[str, float]:
+    def _backward(self, batch: LearningBatch, part: Sequence[int], totals: Totals) -> dict[str, float]:
         rows = token_rows([batch.rollouts[place] for place in part], pad=self.policy.pad).to(self.policy.device)
         steer = isinstance(self.objective.policy, PolicyLoss) and self.objective.policy.entropy_bonus > 0
         logprobs, entropies = self.policy.logprobs(rows, temperature=self._temperature, steer=steer)
@@ -287,92 +288,6 @@ class Learner:
             for place, row in zip(part, self.critic(rows).cpu().numpy(), strict=True):
                 found[place] = row[: len(rollouts[place].ids)].astype(np.float64)
         return found
-
-
-@dataclass
-class _Batch:
-    """A batch of rollouts and what was found out about it; lists have a row for each."""
-
-    rollouts: Sequence[Rollout]
-    sampler: bool
-
-    def __post_init__(self) -> None:
-        size = len(self.rollouts)
-        self.old: Sequence[Any] | None = None
-        self.reference: Sequence[Any] | None = None
-        self.values: Sequence[Any] | None = None
-        self.returns: Sequence[Any] | None = None
-        self.behaviour: Sequence[Any] = [rollout.logprobs for rollout in self.rollouts]
-        self.advantages: Sequence[Any] = [0.0] * size
-        self.counted: Bools = np.zeros(size, dtype=np.bool_)
-        self.needed: Bools = np.zeros(size, dtype=np.bool_)
-        self.numbers: dict[str, float] = {}
-        numbers = {task: number for number, task in enumerate(by_task(self.rollouts))}
-        self.group = [numbers[rollout.task.id] for rollout in self.rollouts]
-        self.width = max(len(rollout.ids) for rollout in self.rollouts)
-
-    def mask(self) -> Bools:
-        """(n, width) tokens that the policy wrote."""
-        found = np.zeros((len(self.rollouts), self.width), dtype=np.bool_)
-        for row, rollout in zip(found, self.rollouts, strict=True):
-            row[: len(rollout.ids)] = rollout.own
-        return found
-
-    def padded(self, name: str) -> Floats:
-        """(n, width) of a list of rows."""
-        found = np.zeros((len(self.rollouts), self.width))
-        for row, given in zip(found, getattr(self, name), strict=True):
-            row[: len(given)] = given
-        return found
-
-    def tensor(self, name: str, part: Sequence[int], rows: TokenRows) -> Tensor:
-        """(len(part), R) of a list of rows."""
-        found = torch.zeros(rows.answer_ids.shape, dtype=torch.float32)
-        for row, place in enumerate(part):
-            given = np.asarray(getattr(self, name)[place], dtype=np.float32)
-            found[row, : len(self.rollouts[place].ids)] = torch.from_numpy(np.atleast_1d(given))
-        return found.to(rows.answer_ids.device)
-
-    def totals(self, places: Sequence[int]) -> Totals:
-        """What the sums over some of the rollouts are divided by."""
-        tokens = sum(int(self.rollouts[place].own.sum()) for place in places)
-        groups = len({self.rollouts[place].task.id for place in places})
-        return Totals(sequences=len(places), tokens=tokens, groups=groups)
-
-    def tokens(
-        self, part: Sequence[int], rows: TokenRows, logprobs: Tensor, entropies: Tensor, totals: Totals
-    ) -> TokenBatch:
-        """The part as the losses read it."""
-        group = torch.tensor([self.group[place] for place in part], device=logprobs.device)
-        return TokenBatch(
-            logp=logprobs,
-            mask=rows.own,
-            advantages=self.tensor("advantages", part, rows),
-            old_logp=self.tensor("old", part, rows) if self.old is not None else None,
-            sampler_logp=rows.behaviour if self.sampler else None,
-            reference_logp=self.tensor("reference", part, rows) if self.reference is not None else None,
-            entropy=entropies,
-            next_value=torch.zeros_like(entropies),  # ROVER's before the first update of a batch, the only one it makes
-            group=group,
-            totals=totals,
-        )
-
-
-def _groups(rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Groups:
-    """The scores as the rules of advantages read them, with all that any of them may want."""
-    names = sorted({name for score in scores for name in score.parts})
-    values = [[score.parts[name].value if name in score.parts else None for name in names] for score in scores]
-    return replace(
-        Groups.of([score.value for score in scores], [rollout.task.id for rollout in rollouts]),
-        parts=floats("parts", values) if names else None,  # type: ignore[arg-type]
-        strata=np.array([_interruptions(rollout) for rollout in rollouts], dtype=np.int64),
-        lengths=np.array([len(rollout.ids) for rollout in rollouts], dtype=np.int64),
-    )
-
-
-def _interruptions(rollout: Rollout) -> int:
-    """How often a tool spoke."""
-    return int(np.count_nonzero(np.diff(rollout.own.astype(np.int8), prepend=1) == -1))
 
 
 def _trained(model: Any) -> list[Any]:

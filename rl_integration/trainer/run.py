@@ -1,20 +1,15 @@
-"""The loop: prompts, rollouts, scores, advantages, updates.
+"""The loop: batches of scored rollouts, updates, measurements, checkpoints.
 
-Scoring runs beside the rest.  Each answer goes to the reward service the moment it ends, and with `rollouts.ahead` the
-next batch is written while slow scores are out.  How far ahead is fixed, not left to who is quicker: so a run with the
-same seed has the same numbers, on a busy machine and after a resumption.
-
-Not covered: several GPUs, and what is made of the numbers.
+Not covered: how batches come about (`batches`), several GPUs, and what is made of the numbers.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +18,19 @@ import torch
 from torch import Tensor
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.adapters.source import TooManyFailures
+from adjudge.rl_integration.trainer.batches import Batches
 from adjudge.rl_integration.trainer.checkpoints import Checkpoint, newest_checkpoint, save_checkpoint
 from adjudge.rl_integration.trainer.config import RunConfig
 from adjudge.rl_integration.trainer.guard import Guard, Measurement
 from adjudge.rl_integration.trainer.journal import SAMPLES, STEPS, Journal, read_journal
 from adjudge.rl_integration.trainer.learner import Learner
-from adjudge.rl_integration.trainer.objectives.groups import Groups
-from adjudge.rl_integration.trainer.objectives.resampling import informative
 from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.processes import Processes
 from adjudge.rl_integration.trainer.rewards import Rewards, Scoring
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout, by_task
-from adjudge.rl_integration.trainer.rollouts.sampler import Sampler, SamplerConfig
-from adjudge.rl_integration.trainer.tasks import Task, TaskOrder
+from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
+from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
+from adjudge.rl_integration.trainer.tasks import Task, TaskOrder, TaskSource
 
 _BEST = "best"
 """Folder in a run's folder: the policy that the gold scorer liked most, where there is one."""
@@ -65,16 +60,6 @@ class RunResult:
     history: tuple[Mapping[str, float], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Pending:
-    """A batch whose scores are on their way."""
-
-    number: int
-    rollouts: list[Rollout]
-    scoring: Scoring
-    seconds: float
-
-
 class Run:
     """A run of policy training.
 
@@ -85,6 +70,7 @@ class Run:
         folder: for checkpoints and the log.
         held_out: tasks that it is measured on.
         reference: the policy that divergences are measured from.
+        source: says which tasks come next; in a shuffled order, if it is not given.
 
     Raises:
         ValueError: the options, the tasks or the scorer cannot be used.
@@ -99,25 +85,25 @@ class Run:
         *,
         held_out: Sequence[Task] = (),
         reference: Policy | None = None,
+        source: TaskSource | None = None,
     ) -> None:
         self.policy = policy
         self.config = config
         self.folder = folder
         self._tasks = {task.id: task for task in tasks}
-        self._order = TaskOrder(tasks, seed=config.seed)
+        self._source = source if source is not None else TaskOrder(tasks, seed=config.seed)
         self._held_out = held_out
-        self._sampler = self._writer(config.rollouts.sampler)
+        self._generator = TransformersGenerator(policy)
+        self._writer = SingleTurn(policy, self._generator)
         self._learner = Learner(
             policy,
-            config.objective.made(most_new_tokens=config.rollouts.sampler.most_new_tokens),
+            config.objective.made(most_new_tokens=config.rollouts.sampling.most_new_tokens),
             config.learning,
-            temperature=config.rollouts.sampler.temperature,
+            temperature=config.rollouts.sampling.temperature,
             steps=config.steps,
             seed=config.seed,
             reference=reference,
         )
-        self._pending: deque[_Pending] = deque()
-        self._drawn = 0
 
     def train(self, *, resume: bool = False, on_step: OnStep | None = None) -> RunResult:
         """Train to the last step.
@@ -140,14 +126,22 @@ class Run:
         with ExitStack() as stack:
             rewards = stack.enter_context(Rewards(self.config.reward))
             guard = self._guard(stack)
-            resumed = self._restored(newest, rewards) if newest is not None else 0
+            batches = Batches(
+                self._source,
+                self._writer,
+                rewards,
+                self.config,
+                resample=self._learner.objective.resample,
+                processes=Processes(),
+            )
+            resumed = self._restored(newest, batches) if newest is not None else 0
             log, samples = (Journal(self.folder, name, step=resumed) for name in (STEPS, SAMPLES))
             if guard is not None:
                 found = map(Measurement.of_line, read_journal(self.folder, STEPS))
                 guard.measurements += [one for one in found if one is not None]
             stopped, rolled_back = "", 0
             while self._learner.step < self.config.steps and not stopped:
-                numbers, rollouts, scores = self._step(rewards)
+                numbers, rollouts, scores = self._step(batches, rewards)
                 if guard is not None and guard.due(self._learner.step):
                     numbers |= guard.measure(self._learner.step, rollouts, scores)
                 log.write(numbers)
@@ -156,9 +150,9 @@ class Run:
                 if on_step is not None and on_step(numbers, rollouts, scores):
                     stopped = "it was told to stop"
                 if guard is not None and "gold" in numbers:
-                    stopped, rolled_back = self._guarded(guard, stopped)
+                    stopped, rolled_back = self._guarded(guard, batches, stopped)
                 if stopped or self._learner.step % self.config.save_steps == 0:
-                    self._save(self.folder, keep=self.config.keep_checkpoints)
+                    self._save(self.folder, batches, keep=self.config.keep_checkpoints)
         return RunResult(
             steps=self._learner.step,
             resumed=resumed,
@@ -169,103 +163,45 @@ class Run:
 
     def evaluate(self, tasks: Sequence[Task], rewards: Rewards) -> dict[str, float]:
         """Return the mean score of the likeliest answers to tasks, and the share without a score."""
-        options = self.config.rollouts.sampler
-        sampler = self._writer(
-            SamplerConfig(most_new_tokens=options.most_new_tokens, temperature=0.0, rows=options.rows)
-        )
         scoring = Scoring(rewards, len(tasks), 1)
-        sampler.roll_out(tasks, 1, seed=0, version=self._learner.step, name="held-out", on_rollout=scoring.add)
+        self._writer.roll_out(
+            tasks,
+            1,
+            replace(self.config.rollouts.sampling, temperature=0.0),
+            seed=0,
+            version=self._learner.step,
+            name="held-out",
+            on_rollout=scoring.add,
+        )
         scores, _ = scoring.wait()
         values = [score.value for score in scores if score.value is not None]
         found = {"held_out_unscored": 1 - len(values) / len(scores)}
         return found | ({"held_out": float(np.mean(values))} if values else {})
 
-    def _writer(self, config: SamplerConfig) -> Sampler:
-        return Sampler(
-            self.policy.model,
-            encode=self.policy.encode,
-            decode=self.policy.decode,
-            ends=self.policy.ends,
-            pad=self.policy.pad,
-            config=config,
-        )
-
-    def _step(self, rewards: Rewards) -> tuple[dict[str, float], list[Rollout], list[Score]]:
+    def _step(self, batches: Batches, rewards: Rewards) -> tuple[dict[str, float], list[Rollout], list[Score]]:
         """Learn from one batch, and return its numbers."""
         began = time.perf_counter()
-        rollouts, scores, numbers = self._batch(rewards)
+        batch = batches.next(self._learner.step)
         learning = time.perf_counter()
-        numbers |= self._learner.learn(rollouts, scores)
-        numbers |= _facts(rollouts, scores, self._learner.step)
+        numbers = batch.numbers | self._learner.learn(batch.rollouts, batch.scores, exact=self._generator.exact)
+        numbers |= _facts(batch.rollouts, batch.scores, self._learner.step)
         numbers["seconds_learning"] = time.perf_counter() - learning
         step = self._learner.step
         every = self.config.eval_steps
         if self._held_out and (step == self.config.steps or (every and step % every == 0)):
             numbers |= self.evaluate(self._held_out, rewards)
         numbers["seconds"] = time.perf_counter() - began
-        return {"step": step, **numbers}, rollouts, scores
-
-    def _batch(self, rewards: Rewards) -> tuple[list[Rollout], list[Score], dict[str, float]]:
-        """The rollouts of one step with their scores."""
-        wanted, resample = self.config.rollouts.tasks, self._learner.objective.resample
-        rollouts: list[Rollout] = []
-        scores: list[Score] = []
-        waited = writing = 0.0
-        rounds = 0
-        while True:
-            rounds += 1
-            while len(self._pending) <= self.config.rollouts.ahead:
-                self._pending.append(self._roll_out(rewards))
-            pending = self._pending.popleft()
-            found, seconds = pending.scoring.wait()
-            self._checked(found)
-            waited, writing = waited + seconds, writing + pending.seconds
-            kept = _informative(pending.rollouts, found) if resample else range(len(found))
-            rollouts += [pending.rollouts[place] for place in kept]
-            scores += [found[place] for place in kept]
-            size = wanted * self.config.rollouts.group
-            if not resample or len(rollouts) >= size or rounds == self.config.rollouts.rounds:
-                break
-        if not rollouts:  # every group was flat: nothing is learnt from this step, and the run says so
-            rollouts, scores = pending.rollouts, found
-        numbers = {"batches": float(rounds), "seconds_waiting": waited, "seconds_writing": writing}
-        return rollouts[:size], scores[:size], numbers
-
-    def _roll_out(self, rewards: Rewards) -> _Pending:
-        """Write the next batch, and ask for its scores."""
-        config, number = self.config.rollouts, self._drawn
-        self._drawn += 1
-        tasks = self._order.stretch(number * config.tasks, config.tasks)
-        scoring = Scoring(rewards, config.tasks * config.group, config.group)
-        began = time.perf_counter()
-        rollouts = self._sampler.roll_out(
-            tasks,
-            config.group,
-            seed=self.config.seed * 1_000_003 + number,
-            version=self._learner.step,
-            name=str(number),
-            on_rollout=scoring.add,
-        )
-        return _Pending(number=number, rollouts=rollouts, scoring=scoring, seconds=time.perf_counter() - began)
-
-    def _checked(self, scores: Sequence[Score]) -> None:
-        most = self.config.reward.most_failed
-        failed = [score for score in scores if score.status == "failed"]
-        if len(failed) > most * len(scores):
-            raise TooManyFailures(
-                f"{len(failed)} of {len(scores)} rollouts could not be judged, the first because of "
-                f"{failed[0].reason!r} ({dict(failed[0].evidence)}); more than {most:.0%} may not (reward.most_failed)"
-            )
+        return {"step": step, **numbers}, batch.rollouts, batch.scores
 
     def _guard(self, stack: ExitStack) -> Guard | None:
         if self.config.guard is None:
             return None
         return Guard(config=self.config.guard, rewards=stack.enter_context(Rewards(self.config.guard.gold)))
 
-    def _guarded(self, guard: Guard, stopped: str) -> tuple[str, int]:
+    def _guarded(self, guard: Guard, batches: Batches, stopped: str) -> tuple[str, int]:
         """Keep the best policy so far, or stop the run; return why, and the step whose policy was put back."""
         if guard.best() == self._learner.step:
-            self._save(self.folder / _BEST, keep=1)
+            self._save(self.folder / _BEST, batches, keep=1)
         parting = guard.parting()
         if parting is None:
             return stopped, 0
@@ -275,31 +211,22 @@ class Run:
         self._learner.put_back(_without_random(best))
         return parting.sentence, best.step
 
-    def _save(self, folder: Path, *, keep: int) -> None:
-        pending = [
-            {"number": one.number, "rollouts": [rollout.to_dict() for rollout in one.rollouts]} for one in self._pending
-        ]
+    def _save(self, folder: Path, batches: Batches, *, keep: int) -> None:
         tensors, optimizer = self._learner.state()
         step = self._learner.step
         checkpoint = Checkpoint(
             step=step,
             tensors={**tensors, "random": torch.get_rng_state()},
             optimizer=optimizer,
-            record={"step": step, "drawn": self._drawn, "pending": pending},
+            record={"step": step, "batches": batches.state()},
         )
         save_checkpoint(folder, checkpoint, keep=keep)
 
-    def _restored(self, checkpoint: Checkpoint, rewards: Rewards) -> int:
-        """Put a checkpoint's state in place; scores that were on their way are asked for again."""
+    def _restored(self, checkpoint: Checkpoint, batches: Batches) -> int:
+        """Put a checkpoint's state in place."""
         torch.set_rng_state(checkpoint.tensors["random"])
         self._learner.restore(checkpoint.step, _without_random(checkpoint), checkpoint.optimizer)
-        self._drawn = checkpoint.record["drawn"]
-        for record in checkpoint.record["pending"]:
-            rollouts = [Rollout.from_dict(one, self._tasks) for one in record["rollouts"]]
-            scoring = Scoring(rewards, len(rollouts), self.config.rollouts.group)
-            for place, rollout in enumerate(rollouts):
-                scoring.add(place, rollout)
-            self._pending.append(_Pending(number=record["number"], rollouts=rollouts, scoring=scoring, seconds=0.0))
+        batches.restore(checkpoint.record["batches"], self._tasks)
         return checkpoint.step
 
 
@@ -327,11 +254,6 @@ def _told(step: float, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> 
 def _trimmed(text: Any) -> str:
     found = text if isinstance(text, str) else json.dumps(text, default=str)
     return found if len(found) <= _SHOWN else f"{found[:_SHOWN]} ... ({len(found)} characters)"
-
-
-def _informative(rollouts: Sequence[Rollout], scores: Sequence[Score]) -> list[int]:
-    groups = Groups.of([score.value for score in scores], [rollout.task.id for rollout in rollouts])
-    return [int(place) for place in np.flatnonzero(informative(groups))]
 
 
 def _facts(rollouts: Sequence[Rollout], scores: Sequence[Score], step: int) -> dict[str, Any]:

@@ -8,9 +8,12 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from adjudge.protocol import Message, Sample
+from adjudge.protocol import Message, Sample, Score
+
+if TYPE_CHECKING:
+    from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +32,7 @@ class Task:
     reference: Any = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
-    def sample(self, response: str, *, id: str, finish_reason: str | None) -> Sample:
+    def sample(self, response: str | Sequence[Message], *, id: str, finish_reason: str | None) -> Sample:
         """Return an answer to it as a sample; answers of one task are a group."""
         return Sample(
             prompt=self.prompt,
@@ -42,8 +45,31 @@ class Task:
         )
 
 
+class TaskSource(Protocol):
+    """Says which tasks come next."""
+
+    def draw(self, count: int) -> list[Task]:
+        """Return the next tasks; none twice in one call, if there are enough."""
+        ...
+
+    def told(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
+        """Hear how a batch went, whole groups; return numbers for the log.
+
+        Batches are told in the order they were drawn, with those that were dropped; by then later ones may be drawn.
+        """
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """Return all that the next call depends on, as plain JSON data."""
+        ...
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+        ...
+
+
 class TaskOrder:
-    """An endless order of tasks: each pass over them shuffled anew, any stretch of it known by its place.
+    """An endless order of tasks: each pass over them shuffled anew, whatever their scores.
 
     Args:
         tasks: what there is.
@@ -63,14 +89,26 @@ class TaskOrder:
             seen.add(task.id)
         self._tasks = tasks
         self._seed = seed
+        self._next = 0
         self._pass: tuple[int, list[int]] = (-1, [])
 
-    def __len__(self) -> int:
-        return len(self._tasks)
+    def draw(self, count: int) -> list[Task]:
+        """Return the next tasks."""
+        begin = self._next
+        self._next += count
+        return [self._tasks[self._place(place)] for place in range(begin, self._next)]
 
-    def stretch(self, start: int, count: int) -> list[Task]:
-        """Return the tasks at places `start` to `start + count` of the endless order."""
-        return [self._tasks[self._place(place)] for place in range(start, start + count)]
+    def told(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
+        """Take no notice."""
+        return {}
+
+    def state(self) -> dict[str, Any]:
+        """Return the place in the order."""
+        return {"next": self._next}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a place."""
+        self._next = state["next"]
 
     def _place(self, place: int) -> int:
         number, rest = divmod(place, len(self._tasks))

@@ -97,7 +97,7 @@ def test_ctrl_c_says_how_to_go_on(adjudge: Adjudge, tmp_path: Path, monkeypatch:
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.name)
 def test_examples_are_configurations(path: Path) -> None:
-    from adjudge.reward_models.training.config_file import load_config
+    from adjudge.training.config_file import load_config
 
     kind: Any = path.name.partition("_")[0].partition(".")[0]
     assert load_config(_named(TRAINERS[kind][0]), str(path))

@@ -20,7 +20,7 @@ from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy, warm_up
 from adjudge.rl_integration.trainer.learning import LearningConfig
 from adjudge.rl_integration.trainer.report import write_report
 from adjudge.rl_integration.trainer.rewards import RewardConfig, Rewards
-from adjudge.rl_integration.trainer.rollouts.sampler import SamplerConfig
+from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 from adjudge.rl_integration.trainer.run import Run
 from adjudge.rl_integration.trainer.tasks import Task
 
@@ -85,7 +85,7 @@ def learn_sums(
     config = RunConfig(
         reward=RewardConfig(scorer="math"),
         objective=objective,
-        rollouts=RolloutsConfig(tasks=32, group=16, sampler=SamplerConfig(most_new_tokens=12)),
+        rollouts=RolloutsConfig(tasks=32, group=16, sampling=SamplingConfig(most_new_tokens=12)),
         learning=learning,
         steps=steps,
         seed=seed,

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from adjudge.protocol import Sample
+from adjudge.protocol import Message, Sample
+from adjudge.rl_integration.trainer.rollouts.generator import FinishReason
 from adjudge.rl_integration.trainer.tasks import Task
 
 Floats = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
-FinishReason = Literal["stop", "length"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,9 @@ class Rollout:
         text: the answer without special tokens.
         finish_reason: "stop" if it was ended, "length" if it was cut off.
         version: how many updates the policy had seen.
+        turns: the messages after the prompt, for an answer of several turns; its sample has them in the place of the
+            text.
+        origin: who wrote it to this very prompt: "policy", or, for one that was written with help, what helped.
     """
 
     id: str
@@ -46,10 +49,12 @@ class Rollout:
     text: str
     finish_reason: FinishReason
     version: int
+    turns: tuple[Message, ...] = ()
+    origin: str = "policy"
 
     def sample(self) -> Sample:
         """Return it as the scorers take it."""
-        return self.task.sample(self.text, id=self.id, finish_reason=self.finish_reason)
+        return self.task.sample(self.turns or self.text, id=self.id, finish_reason=self.finish_reason)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data; the task is named by its id."""
@@ -63,6 +68,8 @@ class Rollout:
             "text": self.text,
             "finish_reason": self.finish_reason,
             "version": self.version,
+            "turns": [dict(turn) for turn in self.turns],
+            "origin": self.origin,
         }
 
     @classmethod
@@ -78,6 +85,8 @@ class Rollout:
             text=record["text"],
             finish_reason=record["finish_reason"],
             version=record["version"],
+            turns=tuple(record["turns"]),
+            origin=record["origin"],
         )
 
 

@@ -70,7 +70,7 @@ class TrainCommand:
         """Train, print the report, and return the exit code."""
         if self.kind not in get_args(Kind):
             raise ValueError(f"there is no kind {self.kind!r} of model to train; give {', '.join(get_args(Kind))}")
-        from adjudge.reward_models.training.config_file import load_config
+        from adjudge.training.config_file import load_config
 
         described, trained = TRAINERS[self.kind]
         config = load_config(_named(described), self.config, self.set)

@@ -17,7 +17,6 @@ from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.interface import Generation, Logits, Sampling
 from adjudge.engines.reward_network import RewardNetwork
 from adjudge.reward_models.training import losses, regularizers
-from adjudge.reward_models.training.config_file import config_of
 from adjudge.reward_models.training.critique_config import CritiqueTraining
 from adjudge.reward_models.training.critique_data import (
     asked_turns,
@@ -29,6 +28,7 @@ from adjudge.reward_models.training.critique_objective import CritiqueBatches, C
 from adjudge.reward_models.training.critique_training import train_critique
 from adjudge.reward_models.training.loop import Progress
 from adjudge.reward_models.training.texts import FinishedChats
+from adjudge.training.config_file import config_of
 
 WORDS = ("judge", "answer", "question", "reference", "verdict", "careful")
 

@@ -16,7 +16,8 @@ from adjudge.reward_models.training.encoded import Batches, encode
 from adjudge.reward_models.training.pairs import Pair
 from adjudge.reward_models.training.rankings import Ranking
 from adjudge.reward_models.training.ratings import Rating
-from adjudge.reward_models.training.texts import FinishedChats, with_template
+from adjudge.reward_models.training.texts import FinishedChats
+from adjudge.training.chat_templates import with_template
 
 TOKENIZER: Any = tiny_tokenizer()
 CHATS = FinishedChats(TOKENIZER, model="tiny", max_length=64)

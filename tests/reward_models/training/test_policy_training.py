@@ -13,7 +13,6 @@ import torch
 from tests.engines.tiny_models import tiny_tokenizer, write_model
 
 from adjudge.reward_models.training import policy_losses
-from adjudge.reward_models.training.config_file import config_of
 from adjudge.reward_models.training.loop import Progress
 from adjudge.reward_models.training.pairs import Pair
 from adjudge.reward_models.training.policy_config import BetaScaling, PolicyLossChoice, PolicyTraining
@@ -22,6 +21,7 @@ from adjudge.reward_models.training.policy_spans import Span, logprobs_of, span_
 from adjudge.reward_models.training.policy_training import PairSpans, train_policy
 from adjudge.reward_models.training.scalar_config import ScalarTraining
 from adjudge.reward_models.training.scalar_data import split_data
+from adjudge.training.config_file import config_of
 
 WORDS = ("judge", "answer", "question", "reference", "verdict", "careful")
 

@@ -16,13 +16,13 @@ from adjudge.engines.checkpoint_notes import CheckpointNotes
 from adjudge.protocol import Sample
 from adjudge.reward_models.process.implicit_scorer import ImplicitRewardScorer
 from adjudge.reward_models.process.scorer import ProcessRewardScorer
-from adjudge.reward_models.training.backbones import ModelChoice
-from adjudge.reward_models.training.config_file import config_of, load_config
 from adjudge.reward_models.training.loop import Progress
 from adjudge.reward_models.training.process_config import ProcessTraining
 from adjudge.reward_models.training.process_rows import read_split
 from adjudge.reward_models.training.process_training import train_process
 from adjudge.reward_models.training.step_data import StepExample
+from adjudge.training.backbones import ModelChoice
+from adjudge.training.config_file import config_of, load_config
 
 WORDS = ("Is", "the", "answer", "question", "judge", "verdict", "Score", "careful", "says", "read")
 

@@ -21,10 +21,10 @@ from tests.reward_models.training.tiny_training import planted, tiny_config, wri
 from adjudge.engines.checkpoint_notes import CheckpointNotes
 from adjudge.engines.loading import engine_of
 from adjudge.engines.reward_network import RewardNetwork
-from adjudge.reward_models.training.config_file import plain_config
 from adjudge.reward_models.training.preference_data import held_out, read_preferences
 from adjudge.reward_models.training.report import TrainingReport
 from adjudge.reward_models.training.scalar_training import train_scalar
+from adjudge.training.config_file import plain_config
 
 
 def test_planted_preferences_are_recovered_and_scored_alike_by_the_engine(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_the_gradient_does_not_depend_on_how_a_step_is_cut(tmp_path: Path) -> No
 CHILD = """
 import json, os, signal, sys
 import torch
-from adjudge.reward_models.training.config_file import config_of
+from adjudge.training.config_file import config_of
 from adjudge.reward_models.training.scalar_config import ScalarTraining
 from adjudge.reward_models.training.scalar_training import train_scalar
 

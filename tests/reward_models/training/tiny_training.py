@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from adjudge.reward_models.training.config_file import config_of
 from adjudge.reward_models.training.scalar_config import ScalarTraining
+from adjudge.training.config_file import config_of
 
 GOOD = "calm clear kind exact brief".split()
 BAD = "loud vague rude wrong endless".split()

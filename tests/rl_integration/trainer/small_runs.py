@@ -14,7 +14,7 @@ from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.learning import LearningConfig
 from adjudge.rl_integration.trainer.policy import Policy
 from adjudge.rl_integration.trainer.rewards import RewardConfig
-from adjudge.rl_integration.trainer.rollouts.sampler import SamplerConfig
+from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 from adjudge.rl_integration.trainer.run import Run
 from adjudge.rl_integration.trainer.tasks import Task
 
@@ -69,7 +69,11 @@ def small_config(
         reward=RewardConfig(scorer=scorer if scorer is not None else Digits(), **more.pop("reward", {})),
         objective=ObjectiveChoice(name=objective, set=set or {}),
         rollouts=RolloutsConfig(
-            tasks=tasks, group=group, ahead=ahead, sampler=SamplerConfig(most_new_tokens=8), **more.pop("rollouts", {})
+            tasks=tasks,
+            group=group,
+            ahead=ahead,
+            sampling=SamplingConfig(most_new_tokens=8),
+            **more.pop("rollouts", {}),
         ),
         learning=LearningConfig(**{"learning_rate": 1e-2, **learning}),
         steps=steps,

@@ -16,17 +16,23 @@ from adjudge.rl_integration.trainer.learner import Learner
 from adjudge.rl_integration.trainer.learning import LearningConfig
 from adjudge.rl_integration.trainer.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.rollouts.sampler import Sampler, SamplerConfig
+from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
+from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
 
 GROUP = 6
 
 
 def rollouts_of(policy: Policy, version: int = 0) -> list[Rollout]:
-    config = SamplerConfig(most_new_tokens=8)
-    sampler = Sampler(
-        policy.model, encode=policy.encode, decode=policy.decode, ends=policy.ends, pad=policy.pad, config=config
+    return SingleTurn(policy, TransformersGenerator(policy)).roll_out(
+        TASKS[:5],
+        GROUP,
+        SamplingConfig(most_new_tokens=8),
+        seed=1,
+        version=version,
+        name="b",
+        on_rollout=lambda *_: None,
     )
-    return sampler.roll_out(TASKS[:5], GROUP, seed=1, version=version, name="b", on_rollout=lambda *_: None)
 
 
 def scores_of(rollouts: Sequence[Rollout]) -> list[Score]:

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from adjudge.reward_models.training.schedule import Lora
-from adjudge.reward_models.training.texts import with_template
+from adjudge.training.chat_templates import with_template
 
 NGRAMS = "ngrams"
 
@@ -140,7 +139,7 @@ def open_backbone(
     transformers = libraries()
     home, options = model.name, {"revision": model.revision or None, "trust_remote_code": model.trust_remote_code}
     if model.from_scratch is not None:
-        from adjudge.reward_models.baselines.small_transformer import new_backbone
+        from adjudge.training.small_transformer import new_backbone
 
         if not folder.is_dir():
             draft = folder.with_name(f"{folder.name}.part")  # a training killed in here must not leave half a model
@@ -172,31 +171,6 @@ def open_backbone(
     return Opened(
         body=body, language_model=found if kind == "causal" else None, tokenizer=tokenizer, name=model.name or home
     )
-
-
-def with_lora(body: Any, lora: Lora) -> Any:
-    """Return a body whose weights are frozen, with factors beside them that are trained.
-
-    Raises:
-        ValueError: the targets name no layer.
-    """
-    import peft
-
-    options: dict[str, Any] = {
-        "r": lora.rank,
-        "lora_alpha": lora.alpha,
-        "lora_dropout": lora.dropout,
-        "target_modules": lora.targets[0] if lora.targets == ("all-linear",) else list(lora.targets),
-    }
-    config = peft.LoraConfig(**options)
-    try:
-        adapted: Any = peft.get_peft_model(body, config)
-    except ValueError as error:
-        raise ValueError(f"lora.targets are {', '.join(lora.targets)}: {str(error)[:300]}") from error
-    for value in adapted.parameters():
-        if value.requires_grad:
-            value.data = value.data.float()
-    return adapted
 
 
 def _without_dropout(config: Any) -> None:

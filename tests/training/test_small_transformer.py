@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adjudge.engines.template_lint import lint
-from adjudge.reward_models.baselines.small_transformer import BEGIN, END, PAD, Size, new_backbone
+from adjudge.training.small_transformer import BEGIN, END, PAD, Size, new_backbone
 
 TEXTS = [
     f"Question {place}: what is {place} + {place}? It is {2 * place}, caf\u00e9, \u6570 \ud800." for place in range(300)

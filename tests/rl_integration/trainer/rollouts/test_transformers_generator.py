@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import torch
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.rollouts.sampler import Sampler, SamplerConfig
+from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
+from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
 from adjudge.rl_integration.trainer.tasks import Task
 from adjudge.rl_integration.trainer.token_rows import token_rows
 
@@ -27,22 +30,16 @@ def policy() -> Policy:
     return made
 
 
-def sampler(policy: Policy, **options: Any) -> Sampler:
-    config = SamplerConfig(**{"most_new_tokens": 20, **options})
-    return Sampler(
-        policy.model,
-        encode=policy.encode,
-        decode=policy.decode,
-        ends=policy.ends,
-        pad=policy.pad,
-        config=config,
-    )
-
-
-def drawn(policy: Policy, group: int, *, seed: int = 0, **options: Any) -> list[Rollout]:
+def drawn(policy: Policy, group: int, *, seed: int = 0, tasks: Sequence[Task] = TASKS, **options: Any) -> list[Rollout]:
     told: dict[int, Rollout] = {}
-    found = sampler(policy, **options).roll_out(
-        TASKS, group, seed=seed, version=7, name="b", on_rollout=lambda place, one: told.update({place: one})
+    found = SingleTurn(policy, TransformersGenerator(policy)).roll_out(
+        tasks,
+        group,
+        SamplingConfig(**{"most_new_tokens": 20, **options}),
+        seed=seed,
+        version=7,
+        name="b",
+        on_rollout=lambda place, one: told.update({place: one}),
     )
     assert [told[place] for place in range(len(found))] == found
     return found
@@ -99,10 +96,7 @@ def test_a_seed_gives_the_same_answers_and_another_one_others(policy: Policy) ->
 
 
 def test_draws_follow_the_probabilities(policy: Policy) -> None:
-    one = [TASKS[0]]
-    first = sampler(policy, most_new_tokens=1, rows=4096).roll_out(
-        one, 4096, seed=5, version=0, name="b", on_rollout=lambda *_: None
-    )
+    first = drawn(policy, 4096, seed=5, tasks=TASKS[:1], most_new_tokens=1, rows=4096)
     with torch.no_grad():
         expected = policy.model(input_ids=torch.tensor([first[0].prompt_ids])).logits[0, -1].softmax(-1).numpy()
     counts = np.bincount([rollout.ids[0] for rollout in first], minlength=len(expected))
@@ -112,15 +106,14 @@ def test_draws_follow_the_probabilities(policy: Policy) -> None:
 
 def test_batches_are_as_wide_as_allowed_and_hold_whole_groups(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     widths: list[int] = []
-    one = sampler(policy, rows=13)
-    write = one._write
+    write = TransformersGenerator._write
 
-    def watched(writings: Any, *rest: Any) -> None:
+    def watched(self: TransformersGenerator, writings: Any, *rest: Any) -> None:
         widths.append(len(writings))
-        write(writings, *rest)
+        write(self, writings, *rest)
 
-    monkeypatch.setattr(one, "_write", watched)
-    found = one.roll_out(TASKS, 6, seed=0, version=0, name="b", on_rollout=lambda *_: None)
+    monkeypatch.setattr(TransformersGenerator, "_write", watched)
+    found = drawn(policy, 6, rows=13)
     assert widths == [12, 12, 6]
     assert len(found) == 30
 
@@ -136,5 +129,5 @@ def test_a_rollout_survives_being_written_down(policy: Policy) -> None:
 
 @pytest.mark.parametrize("option", [{"most_new_tokens": 0}, {"rows": 0}, {"temperature": -1.0}])
 def test_options_out_of_range_are_named(option: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=f"rollouts.{next(iter(option))}"):
-        SamplerConfig(**option)
+    with pytest.raises(ValueError, match=f"sampling.{next(iter(option))}"):
+        SamplingConfig(**option)

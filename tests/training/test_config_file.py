@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.reward_models.training.config_file import config_of, load_config, plain_config
 from adjudge.reward_models.training.loss_choice import LossChoice
 from adjudge.reward_models.training.scalar_config import ScalarTraining
-from adjudge.reward_models.training.schedule import Lora
+from adjudge.training.config_file import config_of, load_config, plain_config
+from adjudge.training.lora import Lora
 
 SMALL = "model: some/model\ndata: pairs.jsonl\noutput: out\n"
 

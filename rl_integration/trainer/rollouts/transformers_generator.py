@@ -1,0 +1,173 @@
+"""Rows of tokens that a `transformers` model goes on with: a prompt is read once, finished rows leave the batch.
+
+Each piece is handed over the moment it ends, so that scoring goes on while the others are still being written.
+
+Not covered: several GPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.continuation import Continuation
+from adjudge.rl_integration.trainer.rollouts.generator import FinishReason, OnPiece, Piece
+from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+
+_KEPT = 0.75  # once fewer of the rows go on, the others' keys and values are dropped
+
+
+class TransformersGenerator:
+    """Writes with the very model that learns.
+
+    Args:
+        policy: put into evaluation mode while it writes.
+    """
+
+    exact = True
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._ends = policy.ends
+        self._pad = policy.pad
+
+    def refresh(self, version: int) -> None:
+        """Do nothing: the weights are the policy's own."""
+
+    def close(self) -> None:
+        """Do nothing: it holds nothing of its own."""
+
+    def generate(
+        self,
+        prompts: Sequence[Sequence[int]],
+        copies: int,
+        sampling: SamplingConfig,
+        *,
+        seed: int,
+        on_piece: OnPiece,
+        limits: Sequence[int] | None = None,
+        stops: Sequence[str] = (),
+    ) -> None:
+        """Write pieces; see `Generator`."""
+        model = self._policy.model
+        most = [sampling.most_new_tokens] * len(prompts)
+        if limits is not None:
+            most = [min(own, limit) for own, limit in zip(most, limits, strict=True)]
+        generator = torch.Generator(device=model.device).manual_seed(seed)
+        # Prompts of like length are read together.
+        order = sorted(range(len(prompts)), key=lambda at: (len(prompts[at]), at))
+        width = max(1, sampling.rows // copies)
+        training = model.training
+        model.eval()
+        try:
+            for begin in range(0, len(order), width):
+                writings = [
+                    _Writing(place=at * copies + copy, prompt=prompts[at], most=most[at])
+                    for at in order[begin : begin + width]
+                    for copy in range(copies)
+                ]
+                self._write(writings, copies, sampling.temperature, generator, _Stop(self._policy, stops), on_piece)
+        finally:
+            model.train(training)
+
+    @torch.inference_mode()
+    def _write(
+        self,
+        writings: list[_Writing],
+        copies: int,
+        temperature: float,
+        generator: torch.Generator,
+        stop: _Stop,
+        on_piece: OnPiece,
+    ) -> None:
+        """Write the pieces of one batch."""
+        rows = self._continuation([writing.prompt for writing in writings[::copies]], max(one.most for one in writings))
+        logits = rows.read().repeat_interleave(copies, 0)
+        rows.repeat(copies)
+        going = list(range(len(writings)))  # which writing each row is
+        while True:
+            tokens, logprobs = _drawn(logits, temperature, generator)
+            for row, token, logprob in zip(going, tokens.tolist(), logprobs.tolist(), strict=True):
+                writing = writings[row]
+                if writing.finish_reason is None:
+                    writing.add(token, logprob, ended=token in self._ends, stop=stop)
+                    if writing.finish_reason is not None:
+                        on_piece(writing.place, writing.piece())
+            open_rows = [at for at, row in enumerate(going) if writings[row].finish_reason is None]
+            if not open_rows:
+                return
+            if len(open_rows) < _KEPT * len(going):
+                chosen = torch.tensor(open_rows, device=logits.device)
+                rows.keep(chosen)
+                tokens, going = tokens[chosen], [going[at] for at in open_rows]
+            logits = rows.append(tokens)
+
+    def _continuation(self, prompts: Sequence[Sequence[int]], most: int) -> Continuation:
+        longest = max(map(len, prompts))
+        padded = [[self._pad] * (longest - len(ids)) + list(ids) for ids in prompts]
+        device = self._policy.model.device
+        lengths = torch.tensor([len(ids) for ids in prompts], device=device)
+        return Continuation(self._policy.model, torch.tensor(padded, device=device), lengths, most)
+
+
+def _drawn(logits: Tensor, temperature: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """A token of each row, and its log-probability."""
+    if temperature == 0:
+        logprobs = logits.log_softmax(-1)
+        tokens = logits.argmax(-1)
+    else:
+        logprobs = (logits / temperature).log_softmax(-1)
+        noise = torch.empty_like(logprobs).exponential_(generator=generator)
+        tokens = (logprobs - noise.log()).argmax(-1)  # the Gumbel trick: exact, and one pass
+    return tokens, logprobs.gather(-1, tokens[:, None])[:, 0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """Whether a piece has come to a text that ends it."""
+
+    policy: Policy
+    texts: Sequence[str]
+
+    def __call__(self, ids: Sequence[int]) -> bool:
+        if not self.texts:
+            return False
+        text = self.policy.decode(ids)
+        return any(stop in text for stop in self.texts)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Writing:
+    """A piece on its way."""
+
+    place: int
+    prompt: Sequence[int]
+    most: int
+    ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    finish_reason: FinishReason | None = None
+    ended: bool = False
+
+    def add(self, token: int, logprob: float, *, ended: bool, stop: Callable[[Sequence[int]], bool]) -> None:
+        """Add a token, and see whether it was the last."""
+        self.ids.append(token)
+        self.logprobs.append(logprob)
+        self.ended = ended
+        if ended or stop(self.ids):
+            self.finish_reason = "stop"
+        elif len(self.ids) == self.most:
+            self.finish_reason = "length"
+
+    def piece(self) -> Piece:
+        """Return it as it was written; it has ended."""
+        assert self.finish_reason is not None, "asked for finished pieces alone"
+        return Piece(
+            ids=tuple(self.ids),
+            logprobs=tuple(self.logprobs),
+            finish_reason=self.finish_reason,
+            ended=self.ended,
+        )

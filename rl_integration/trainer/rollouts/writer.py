@@ -1,0 +1,95 @@
+"""From tasks to rollouts.
+
+Not covered: answers of several turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.generator import Generator, Piece
+from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
+from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.tasks import Task
+
+OnRollout: TypeAlias = Callable[[int, Rollout], None]
+"""Told the place of a rollout among those asked for, and the rollout."""
+
+
+class Writer(Protocol):
+    """Answers tasks."""
+
+    def roll_out(
+        self,
+        tasks: Sequence[Task],
+        group: int,
+        sampling: SamplingConfig,
+        *,
+        seed: int,
+        version: int,
+        name: str,
+        on_rollout: OnRollout,
+    ) -> list[Rollout]:
+        """Return `group` answers to each task, those of a task side by side.
+
+        Args:
+            tasks: what to answer.
+            group: answers to each.
+            sampling: how they are drawn.
+            seed: the same seed, policy and tasks give the same answers.
+            version: how many updates the policy has seen.
+            name: begins the ids of the answers.
+            on_rollout: told each answer as soon as it ends.
+        """
+        ...
+
+
+class SingleTurn:
+    """Writes answers of one turn.
+
+    Args:
+        policy: whose tokens they are.
+        generator: writes.
+    """
+
+    def __init__(self, policy: Policy, generator: Generator) -> None:
+        self._policy = policy
+        self._generator = generator
+
+    def roll_out(
+        self,
+        tasks: Sequence[Task],
+        group: int,
+        sampling: SamplingConfig,
+        *,
+        seed: int,
+        version: int,
+        name: str,
+        on_rollout: OnRollout,
+    ) -> list[Rollout]:
+        """Return answers; see `Writer`."""
+        prompts = [self._policy.encode(task) for task in tasks]
+        found: dict[int, Rollout] = {}
+
+        def done(place: int, piece: Piece) -> None:
+            at = place // group
+            found[place] = Rollout(
+                id=f"{name}:{place}",
+                task=tasks[at],
+                prompt_ids=prompts[at],
+                ids=piece.ids,
+                logprobs=np.asarray(piece.logprobs, dtype=np.float32),
+                own=np.ones(len(piece.ids), dtype=np.bool_),
+                text=self._policy.decode(piece.ids[:-1] if piece.ended else piece.ids),
+                finish_reason=piece.finish_reason,
+                version=version,
+            )
+            on_rollout(place, found[place])
+
+        self._generator.refresh(version)
+        self._generator.generate(prompts, group, sampling, seed=seed, on_piece=done)
+        return [found[place] for place in range(len(tasks) * group)]
