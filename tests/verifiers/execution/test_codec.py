@@ -82,7 +82,7 @@ def test_arrays_keep_shape_and_type() -> None:
         codec.dumps(numpy.array([object()]))
 
 
-@pytest.mark.parametrize("value", [object(), lambda: 0, open, json, iter("a")], ids=str)
+@pytest.mark.parametrize("value", [object(), lambda: 0, open, json, iter("a")], ids=lambda value: type(value).__name__)
 def test_what_is_no_data_is_refused_or_kept(value: Any) -> None:
     with pytest.raises(codec.CodecError):
         codec.dumps(value)
