@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from adjudge.cli import exits
 from adjudge.cli.demo import demo_rows
 
@@ -32,7 +34,8 @@ def test_the_verdicts(adjudge: Adjudge) -> None:
     assert found == VERDICTS
 
 
-def test_the_table_and_what_to_do_next(adjudge: Adjudge) -> None:
+def test_the_table_and_what_to_do_next(adjudge: Adjudge, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")  # where a terminal is narrower, reasons are broken over two lines
     ran = adjudge("demo")
     assert ran.code == exits.FINE
     for row in demo_rows():

@@ -23,6 +23,7 @@ from torch import nn
 from adjudge.engines.checkpoint_notes import FILE, CheckpointNotes
 from adjudge.engines.checkpoint_notes import HEAD_FILE as HEAD_FILE
 from adjudge.engines.head_networks import HeadNetwork
+from adjudge.engines.model_lock import model_lock
 
 _PAD = "<|adjudge_pad|>"
 _WEIGHTS = "model.safetensors"
@@ -58,7 +59,8 @@ def load(folder: str | os.PathLike[str], **options: Any) -> tuple[Any, HeadNetwo
         raise ValueError(f"{str(home)!r} has no {FILE}; it is no reward model that adjudge has saved")
     try:
         kind = _kind(transformers.AutoConfig.from_pretrained(home))
-        model, info = getattr(transformers, kind).from_pretrained(home, output_loading_info=True, **options)
+        with model_lock():
+            model, info = getattr(transformers, kind).from_pretrained(home, output_loading_info=True, **options)
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise ValueError(f"the body of {str(home)!r} cannot be loaded: {str(error)[:300]}") from error
     backbone = model if kind == "AutoModel" else getattr(model, model.base_model_prefix)
@@ -163,7 +165,7 @@ def _shell(backbone: Any, head: HeadNetwork) -> Any:
     config = copy.deepcopy(backbone.config)
     config.num_labels = head.config.columns
     try:
-        with torch.device("meta"):
+        with model_lock(), torch.device("meta"):
             shell = kind.from_config(config)
     except ValueError:  # there is no such class
         return None

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from adjudge.engines.checkpoint_notes import CheckpointNotes
+from adjudge.engines.model_lock import model_lock
 
 if TYPE_CHECKING:
     from adjudge.engines.transformers_engine import TransformersConfig
@@ -193,12 +194,13 @@ def _dtype(config: TransformersConfig, device: str) -> str:
 def _loaded(engine: TransformersConfig, kind: Any, /, **options: Any) -> Any:
     path = Path(engine.model).expanduser()
     try:
-        return kind.from_pretrained(
-            str(path) if path.is_dir() else engine.model,
-            revision=engine.revision or None,
-            trust_remote_code=engine.trust_remote_code,
-            **options,
-        )
+        with model_lock():
+            return kind.from_pretrained(
+                str(path) if path.is_dir() else engine.model,
+                revision=engine.revision or None,
+                trust_remote_code=engine.trust_remote_code,
+                **options,
+            )
     except (OSError, ValueError, ImportError, KeyError, RuntimeError) as error:
         problem = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}"
         if "trust_remote_code" in str(error) and not engine.trust_remote_code:
@@ -213,7 +215,8 @@ def _adapted(config: TransformersConfig, model: Any) -> tuple[Any, tuple[str, ..
     except ImportError as error:
         raise ValueError("the engine's option adapter needs peft; install it with pip install peft") from error
     try:
-        adapted: Any = peft.PeftModel.from_pretrained(model, config.adapter)
+        with model_lock():
+            adapted: Any = peft.PeftModel.from_pretrained(model, config.adapter)
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         problem = str(error).strip().partition("\n")[0][:300]
         raise ValueError(f"the adapter {config.adapter!r} cannot be used with {config.model!r}: {problem}") from error

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from adjudge.engines.model_lock import model_lock
 from adjudge.training.chat_templates import with_template
 
 NGRAMS = "ngrams"
@@ -183,7 +184,8 @@ def _without_dropout(config: Any) -> None:
 
 def _loaded(kind: Any, name: str, options: Mapping[str, Any]) -> Any:
     try:
-        return kind.from_pretrained(name, **options)
+        with model_lock():
+            return kind.from_pretrained(name, **options)
     except (OSError, ValueError, ImportError, KeyError, RuntimeError) as error:
         problem = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}"
         raise ValueError(f"the model {name!r} cannot be loaded: {problem}") from error

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from adjudge.engines.model_lock import model_lock
+
 Size = Literal["tiny", "small"]
 
 PAD, BEGIN, END = "<|pad|>", "<|begin|>", "<|end|>"
@@ -150,6 +152,6 @@ def _decoder(shape: _Shape, tokenizer: Any, seed: int) -> Any:
         "eos_token_id": tokenizer.eos_token_id,
         "pad_token_id": tokenizer.pad_token_id,
     }
-    with torch.random.fork_rng(devices=[]):
+    with model_lock(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return kind(LlamaConfig(**fields)).eval()
