@@ -22,7 +22,7 @@ demo: $(VENV)/.core
 	@$(BIN)/adjudge demo
 
 test: tools check frameworks
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
