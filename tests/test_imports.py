@@ -28,7 +28,7 @@ ALLOWED: dict[str, set[str]] = {
     "runtime": CORE | {"engines"},
     "engines": CORE | {"runtime"},
     "prompts": CORE | {"engines"},
-    "training": set(),
+    "training": {"engines"},
     "compose": ENGINE_ROOM,
     "verifiers": ENGINE_ROOM | {"prompts"},
     "reward_models": ENGINE_ROOM | {"prompts", "compose", "training"},
@@ -38,7 +38,7 @@ ALLOWED: dict[str, set[str]] = {
     "conformance": ENGINE_ROOM | {"registry"},
     "data_pipelines": FRONT,
     "evals": FRONT | {"data_pipelines"},
-    "rl_integration": FRONT | {"data_pipelines", "evals", "training"},
+    "rl_integration": FRONT | {"data_pipelines", "evals", "prompts", "training"},
 }
 FREE = {"cli", "__init__", "__main__"}  # may import everything below
 

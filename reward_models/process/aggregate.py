@@ -13,7 +13,7 @@
 "No change" holds for a copy of every step.  A copy of the *best* step still raises a mean, and lowers nothing else but
 `product` and `sum_log`: put `step_audit` beside whichever is used.
 
-Not covered: shaping before the sum (`adjudge.reward_models.process.refine`).
+Not covered: shaping before the sum (`adjudge.solutions.refine`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias, get_args
+
+from adjudge.solutions.step_values import TEMPERATURE, check_values, min_weights
 
 Aggregate: TypeAlias = Literal[
     "min",
@@ -41,9 +43,6 @@ EDGE = 1e-6
 """Where a logarithm or odds would be infinite, a probability below EDGE counts as EDGE, above 1 - EDGE as 1 - EDGE.
 
 Half precision cannot tell 1 - 1e-6 from 1, so nothing that a model says is lost."""
-
-TEMPERATURE = 0.1
-"""T of PURE's soft minimum.  Its values are P(+) - P(-), in [-1, 1]; probabilities get the same weights at T = 0.05."""
 
 _PROBABILITIES: frozenset[Aggregate] = frozenset(["product", "geometric_mean", "mean_logit", "mean_odds", "sum_log"])
 
@@ -73,36 +72,10 @@ def needs_probabilities(how: Aggregate) -> bool:
     return how in _PROBABILITIES
 
 
-def min_weights(values: Sequence[float], temperature: float = TEMPERATURE) -> tuple[float, ...]:
-    """Return the weights softmax(-r / T) of PURE's min-form credit; they sum to 1, and the least step gets most.
-
-    Raises:
-        ValueError: there is no step, a value is not finite, or the temperature is not above 0.
-    """
-    check_values(values)
-    if not (math.isfinite(temperature) and temperature > 0):
-        raise ValueError(f"the temperature of a soft minimum is {temperature!r}; it must be above 0")
-    least = min(values)
-    weights = [math.exp((least - value) / temperature) for value in values]
-    total = math.fsum(weights)
-    return tuple(weight / total for weight in weights)
-
-
 def first_below(values: Sequence[float], threshold: float) -> int:
     """Return the place (from 0) of the first value below a threshold, -1 if there is none, as ProcessBench counts."""
     check_values(values)
     return next((place for place, value in enumerate(values) if value < threshold), -1)
-
-
-def check_values(values: Sequence[float], *, probabilities: bool = False) -> None:
-    """Raise `ValueError` unless there is a value, and all are finite and, if asked for, in [0, 1]."""
-    if not values:
-        raise ValueError("there is no step to aggregate; what a solution without steps is worth is the scorer's rule")
-    for place, value in enumerate(values):
-        if not math.isfinite(value):
-            raise ValueError(f"step {place} has the value {value!r}; it must be finite")
-        if probabilities and not 0 <= value <= 1:
-            raise ValueError(f"step {place} has the value {value!r}; this formula needs probabilities, in [0, 1]")
 
 
 def _inner(value: float) -> float:

@@ -19,7 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from adjudge.reward_models.process.aggregate import TEMPERATURE, Aggregate, aggregate
+from adjudge.reward_models.process.aggregate import Aggregate, aggregate
+from adjudge.solutions.step_values import TEMPERATURE
 
 Values: TypeAlias = Sequence[float]
 """The values of a solution's steps."""

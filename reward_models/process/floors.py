@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from adjudge.reward_models.process.aggregate import EDGE, Aggregate, needs_probabilities
-from adjudge.reward_models.process.refine import Refinement
+from adjudge.solutions.refine import Refinement
 
 
 def lowest_value(

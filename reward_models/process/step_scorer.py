@@ -22,7 +22,6 @@ from adjudge.prompts.scorer import guard
 from adjudge.protocol import Provenance, Sample, Score, StepScore, response_text, split_reasoning
 from adjudge.reward_models.process.aggregate import (
     AGGREGATES,
-    TEMPERATURE,
     Aggregate,
     aggregate,
     first_below,
@@ -30,8 +29,9 @@ from adjudge.reward_models.process.aggregate import (
 )
 from adjudge.reward_models.process.floors import lowest_value
 from adjudge.reward_models.process.formats.step_format import Reading
-from adjudge.reward_models.process.refine import REFINEMENTS, Refinement, refine
 from adjudge.reward_models.process.rows import Unfit
+from adjudge.solutions.refine import REFINEMENTS, Refinement, refine
+from adjudge.solutions.step_values import TEMPERATURE
 from adjudge.solutions.steps import SPLITTINGS, Splitting, Step, given_steps, split_steps
 
 _REST = "-"  # the response that is asked with when a row was too long: is it the problem that does not fit?
@@ -80,7 +80,7 @@ class StepScorer(ABC):
     Attributes:
         split: where a step begins: "blank_line", "line", "numbered", "sentence", "list", "whole".
         refine: what is done to the values first: "none", "clip", "delta", "clip_delta", "running_min", "gain",
-            "min_form"; see `adjudge.reward_models.process.refine`.
+            "min_form"; see `adjudge.solutions.refine`.
         aggregate: how they become one number; see `adjudge.reward_models.process.aggregate`.
         eta: the threshold of "clip".
         start: the value before the first step, for "gain".

@@ -1,8 +1,11 @@
 """Checkpoints of a run: everything that the next step depends on, whole or not at all.
 
 A checkpoint holds what is trained, the optimiser, the place in the order of tasks, the rollouts that were under way,
-and the state of PyTorch's random numbers (dropout).  A run that was killed at any moment and resumed goes on, on a CPU,
-with the very numbers of one that ran through.
+and the states of PyTorch's random numbers (dropout).  A run that was killed at any moment and resumed goes on, on a
+CPU, with the very numbers of one that ran through.
+
+It is written under a hidden name and renamed once its bytes are on the disk, and deleted the other way round, so a
+folder with a checkpoint's name is a whole one.  A list of sizes and checksums in it tells whether it still is.
 
 Not covered: what the numbers mean (`run`), and the finished model.
 """
@@ -12,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +26,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 _PREFIX = "checkpoint-"
-_STATE = "state.json"
 _TENSORS = "trained.safetensors"
+_RANDOM = "random.safetensors"
 _OPTIMIZER = "optimizer.pt"
+_RECORD = "record.json"
+_LIST = "files.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,13 +39,15 @@ class Checkpoint:
 
     Attributes:
         step: steps that are done.
-        tensors: parameters that are trained, and random states, by name.
+        tensors: parameters that are trained, by name.
+        random: states of random numbers, by name.
         optimizer: its state.
         record: everything else, as plain JSON data.
     """
 
     step: int
     tensors: Mapping[str, Tensor]
+    random: Mapping[str, Tensor]
     optimizer: Mapping[str, Any]
     record: Mapping[str, Any]
 
@@ -52,43 +60,95 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, keep: int) -> None:
         checkpoint: the state.
         keep: how many stay.
     """
+    for rest in folder.glob(f".{_PREFIX}*"):  # what a killed process was writing or deleting
+        shutil.rmtree(rest)
     draft = folder / f".{_PREFIX}{checkpoint.step}.part"
-    shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
-    save_file({name: value.detach().cpu().contiguous() for name, value in checkpoint.tensors.items()}, draft / _TENSORS)
+    _write_tensors(draft / _TENSORS, checkpoint.tensors)
+    _write_tensors(draft / _RANDOM, checkpoint.random)
     torch.save(dict(checkpoint.optimizer), draft / _OPTIMIZER)
-    (draft / _STATE).write_text(json.dumps(checkpoint.record), encoding="utf-8")
+    (draft / _RECORD).write_text(json.dumps(checkpoint.record), encoding="utf-8")
+    files = {path.name: _size_and_sum(path) for path in sorted(draft.iterdir())}
+    (draft / _LIST).write_text(json.dumps(files), encoding="utf-8")
     for path in draft.iterdir():
         _to_disk(path)
+    _to_disk(draft)
     whole = folder / f"{_PREFIX}{checkpoint.step}"
-    shutil.rmtree(whole, ignore_errors=True)
+    if whole.exists():
+        _delete(whole)
     draft.rename(whole)
     _to_disk(folder)
     for old in _found(folder)[:-keep]:
-        shutil.rmtree(old)
+        _delete(old)
 
 
 def newest_checkpoint(folder: Path) -> Checkpoint | None:
-    """Return the newest checkpoint of a run, if it has one."""
+    """Return the newest checkpoint of a run, if it has one.
+
+    Raises:
+        ValueError: its files are not those that were written.
+    """
     found = _found(folder)
     if not found:
         return None
-    newest = found[-1]
+    *before, newest = found
+    try:
+        _check(newest)
+    except (OSError, ValueError) as error:
+        remedy = f"to go on from {before[-1].name}" if before else "to begin anew; there is none before it"
+        raise ValueError(f"the checkpoint {str(newest)!r} is damaged: {error}; delete that folder {remedy}") from error
     return Checkpoint(
         step=_step(newest),
         tensors=load_file(newest / _TENSORS),
-        optimizer=torch.load(newest / _OPTIMIZER, weights_only=True),
-        record=json.loads((newest / _STATE).read_text(encoding="utf-8")),
+        random=load_file(newest / _RANDOM),
+        optimizer=torch.load(newest / _OPTIMIZER, weights_only=True, map_location="cpu"),
+        record=json.loads((newest / _RECORD).read_text(encoding="utf-8")),
     )
+
+
+def drop_later(folder: Path, step: int) -> None:
+    """Delete checkpoints of steps that a resumed run has yet to make."""
+    for path in _found(folder):
+        if _step(path) > step:
+            _delete(path)
 
 
 def _found(folder: Path) -> list[Path]:
     """A run's checkpoints, the oldest first; drafts have other names."""
-    return sorted(folder.glob(f"{_PREFIX}*"), key=_step)
+    named = [path for path in folder.glob(f"{_PREFIX}*") if path.name.removeprefix(_PREFIX).isdecimal()]
+    return sorted(named, key=_step)
 
 
 def _step(path: Path) -> int:
     return int(path.name.removeprefix(_PREFIX))
+
+
+def _write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    save_file({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, path)
+
+
+def _check(path: Path) -> None:
+    """Raise `ValueError` or `OSError` unless every file has the size and the checksum that it was written with."""
+    files = json.loads((path / _LIST).read_text(encoding="utf-8"))
+    for name in (_TENSORS, _RANDOM, _OPTIMIZER, _RECORD):
+        if not isinstance(files, dict) or files.get(name) != _size_and_sum(path / name):
+            raise ValueError(f"{name} does not hold the bytes that were written")
+
+
+def _size_and_sum(path: Path) -> list[int]:
+    """A file's bytes, and their CRC-32: it is accidents that are looked for."""
+    size = found = 0
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            size, found = size + len(part), zlib.crc32(part, found)
+    return [size, found]
+
+
+def _delete(path: Path) -> None:
+    """Delete a checkpoint, which loses its name first: one that is half deleted is none."""
+    hidden = path.with_name(f".{path.name}.old")
+    path.rename(hidden)
+    shutil.rmtree(hidden)
 
 
 def _to_disk(path: Path) -> None:

@@ -7,14 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
+from adjudge.rl_integration.trainer.credit.choice import CreditChoice
+from adjudge.rl_integration.trainer.curricula.choice import CurriculumChoice
 from adjudge.rl_integration.trainer.guard import GuardConfig
+from adjudge.rl_integration.trainer.improvers.choice import ImproverChoice
 from adjudge.rl_integration.trainer.learning import LearningConfig
 from adjudge.rl_integration.trainer.objectives.objective import Objective
 from adjudge.rl_integration.trainer.objectives.table import objective
 from adjudge.rl_integration.trainer.rewards import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.tree_config import TreeConfig
+from adjudge.rl_integration.trainer.rollouts.vllm_options import VllmOptions
+from adjudge.rl_integration.trainer.tools.tool_config import ToolUse
+from adjudge.rl_integration.watch.config import WatchConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,14 +69,22 @@ class RolloutsConfig:
             newest policy's answers alone; 1 hides scores that take as long as a batch takes to write, and learns from
             answers that are one update old, whose probabilities are corrected for.
         rounds: for objectives that draw groups anew: most batches that one step may use up.
+        tools: what the policy may call while it answers; None for answers of one turn.
         sampling: how answers are drawn.
+        engine: what writes answers: "transformers", with the very model that learns, or "vllm", with a copy of it.
+        vllm: how vLLM runs.
+        tree: how the answers to a prompt share beginnings; None for answers that are written by themselves.
     """
 
     tasks: int = 8
     group: int = 8
     ahead: int = 0
     rounds: int = 4
+    tools: ToolUse | None = None
     sampling: SamplingConfig = field(default_factory=SamplingConfig)
+    engine: Literal["transformers", "vllm"] = "transformers"
+    vllm: VllmOptions = field(default_factory=VllmOptions)
+    tree: TreeConfig | None = None
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
@@ -78,6 +93,12 @@ class RolloutsConfig:
                 raise ValueError(f"rollouts.{option} is {getattr(self, option)!r}; it must be at least 1")
         if self.ahead < 0:
             raise ValueError(f"rollouts.ahead is {self.ahead!r}; it must be 0 or more")
+        if self.engine not in ("transformers", "vllm"):
+            raise ValueError(f"rollouts.engine is {self.engine!r}; give transformers or vllm")
+        if self.tree is not None:
+            self.tree.check(self.group)
+            if self.tools is not None:
+                raise ValueError("rollouts.tree and rollouts.tools are both set; answers with tools do not branch yet")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +115,12 @@ class RunConfig:
         save_steps: steps between checkpoints.
         keep_checkpoints: how many are kept.
         eval_steps: steps between measurements on held-out tasks; 0 measures at the end only.
+        measured_by: what answers to held-out tasks are judged by; None for the reward.
         guard: what stops the run when its reward is hacked.
+        watch: from where on outer signs of hacking are told in the log and the report; None looks for none.
+        credit: how credit is given within answers; None gives all tokens of an answer its advantage.
+        curriculum: which tasks are drawn, how many answers each gets, and what is learnt from.
+        improver: what helps where answers are wrong.
     """
 
     reward: RewardConfig
@@ -106,7 +132,12 @@ class RunConfig:
     save_steps: int = 50
     keep_checkpoints: int = 2
     eval_steps: int = 0
+    measured_by: RewardConfig | None = None
     guard: GuardConfig | None = None
+    watch: WatchConfig | None = field(default_factory=WatchConfig)
+    credit: CreditChoice | None = None
+    curriculum: CurriculumChoice = field(default_factory=CurriculumChoice)
+    improver: ImproverChoice = field(default_factory=ImproverChoice)
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
@@ -115,3 +146,8 @@ class RunConfig:
                 raise ValueError(f"{option} is {getattr(self, option)!r}; it must be at least 1")
         if self.eval_steps < 0:
             raise ValueError(f"eval_steps is {self.eval_steps!r}; give 0 to measure at the end only, or more")
+        if self.credit is not None:
+            credit = self.credit.made()
+            credit.check(self.objective.made(most_new_tokens=self.rollouts.sampling.most_new_tokens))
+            if credit.needs_tree and self.rollouts.tree is None:
+                raise ValueError(f"credit {self.credit.name!r} needs answers written as a tree; set rollouts.tree")

@@ -18,12 +18,14 @@ class ValueModel(nn.Module):
     """Predicts, before each token of an answer, the reward that is still to come.
 
     Args:
-        model: the policy's causal language model; its body is copied.
+        model: the policy's causal language model; what is trained of its body is copied, frozen weights are shared.
     """
 
     def __init__(self, model: Any) -> None:
         super().__init__()
-        self.body = copy.deepcopy(model.base_model)
+        body = model.base_model
+        frozen = {id(value): value for value in body.parameters() if not value.requires_grad}
+        self.body = copy.deepcopy(body, frozen)
         width = int(model.config.get_text_config().hidden_size)
         self.head = nn.Linear(width, 1, dtype=torch.float32)
         nn.init.zeros_(self.head.weight)  # it begins by knowing nothing, not by guessing

@@ -17,6 +17,9 @@ STEPS = "steps.jsonl"
 SAMPLES = "samples.jsonl"
 """Some rollouts with their scores."""
 
+ALARMS = "alarms.jsonl"
+"""Which alarms of the watch came, and which went."""
+
 
 class Journal:
     """Appends lines to a file of a run's folder.

@@ -9,6 +9,10 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from adjudge.training.lora import Lora
+
+Precision = Literal["auto", "fp32", "bf16"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class LearningConfig:
@@ -25,6 +29,11 @@ class LearningConfig:
         minibatches: updates that a batch of rollouts is divided into; whole groups stay together.
         epochs: passes over a batch of rollouts.
         micro_tokens: most tokens of one forward pass, padding included; results do not depend on it beyond rounding.
+        precision: "fp32" computes in 32 bits; "bf16" computes the model in bfloat16, with the weights that are trained
+            and log-probabilities in 32 bits; "auto" is "bf16" on a GPU that can, else "fp32".
+        checkpointing: compute activations again in the backward pass, for less memory and a third more time.
+        lora: train low-rank factors beside frozen weights, which may then be in bfloat16; without another reference,
+            divergences are measured from the policy without them.
     """
 
     learning_rate: float = 1e-6
@@ -37,6 +46,9 @@ class LearningConfig:
     minibatches: int = 1
     epochs: int = 1
     micro_tokens: int = 16_384
+    precision: Precision = "auto"
+    checkpointing: bool = False
+    lora: Lora | None = None
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
@@ -54,11 +66,31 @@ class LearningConfig:
             raise ValueError(f"learning.betas is {self.betas!r}; give two numbers from 0 to 1")
         if self.decay not in ("constant", "linear", "cosine"):
             raise ValueError(f"learning.decay is {self.decay!r}; give constant, linear or cosine")
+        if self.precision not in ("auto", "fp32", "bf16"):
+            raise ValueError(f"learning.precision is {self.precision!r}; give auto, fp32 or bf16")
+        if self.lora is not None and self.lora.dropout:
+            raise ValueError(
+                f"learning.lora.dropout is {self.lora.dropout!r}; a policy must be the same when it writes and when it "
+                "learns, or the ratios of its probabilities are noise; set it to 0"
+            )
 
     @property
     def updates(self) -> int:
         """Updates that are made from one batch of rollouts."""
         return self.minibatches * self.epochs
+
+    def bf16(self, device: str) -> bool:
+        """Return whether the model computes in bfloat16 on a device ("cpu", "cuda", ...).
+
+        Raises:
+            ValueError: bfloat16 is asked for, and the GPU has none.
+        """
+        import torch
+
+        able = device == "cuda" and torch.cuda.is_bf16_supported()
+        if self.precision == "bf16" and device == "cuda" and not able:
+            raise ValueError("learning.precision is bf16, which this GPU does not compute; give fp32")
+        return able if self.precision == "auto" else self.precision == "bf16"
 
     def share(self, step: int, steps: int) -> float:
         """Return what the learning rate is multiplied by in a step, the first being 0."""

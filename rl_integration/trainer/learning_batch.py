@@ -36,6 +36,7 @@ class LearningBatch:
         self.returns: Sequence[Any] | None = None
         self.behaviour: Sequence[Any] = [rollout.logprobs for rollout in self.rollouts]
         self.advantages: Sequence[Any] = [0.0] * size
+        self.injected: Bools | None = None
         self.counted: Bools = np.zeros(size, dtype=np.bool_)
         self.needed: Bools = np.zeros(size, dtype=np.bool_)
         self.numbers: dict[str, float] = {}
@@ -57,6 +58,10 @@ class LearningBatch:
             row[: len(given)] = given
         return found
 
+    def rows(self, padded: Floats) -> list[Floats]:
+        """Return the rows of (n, width) numbers of tokens, each as long as its answer."""
+        return [row[: len(rollout.ids)] for row, rollout in zip(padded, self.rollouts, strict=True)]
+
     def tensor(self, name: str, part: Sequence[int], rows: TokenRows) -> Tensor:
         """(len(part), R) of a list of rows."""
         found = torch.zeros(rows.answer_ids.shape, dtype=torch.float32)
@@ -76,6 +81,7 @@ class LearningBatch:
     ) -> TokenBatch:
         """The part as the losses read it."""
         group = torch.tensor([self.group[place] for place in part], device=logprobs.device)
+        injected = None if self.injected is None else torch.from_numpy(self.injected[list(part)]).to(logprobs.device)
         return TokenBatch(
             logp=logprobs,
             mask=rows.own,
@@ -86,6 +92,7 @@ class LearningBatch:
             entropy=entropies,
             next_value=torch.zeros_like(entropies),  # ROVER's before the first update of a batch, the only one it makes
             group=group,
+            injected=injected,
             totals=totals,
         )
 
@@ -97,6 +104,7 @@ def groups_of(rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Groups:
     return replace(
         Groups.of([score.value for score in scores], [rollout.task.id for rollout in rollouts]),
         parts=floats("parts", values) if names else None,  # type: ignore[arg-type]
+        names=tuple(names),
         strata=np.array([_interruptions(rollout) for rollout in rollouts], dtype=np.int64),
         lengths=np.array([len(rollout.ids) for rollout in rollouts], dtype=np.int64),
     )

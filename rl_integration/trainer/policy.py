@@ -1,11 +1,15 @@
 """The policy: a causal language model with its tokenizer, as rollouts and learning see it.
 
-Not covered: opening it, and several GPUs.
+With low-rank factors the model stays the plain one of `transformers`, in whose layers the factors are; so whoever looks
+at its parts finds them where they are in any model, and the policy that it was is one `without_adapters` away.
+
+Not covered: opening it, and weights that are cut up over several GPUs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +18,11 @@ from torch import Tensor
 
 from adjudge.engines.interface import Fault
 from adjudge.engines.prompt_tokens import PromptTokens
+from adjudge.rl_integration.trainer.policy_weights import merged_weights
 from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.token_logprobs import token_logprobs
 from adjudge.rl_integration.trainer.token_rows import TokenRows
+from adjudge.training.lora import Lora, with_lora
 
 
 class Policy:
@@ -25,12 +32,19 @@ class Policy:
         model: a causal language model of `transformers`.
         tokenizer: its tokenizer.
         name: for messages.
+
+    Attributes:
+        bf16: whether the model computes in bfloat16, whatever its weights are; log-probabilities stay in 32 bits.
+        lora: the low-rank factors that are trained in the place of the weights; None for none.
     """
 
     def __init__(self, model: Any, tokenizer: Any, *, name: str) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.name = name
+        self.bf16 = False
+        self.lora: Lora | None = None
+        self._adapted: Any = None
         window = getattr(model.config.get_text_config(), "max_position_embeddings", None) or 2**31
         self.tokens = PromptTokens(tokenizer, model=name, window=int(window))
 
@@ -39,6 +53,50 @@ class Policy:
         """Where the model is."""
         found: torch.device = self.model.device
         return found
+
+    @property
+    def exact(self) -> bool:
+        """Whether two passes over the same tokens give the same log-probabilities, but for rounding in 32 bits.
+
+        In bfloat16 they differ by several hundredths: a token written on its own and one read among others go through
+        sums of different shapes.  What was written must then be corrected for (`Learner.learn`).
+        """
+        return not self.bf16 and all(value.dtype.itemsize >= 4 for value in self.model.parameters())
+
+    def adapt(self, lora: Lora, *, seed: int) -> None:
+        """Freeze the weights and put factors beside them, which change nothing until they are trained.
+
+        Args:
+            lora: which; a policy that has them already stays as it is.
+            seed: of the factors.
+
+        Raises:
+            ValueError: it has other factors, or the targets name no layer.
+        """
+        if self.lora is not None:
+            if self.lora != lora:
+                raise ValueError(f"learning.lora is {lora}, but {self.name} already has {self.lora}; open it anew")
+            return
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+            torch.manual_seed(seed)
+            self._adapted = with_lora(self.model, lora)
+        self.lora = lora
+
+    @contextmanager
+    def without_adapters(self) -> Iterator[None]:
+        """Inside, the policy is the one that it was before its factors were trained.
+
+        Raises:
+            ValueError: it has none.
+        """
+        if self._adapted is None:
+            raise ValueError(f"{self.name} has no factors to leave out")
+        with self._adapted.disable_adapter():
+            yield
+
+    def arithmetic(self) -> torch.autocast:
+        """Return the context in which the model computes, wherever it is called."""
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.bf16)
 
     @property
     def pad(self) -> int:
@@ -94,21 +152,24 @@ class Policy:
             entropies of the distributions they were drawn from.
         """
         width = rows.answer_ids.shape[1]
-        found = self.model(
-            input_ids=rows.input_ids,
-            attention_mask=rows.attention_mask,
-            position_ids=rows.position_ids,
-            use_cache=False,
-            logits_to_keep=width + 1,
-        )
-        logits = found.logits[:, :-1].float() / (temperature or 1.0)
-        normal = logits.logsumexp(-1)
-        logprobs = logits.gather(-1, rows.answer_ids[..., None])[..., 0] - normal
-        with torch.set_grad_enabled(steer and torch.is_grad_enabled()):
-            entropies = normal - (logits.softmax(-1) * logits).sum(-1)
-        return logprobs, entropies
+        with self.arithmetic():
+            found = self.model(
+                input_ids=rows.input_ids,
+                attention_mask=rows.attention_mask,
+                position_ids=rows.position_ids,
+                use_cache=False,
+                logits_to_keep=width + 1,
+            )
+        return token_logprobs(found.logits, rows.answer_ids, temperature=temperature or 1.0, steer=steer)
 
     def save(self, folder: Path) -> None:
-        """Write the model and its tokenizer as `transformers` reads them."""
-        self.model.save_pretrained(folder)
+        """Write the model and its tokenizer as `transformers` reads them; low-rank factors are merged into a copy."""
+        whole = None
+        if self.lora is not None:
+            kinds = {name.replace(".base_layer", ""): value.dtype for name, value in self.model.named_parameters()}
+            whole = {
+                name: value.detach().to("cpu", kinds.get(name, value.dtype))
+                for name, value in merged_weights(self.model)
+            }
+        self.model.save_pretrained(folder, state_dict=whole)
         self.tokenizer.save_pretrained(folder)

@@ -1,44 +1,46 @@
 """The loop: batches of scored rollouts, updates, measurements, checkpoints.
 
-Not covered: how batches come about (`batches`), several GPUs, and what is made of the numbers.
+With several processes all do the same, each with its share of the answers and of the reading; the first one alone
+writes files and decides whether the run goes on.
+
+Not covered: how batches come about (`batches`), and what is made of the numbers.
 """
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from adjudge.protocol import Score
+from adjudge.rl_integration.trainer.batch_facts import batch_facts
 from adjudge.rl_integration.trainer.batches import Batches
-from adjudge.rl_integration.trainer.checkpoints import Checkpoint, newest_checkpoint, save_checkpoint
+from adjudge.rl_integration.trainer.checkpoints import Checkpoint, drop_later, newest_checkpoint, save_checkpoint
 from adjudge.rl_integration.trainer.config import RunConfig
-from adjudge.rl_integration.trainer.guard import Guard, Measurement
-from adjudge.rl_integration.trainer.journal import SAMPLES, STEPS, Journal, read_journal
+from adjudge.rl_integration.trainer.curricula.opening import open_curriculum
+from adjudge.rl_integration.trainer.guard import Guard
+from adjudge.rl_integration.trainer.journal import STEPS, read_journal
+from adjudge.rl_integration.trainer.judging.cohort_order import CohortOrder
 from adjudge.rl_integration.trainer.learner import Learner
+from adjudge.rl_integration.trainer.logbook import LogBook, OnStep, Verdict
 from adjudge.rl_integration.trainer.policy import Policy
 from adjudge.rl_integration.trainer.processes import Processes
 from adjudge.rl_integration.trainer.rewards import Rewards, Scoring
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout, by_task
-from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
-from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
+from adjudge.rl_integration.trainer.rollouts.dialogue import open_writer
+from adjudge.rl_integration.trainer.rollouts.engine_choice import open_generator
+from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
+from adjudge.rl_integration.trainer.rollouts.tree_writer import TreeWriter
+from adjudge.rl_integration.trainer.run_facts import check_facts, run_facts, weights_digest
 from adjudge.rl_integration.trainer.tasks import Task, TaskOrder, TaskSource
+from adjudge.rl_integration.watch.hacking import HackingWatch
 
 _BEST = "best"
 """Folder in a run's folder: the policy that the gold scorer liked most, where there is one."""
-
-_SHOWN = 2_000  # characters of a text in the journal
-
-OnStep = Callable[[Mapping[str, float], Sequence[Rollout], Sequence[Score]], bool | None]
-"""Told the numbers of a step, its rollouts and their scores; True stops the run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +53,7 @@ class RunResult:
         stopped: why it ended before its last step; "" if it did not.
         rolled_back: the step whose policy was put back; 0 if none was.
         history: the numbers of every step.
+        held_out: mean score on held-out tasks of the policy that it ended with; None if nothing could be measured.
     """
 
     steps: int
@@ -58,6 +61,7 @@ class RunResult:
     stopped: str
     rolled_back: int
     history: tuple[Mapping[str, float], ...]
+    held_out: float | None = None
 
 
 class Run:
@@ -71,6 +75,7 @@ class Run:
         held_out: tasks that it is measured on.
         reference: the policy that divergences are measured from.
         source: says which tasks come next; in a shuffled order, if it is not given.
+        processes: those that train together; by default those that a launcher started with this one.
 
     Raises:
         ValueError: the options, the tasks or the scorer cannot be used.
@@ -86,15 +91,26 @@ class Run:
         held_out: Sequence[Task] = (),
         reference: Policy | None = None,
         source: TaskSource | None = None,
+        processes: Processes | None = None,
     ) -> None:
+        self._processes = processes if processes is not None else Processes.joined()
+        if config.rollouts.tasks < self._processes.count:
+            raise ValueError(
+                f"rollouts.tasks is {config.rollouts.tasks!r}, and there are {self._processes.count} processes, each "
+                "of which answers some of a step's tasks; give at least as many tasks, or start fewer processes"
+            )
         self.policy = policy
         self.config = config
         self.folder = folder
         self._tasks = {task.id: task for task in tasks}
-        self._source = source if source is not None else TaskOrder(tasks, seed=config.seed)
         self._held_out = held_out
-        self._generator = TransformersGenerator(policy)
-        self._writer = SingleTurn(policy, self._generator)
+        self._watch = HackingWatch(config.watch) if config.watch is not None else None
+        self._generator = open_generator(policy, config.rollouts)
+        self._writer = (
+            open_writer(policy, self._generator, config.rollouts.tools)
+            if config.rollouts.tree is None
+            else TreeWriter(policy, self._generator, config.rollouts.tree)
+        )
         self._learner = Learner(
             policy,
             config.objective.made(most_new_tokens=config.rollouts.sampling.most_new_tokens),
@@ -103,18 +119,27 @@ class Run:
             steps=config.steps,
             seed=config.seed,
             reference=reference,
+            credit=config.credit,
+            processes=self._processes,
         )
+        self._reference = reference
+        self._curriculum = open_curriculum(
+            config, self._learner.objective, policy, tasks, processes=self._processes, source=source
+        )
+        order = CohortOrder if any(task.cohort for task in tasks) else TaskOrder
+        self._source = self._curriculum.source or order(tasks, seed=config.seed)
 
     def train(self, *, resume: bool = False, on_step: OnStep | None = None) -> RunResult:
-        """Train to the last step.
+        """Train to the last step; with several processes, in all of them.
 
         Args:
             resume: go on from the newest checkpoint, if there is one.
-            on_step: told of each step.
+            on_step: told of each step, in the first process.
 
         Raises:
-            ValueError: the folder has checkpoints and `resume` is false.
+            ValueError: the folder has checkpoints and `resume` is false, or they are damaged or of another run.
             TooManyFailures: too many rollouts of a step could not be judged.
+            OtherProcessFailed: another process stopped.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         newest = newest_checkpoint(self.folder)
@@ -123,146 +148,167 @@ class Run:
                 f"{str(self.folder)!r} holds checkpoints of an earlier run; resume it (--resume), name another output, "
                 "or delete the folder"
             )
+        self._facts = run_facts(self.config, self._tasks.values(), self.policy, self._reference)
         with ExitStack() as stack:
+            stack.enter_context(self._processes.ending_together())
+            stack.callback(self._generator.close)
+            stack.enter_context(_seeded(self.config.seed * 1_000_003 + self._processes.rank))
             rewards = stack.enter_context(Rewards(self.config.reward))
-            guard = self._guard(stack)
+            own = self.config.measured_by
+            examiner = rewards if own is None else stack.enter_context(Rewards(own))
+            improver = self.config.improver.made(self.policy, list(self._tasks.values()))
+            if improver is not None:
+                stack.callback(improver.close)
             batches = Batches(
                 self._source,
                 self._writer,
                 rewards,
                 self.config,
-                resample=self._learner.objective.resample,
-                processes=Processes(),
+                processes=self._processes,
+                curriculum=self._curriculum,
+                improver=improver,
             )
+            self._learner.begin_alike()
             resumed = self._restored(newest, batches) if newest is not None else 0
-            log, samples = (Journal(self.folder, name, step=resumed) for name in (STEPS, SAMPLES))
-            if guard is not None:
-                found = map(Measurement.of_line, read_journal(self.folder, STEPS))
-                guard.measurements += [one for one in found if one is not None]
+            if resumed != (first := self._processes.told(resumed)):
+                raise ValueError(
+                    f"this process found the checkpoint of step {resumed} in {str(self.folder)!r}, and the first one "
+                    f"that of step {first}; all processes must see the same folder"
+                )
+            book = self._book(stack, on_step) if self._processes.first else None
             stopped, rolled_back = "", 0
             while self._learner.step < self.config.steps and not stopped:
-                numbers, rollouts, scores = self._step(batches, rewards)
-                if guard is not None and guard.due(self._learner.step):
-                    numbers |= guard.measure(self._learner.step, rollouts, scores)
-                log.write(numbers)
-                for record in _told(numbers["step"], rollouts, scores):
-                    samples.write(record)
-                if on_step is not None and on_step(numbers, rollouts, scores):
-                    stopped = "it was told to stop"
-                if guard is not None and "gold" in numbers:
-                    stopped, rolled_back = self._guarded(guard, batches, stopped)
-                if stopped or self._learner.step % self.config.save_steps == 0:
+                numbers, rollouts, scores = self._step(batches, examiner)
+                entered = Verdict() if book is None else book.enter(numbers, rollouts, scores)
+                verdict = self._processes.told(entered)
+                stopped = verdict.stopped
+                if verdict.best:
+                    self._save(self.folder / _BEST, batches, keep=2)
+                if verdict.roll_back:
+                    rolled_back = self._rolled_back()
+                step = self._learner.step
+                if stopped or step == self.config.steps or step % self.config.save_steps == 0:
                     self._save(self.folder, batches, keep=self.config.keep_checkpoints)
+            ended = self.evaluate(self._held_out, examiner) if stopped and self._held_out else {}
+            self._processes.told(None)  # the first one has written everything
+        history = tuple(read_journal(self.folder, STEPS))
         return RunResult(
             steps=self._learner.step,
             resumed=resumed,
             stopped=stopped,
             rolled_back=rolled_back,
-            history=tuple(read_journal(self.folder, STEPS)),
+            history=history,
+            held_out=(ended if stopped else history[-1] if history else {}).get("held_out"),
         )
 
+    def put_back(self) -> int:
+        """Put the newest checkpoint's weights in place, and return its step; 0 if there is none."""
+        newest = newest_checkpoint(self.folder)
+        if newest is None:
+            return 0
+        self._learner.put_back(newest.tensors)
+        return newest.step
+
     def evaluate(self, tasks: Sequence[Task], rewards: Rewards) -> dict[str, float]:
-        """Return the mean score of the likeliest answers to tasks, and the share without a score."""
-        scoring = Scoring(rewards, len(tasks), 1)
-        self._writer.roll_out(
-            tasks,
-            1,
-            replace(self.config.rollouts.sampling, temperature=0.0),
-            seed=0,
-            version=self._learner.step,
-            name="held-out",
-            on_rollout=scoring.add,
-        )
-        scores, _ = scoring.wait()
+        """Return the mean score of the likeliest answers to tasks, and the share without a score.
+
+        With several processes each must call it, and answers its share.
+        """
+        mine = self._processes.share(tasks)
+        scoring = Scoring(rewards, mine, 1)
+        if mine:
+            self._writer.roll_out(
+                mine,
+                1,
+                replace(self.config.rollouts.sampling, temperature=0.0),
+                seed=0,
+                version=self._learner.step,
+                name="held-out",
+                on_rollout=scoring.add,
+            )
+        scores = self._processes.gathered(scoring.wait()[0])
         values = [score.value for score in scores if score.value is not None]
         found = {"held_out_unscored": 1 - len(values) / len(scores)}
         return found | ({"held_out": float(np.mean(values))} if values else {})
 
-    def _step(self, batches: Batches, rewards: Rewards) -> tuple[dict[str, float], list[Rollout], list[Score]]:
+    def _step(self, batches: Batches, examiner: Rewards) -> tuple[dict[str, float], list[Rollout], list[Score]]:
         """Learn from one batch, and return its numbers."""
         began = time.perf_counter()
         batch = batches.next(self._learner.step)
         learning = time.perf_counter()
-        numbers = batch.numbers | self._learner.learn(batch.rollouts, batch.scores, exact=self._generator.exact)
-        numbers |= _facts(batch.rollouts, batch.scores, self._learner.step)
+        numbers = batch.numbers | self._learner.learn(
+            batch.rollouts, batch.scores, exact=self._generator.exact, copies=batch.copies
+        )
+        numbers |= batch_facts(batch.rollouts, batch.scores, self._learner.step)
         numbers["seconds_learning"] = time.perf_counter() - learning
         step = self._learner.step
         every = self.config.eval_steps
         if self._held_out and (step == self.config.steps or (every and step % every == 0)):
-            numbers |= self.evaluate(self._held_out, rewards)
+            numbers |= self.evaluate(self._held_out, examiner)
         numbers["seconds"] = time.perf_counter() - began
         return {"step": step, **numbers}, batch.rollouts, batch.scores
 
-    def _guard(self, stack: ExitStack) -> Guard | None:
-        if self.config.guard is None:
-            return None
-        return Guard(config=self.config.guard, rewards=stack.enter_context(Rewards(self.config.guard.gold)))
+    def _book(self, stack: ExitStack, on_step: OnStep | None) -> LogBook:
+        """The journals, with those who look at each step."""
+        guard = None
+        if self.config.guard is not None:
+            guard = Guard(config=self.config.guard, rewards=stack.enter_context(Rewards(self.config.guard.gold)))
+            drop_later(self.folder / _BEST, self._learner.step)
+        return LogBook(self.folder, step=self._learner.step, guard=guard, watch=self._watch, on_step=on_step)
 
-    def _guarded(self, guard: Guard, batches: Batches, stopped: str) -> tuple[str, int]:
-        """Keep the best policy so far, or stop the run; return why, and the step whose policy was put back."""
-        if guard.best() == self._learner.step:
-            self._save(self.folder / _BEST, batches, keep=1)
-        parting = guard.parting()
-        if parting is None:
-            return stopped, 0
+    def _rolled_back(self) -> int:
+        """Put the best policy so far in place; return its step, 0 if there is none."""
+        self._processes.told(None)  # the first process has written it
         best = newest_checkpoint(self.folder / _BEST)
-        if guard.config.then == "stop" or best is None:
-            return parting.sentence, 0
-        self._learner.put_back(_without_random(best))
-        return parting.sentence, best.step
+        if best is None:
+            return 0
+        self._learner.put_back(best.tensors)
+        return best.step
 
     def _save(self, folder: Path, batches: Batches, *, keep: int) -> None:
+        """Write a checkpoint, for which all processes say where they are."""
         tensors, optimizer = self._learner.state()
-        step = self._learner.step
+        step, digest = self._learner.step, weights_digest(tensors.values())
+        met = self._processes.gathered([(digest, _random_states())])
+        if len({digest for digest, _ in met}) > 1:
+            raise RuntimeError(f"the weights of the run's processes have come apart at step {step}; resume it")
         checkpoint = Checkpoint(
             step=step,
-            tensors={**tensors, "random": torch.get_rng_state()},
+            tensors=tensors,
+            random={f"{rank}.{name}": state for rank, (_, states) in enumerate(met) for name, state in states.items()},
             optimizer=optimizer,
-            record={"step": step, "batches": batches.state()},
+            record={
+                "step": step,
+                "batches": batches.state(),
+                "watch": self._watch.state() if self._watch is not None else None,
+                "facts": self._facts,
+            },
         )
-        save_checkpoint(folder, checkpoint, keep=keep)
+        if self._processes.first:
+            save_checkpoint(folder, checkpoint, keep=keep)
 
     def _restored(self, checkpoint: Checkpoint, batches: Batches) -> int:
         """Put a checkpoint's state in place."""
-        torch.set_rng_state(checkpoint.tensors["random"])
-        self._learner.restore(checkpoint.step, _without_random(checkpoint), checkpoint.optimizer)
+        check_facts(checkpoint.record["facts"], self._facts)
+        self._learner.restore(checkpoint.step, checkpoint.tensors, checkpoint.optimizer)
         batches.restore(checkpoint.record["batches"], self._tasks)
+        if self._watch is not None and checkpoint.record.get("watch") is not None:
+            self._watch.restore(checkpoint.record["watch"])
+        # A process that was not there before goes on with a seed of its own.
+        for name, put in (("cpu", torch.set_rng_state), ("gpu", torch.cuda.set_rng_state)):
+            state = checkpoint.random.get(f"{self._processes.rank}.{name}")
+            if state is not None and (name == "cpu" or torch.cuda.is_available()):
+                put(state)
         return checkpoint.step
 
 
-def _without_random(checkpoint: Checkpoint) -> dict[str, Tensor]:
-    return {name: value for name, value in checkpoint.tensors.items() if name != "random"}
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """PyTorch's random numbers (dropout) are the run's own, and the caller's are put back."""
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(seed)
+        yield
 
 
-def _told(step: float, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Iterator[dict[str, Any]]:
-    """The first group's best and worst answer, for people to read."""
-    places = next(iter(by_task(rollouts).values()))
-    ranked = sorted(places, key=lambda at: (scores[at].value is not None, scores[at].value or 0.0))
-    for place in dict.fromkeys((ranked[-1], ranked[0])):
-        rollout, score = rollouts[place], scores[place]
-        yield {
-            "step": step,
-            "prompt": _trimmed(rollout.task.prompt),
-            "response": _trimmed(rollout.text),
-            "finish_reason": rollout.finish_reason,
-            "value": score.value,
-            "status": score.status,
-            "reason": score.reason,
-        }
-
-
-def _trimmed(text: Any) -> str:
-    found = text if isinstance(text, str) else json.dumps(text, default=str)
-    return found if len(found) <= _SHOWN else f"{found[:_SHOWN]} ... ({len(found)} characters)"
-
-
-def _facts(rollouts: Sequence[Rollout], scores: Sequence[Score], step: int) -> dict[str, Any]:
-    """What is worth watching about a batch."""
-    count = len(rollouts)
-    return {
-        "failed": sum(score.status == "failed" for score in scores) / count,
-        "abstained": sum(score.status == "abstained" for score in scores) / count,
-        "length": sum(len(rollout.ids) for rollout in rollouts) / count,
-        "cut_off": sum(rollout.finish_reason == "length" for rollout in rollouts) / count,
-        "updates_old": sum(step - 1 - rollout.version for rollout in rollouts) / count,
-    }
+def _random_states() -> dict[str, torch.Tensor]:
+    return {"cpu": torch.get_rng_state()} | ({"gpu": torch.cuda.get_rng_state()} if torch.cuda.is_available() else {})

@@ -1,11 +1,12 @@
 """The prompts a policy is trained on, in an order that a resumed run goes on with.
 
-Not covered: which prompts are worth training on (`adjudge.rl_integration.trainer.prompts`).
+Not covered: sources that look at scores (`adjudge.rl_integration.trainer.curricula`).
 """
 
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,23 +26,35 @@ class Task:
         prompt: text, or the turns of a chat.
         reference: for the scorer.
         extra: further fields for the scorer.
+        cohort: tasks that share it are scored together, by scorers that compare answers: a pair in both orders.  They
+            must be drawn in one batch; "" for a task by itself.
     """
 
     id: str
     prompt: str | Sequence[Message]
     reference: Any = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    cohort: str = ""
 
-    def sample(self, response: str | Sequence[Message], *, id: str, finish_reason: str | None) -> Sample:
-        """Return an answer to it as a sample; answers of one task are a group."""
+    def sample(
+        self, response: str | Sequence[Message], *, id: str, finish_reason: str | None, tokens: int = 0
+    ) -> Sample:
+        """Return an answer to it as a sample; answers of one task, or one cohort, are a group.
+
+        Args:
+            response: the answer, or its turns.
+            id: of the answer.
+            finish_reason: how it ended.
+            tokens: how many the policy wrote, for scorers of length (`extra["completion_tokens"]`).
+        """
         return Sample(
             prompt=self.prompt,
             response=response,
             reference=self.reference,
             id=id,
-            group=self.id,
+            group=self.cohort or self.id,
             finish_reason=finish_reason,
-            extra=self.extra,
+            extra={**self.extra, "completion_tokens": tokens},
         )
 
 
@@ -56,6 +69,7 @@ class TaskSource(Protocol):
         """Hear how a batch went, whole groups; return numbers for the log.
 
         Batches are told in the order they were drawn, with those that were dropped; by then later ones may be drawn.
+        Answers that were written with help are not told: they say nothing about the task.
         """
         ...
 
@@ -80,23 +94,25 @@ class TaskOrder:
     """
 
     def __init__(self, tasks: Sequence[Task], *, seed: int) -> None:
-        if not tasks:
-            raise ValueError("there are no tasks to train on; give at least one prompt")
-        seen: set[str] = set()
-        for task in tasks:
-            if task.id in seen:
-                raise ValueError(f"two tasks have the id {task.id!r}; ids must be unique")
-            seen.add(task.id)
+        check_tasks(tasks)
         self._tasks = tasks
         self._seed = seed
         self._next = 0
+        self._held: list[int] = []
         self._pass: tuple[int, list[int]] = (-1, [])
 
     def draw(self, count: int) -> list[Task]:
-        """Return the next tasks."""
-        begin = self._next
-        self._next += count
-        return [self._tasks[self._place(place)] for place in range(begin, self._next)]
+        """Return the next tasks; one that begins a pass and ended the one before waits for the next call."""
+        chosen: list[int] = []
+        held, self._held = deque(self._held), []
+        while len(chosen) < count:
+            place = held.popleft() if held else self._following()
+            if place in chosen and count <= len(self._tasks):
+                self._held.append(place)
+            else:
+                chosen.append(place)
+        self._held.extend(held)
+        return [self._tasks[place] for place in chosen]
 
     def told(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
         """Take no notice."""
@@ -104,11 +120,16 @@ class TaskOrder:
 
     def state(self) -> dict[str, Any]:
         """Return the place in the order."""
-        return {"next": self._next}
+        return {"next": self._next, "held": list(self._held)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a place."""
         self._next = state["next"]
+        self._held = list(state["held"])
+
+    def _following(self) -> int:
+        self._next += 1
+        return self._place(self._next - 1)
 
     def _place(self, place: int) -> int:
         number, rest = divmod(place, len(self._tasks))
@@ -117,3 +138,14 @@ class TaskOrder:
             random.Random(f"{self._seed}:{number}").shuffle(order)
             self._pass = (number, order)
         return self._pass[1][rest]
+
+
+def check_tasks(tasks: Sequence[Task]) -> None:
+    """Raise `ValueError` if there are no tasks, or if two have one id."""
+    if not tasks:
+        raise ValueError("there are no tasks to train on; give at least one prompt")
+    seen: set[str] = set()
+    for task in tasks:
+        if task.id in seen:
+            raise ValueError(f"two tasks have the id {task.id!r}; ids must be unique")
+        seen.add(task.id)

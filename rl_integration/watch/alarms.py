@@ -19,7 +19,7 @@ def alarms(measures: Measures, config: WatchConfig) -> tuple[Alarm, ...]:
         return ()
     return tuple(
         alarm
-        for told in (_outcomes, _values, _responses, _lengths, _groups, _limit)
+        for told in (_outcomes, _values, _responses, _lengths, _form, _groups, _limit)
         for alarm in told(measures, config)
     )
 
@@ -91,6 +91,14 @@ def _lengths(measures: Measures, config: WatchConfig) -> Iterator[Alarm]:
             threshold=config.follows_length,
             sentence=f"Longer responses get higher values (rank correlation {follows:.2f}).",
         )
+
+
+def _form(measures: Measures, config: WatchConfig) -> Iterator[Alarm]:
+    change = measures.form
+    if change is None or abs(change.errors) < config.surely or abs(change.now - change.then) < config.form:
+        return
+    sentence = f"{_share(change.now)} of the responses hold {change.mark}; at the start it was {_share(change.then)}."
+    yield Alarm(kind="form", number=abs(change.now - change.then), threshold=config.form, sentence=sentence)
 
 
 def _groups(measures: Measures, config: WatchConfig) -> Iterator[Alarm]:

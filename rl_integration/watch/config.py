@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 _COUNTS = ("window", "baseline", "enough", "block", "enough_groups", "long")
-_SHARES = ("follows_length", "flat_groups", "at_maximum", "repeated", "one_response", "failed", "cut_off")
+_SHARES = ("follows_length", "flat_groups", "at_maximum", "repeated", "one_response", "failed", "cut_off", "form")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +40,8 @@ class WatchConfig:
         one_response: alarm when one response, of any length, makes up this share.
         failed: alarm when this share of the samples could not be judged.
         cut_off: alarm when this share of the responses reached the token limit.
+        form: alarm when the share of responses with some mark of form (a box, a list, a block of code, ...) is so much
+            more or less than in the baseline, and the difference is `surely` one.
     """
 
     window: int = 2048
@@ -58,6 +60,7 @@ class WatchConfig:
     one_response: float = 0.5
     failed: float = 0.1
     cut_off: float = 0.25
+    form: float = 0.4
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""

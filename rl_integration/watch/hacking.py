@@ -18,11 +18,13 @@ import math
 import statistics
 import threading
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.watch.alarms import alarms
 from adjudge.rl_integration.watch.config import WatchConfig
+from adjudge.rl_integration.watch.forms import form_change
 from adjudge.rl_integration.watch.histogram import histogram
 from adjudge.rl_integration.watch.lengths import drift, rank_correlation
 from adjudge.rl_integration.watch.report import HackingReport, Measures
@@ -61,6 +63,22 @@ class HackingWatch:
             if len(self._first) < self._config.baseline:
                 self._first.append(one)
 
+    def state(self) -> dict[str, Any]:
+        """Return what it has seen, as plain JSON data."""
+        with self._lock:
+            return {
+                "count": self._count,
+                "window": list(map(list, self._window)),
+                "first": list(map(list, self._first)),
+            }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state of a watch with the same configuration."""
+        with self._lock:
+            self._count = state["count"]
+            self._window = deque((Seen(*one) for one in state["window"]), maxlen=self._config.window)
+            self._first = [Seen(*one) for one in state["first"]]
+
     def report(self) -> HackingReport:
         """Look at the newest samples."""
         with self._lock:
@@ -81,9 +99,9 @@ def _measured(count: int, window: Sequence[Seen], first: Sequence[Seen], config:
     highest = max(values, default=None)
     maximum = highest if config.maximum is None else config.maximum
     after = window[-min(len(window), count - len(first)) :] if count > len(first) else []
-    change = drift([one.length for one in first], [one.length for one in after], config.block)
-    if len(first) < config.baseline or len(after) < config.enough:
-        change = None
+    comparable = len(first) >= config.baseline and len(after) >= config.enough
+    change = drift([one.length for one in first], [one.length for one in after], config.block) if comparable else None
+    form = form_change([one.form for one in first], [one.form for one in after], config.block) if comparable else None
     enough = len(scored) >= config.enough
     met, same = groups(scored), repeats(window, config.long)
     many = len(window) >= config.enough and same.prompts >= config.enough_groups
@@ -111,6 +129,7 @@ def _measured(count: int, window: Sequence[Seen], first: Sequence[Seen], config:
         repeated=same.long if many else None,
         one_response=same.commonest if many else None,
         cut_off=_share(limits) if len(limits) >= config.enough else None,
+        form=form,
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from adjudge.rl_integration.watch.forms import FormChange
 from adjudge.rl_integration.watch.histogram import Bar
 
 Kind: TypeAlias = Literal[
@@ -22,6 +23,7 @@ Kind: TypeAlias = Literal[
     "follows_length",
     "flat_groups",
     "cut_off",
+    "form",
 ]
 
 
@@ -69,6 +71,7 @@ class Measures:
         repeated: the share of long responses that came for another prompt too.
         one_response: the share of the commonest response that came for several prompts.
         cut_off: the share of responses that reached the token limit, of those where this is known.
+        form: the mark of form whose share changed most since the start, and how; see `forms`.
     """
 
     samples: int
@@ -93,6 +96,7 @@ class Measures:
     repeated: float | None
     one_response: float | None
     cut_off: float | None
+    form: FormChange | None
 
 
 @dataclass(frozen=True, kw_only=True)

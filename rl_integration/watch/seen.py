@@ -9,9 +9,11 @@ Not covered: tokens; lengths are in characters, which cost nothing to count.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from typing import NamedTuple
 
 from adjudge.protocol import Sample, Score, Status
+from adjudge.rl_integration.watch.forms import form_of
 
 _END = 500
 """Characters of each end of a text that its fingerprint is made of."""
@@ -32,6 +34,7 @@ class Seen(NamedTuple):
         prompt: fingerprint of the prompt.
         group: fingerprint of the prompt and the group's name.
         cut_off: whether the response reached the token limit; None if nobody said.
+        form: the marks of the response's form (`forms`), a bit each.
     """
 
     value: float | None
@@ -42,6 +45,7 @@ class Seen(NamedTuple):
     prompt: int
     group: int
     cut_off: bool | None
+    form: int
 
 
 def seen(sample: Sample, score: Score, prompt: Sequence[str], response: Sequence[str]) -> Seen:
@@ -54,8 +58,9 @@ def seen(sample: Sample, score: Score, prompt: Sequence[str], response: Sequence
         sum(map(len, response)),
         fingerprint(response),
         prompt_mark,
-        hash((sample.group, prompt_mark)),
+        _joined([fingerprint(texts_of(sample.group)), prompt_mark]),
         None if sample.finish_reason is None else sample.finish_reason == "length",
+        form_of(response),
     )
 
 
@@ -84,14 +89,23 @@ def texts_of(given: object, *, assistant: bool = False) -> Sequence[str]:
 
 
 def fingerprint(texts: Sequence[str]) -> int:
-    """Return a number that equal texts share, in this process."""
+    """Return a number that equal texts share, in every process."""
     if len(texts) > 2 * _TURNS:
         ends = (*texts[:_TURNS], *texts[-_TURNS:])
-        return hash((len(texts), *map(_mark, ends)))
-    return hash(tuple(map(_mark, texts)))
+        return _joined([len(texts), *map(_mark, ends)])
+    return _joined(list(map(_mark, texts)))
 
 
 def _mark(text: str) -> int:
-    if len(text) <= 2 * _END:
-        return hash(text)
-    return hash((len(text), text[:_END], text[-_END:]))
+    if len(text) > 2 * _END:
+        text = f"{len(text)}:{text[:_END]}{text[-_END:]}"
+    return _digest(text.encode("utf-8", "surrogatepass"))
+
+
+def _joined(numbers: Sequence[int]) -> int:
+    return numbers[0] if len(numbers) == 1 else _digest(repr(numbers).encode())
+
+
+def _digest(data: bytes) -> int:
+    # Not `hash`, which differs from process to process: a run that is resumed goes on with the numbers it had.
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "big")

@@ -54,13 +54,32 @@ def test_the_rows_can_be_saved_and_nothing_is_replaced(adjudge: Adjudge, tmp_pat
     assert path.read_text() == "mine"
 
 
-def test_a_policy_can_be_watched_learning(adjudge: Adjudge, tmp_path: Path) -> None:
-    output = tmp_path / "run"
-    ran = adjudge("demo", "train", "--method", "ppo", "--steps", "2", "--output", str(output), "--json")
+def test_policies_can_be_watched_learning(adjudge: Adjudge, tmp_path: Path) -> None:
+    output = tmp_path / "runs"
+    common = ("demo", "train", "--method", "ppo", "--steps", "1", "--seeds", "2", "--output", str(output))
+    ran = adjudge(*common, "--json")
     assert ran.code == exits.FINE
-    assert 0 < ran.json["before"] < 0.4, "there is something to learn"
-    assert ran.json["steps"] == 2
-    assert (output / "report.html").is_file()
-    again = adjudge("demo", "train", "--steps", "2", "--output", str(output))
+    assert [run["name"] for run in ran.json["runs"]] == ["seed 0", "seed 1"]
+    for run in ran.json["runs"]:
+        assert 0 < run["before"] < 0.4, "there is something to learn"
+        assert run["steps"] == 1
+        assert Path(run["report"]).is_file()
+    assert (output / "curves.svg").is_file()
+    again = adjudge(*common)
     assert again.code == exits.USER
-    assert "holds files already" in again.err
+    assert "is there already" in again.err
+
+
+@pytest.mark.parametrize(("option", "value"), [("--steps", "-1"), ("--seeds", "0")])
+def test_a_lesson_without_sense_is_refused(adjudge: Adjudge, option: str, value: str) -> None:
+    ran = adjudge("demo", "train", option, value)
+    assert ran.code == exits.USER
+    assert option in ran.err
+
+
+def test_a_lesson_from_a_model_trains_it_first(adjudge: Adjudge) -> None:
+    ran = adjudge("demo", "train", "--lesson", "guarded", "--steps", "1", "--json")
+    assert ran.code == exits.FINE
+    (run,) = ran.json["runs"]
+    assert run["report"] is None
+    assert run["before"] > 0.4

@@ -12,10 +12,11 @@ import yaml
 from tests.reward_models.training.tiny_training import planted, write_rows
 
 from adjudge.cli import exits
-from adjudge.cli.train import TRAINERS, _named
+from adjudge.cli.train import _BY_REWARDS, TRAINERS, _named
 from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample
 from adjudge.reward_models.baselines.preference_model import PreferenceModel
+from adjudge.training.config_file import keys_of, load_config
 
 Adjudge = Callable[..., Any]
 EXAMPLES = Path(__file__).parents[2] / "examples" / "training"
@@ -97,7 +98,6 @@ def test_ctrl_c_says_how_to_go_on(adjudge: Adjudge, tmp_path: Path, monkeypatch:
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.name)
 def test_examples_are_configurations(path: Path) -> None:
-    from adjudge.training.config_file import load_config
-
     kind: Any = path.name.partition("_")[0].partition(".")[0]
-    assert load_config(_named(TRAINERS[kind][0]), str(path))
+    home = _BY_REWARDS if "reward" in keys_of(str(path)) else TRAINERS[kind][0]
+    assert load_config(_named(home), str(path))

@@ -9,7 +9,11 @@ Of several critiques the wrong steps are those that all name (`intersection`), m
 `average`, each by the share that names it, with the penalty in proportion.  C = 2, P = 1 and four critiques are from a
 re-implementation; the authors' code was not found.
 
-Not covered: the critic, and what is done to these token rewards afterwards.
+What becomes of the rewards there was not found either: in the loop a token's reward is compared with those of all
+tokens of its group, (reward - mean) / (standard deviation + eps).  A step's value is 1 less the share of critiques that
+name it, as the `critic` scorer gives it, and an answer is right from `right` on.
+
+Not covered: the critic.
 """
 
 from __future__ import annotations
@@ -20,9 +24,12 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from adjudge.rl_integration.trainer.credit.answers import Answers
 from adjudge.rl_integration.trainer.credit.spans import over_tokens
+from adjudge.rl_integration.trainer.objectives.advantages.group_relative import GroupRelative
 from adjudge.rl_integration.trainer.objectives.arrays import Floats, Integers
-from adjudge.rl_integration.trainer.objectives.options import check_choice, check_least
+from adjudge.rl_integration.trainer.objectives.groups import Groups
+from adjudge.rl_integration.trainer.objectives.options import check_choice, check_finite, check_least
 
 Vote: TypeAlias = Literal["intersection", "majority", "average"]
 
@@ -35,17 +42,23 @@ class Capo:
         correct: C, more than `penalty`, so that a right answer stays worth more than a wrong one.
         penalty: P.
         vote: what several critiques say together.
+        right: the score from which on an answer is right.
+        eps: what is added to standard deviations.
     """
 
     correct: float = 2.0
     penalty: float = 1.0
     vote: Vote = "intersection"
+    right: float = 0.5
+    eps: float = 1e-4
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
         check_least("penalty", self.penalty, 0.0)
         check_least("correct", self.correct, self.penalty)
         check_choice("vote", self.vote, get_args(Vote))
+        check_finite("right", self.right)
+        check_least("eps", self.eps, 0.0)
 
     def __call__(self, right: bool, critiques: Sequence[Set[int]], steps: Integers) -> Floats:
         """Return (t,) rewards of tokens.
@@ -73,3 +86,23 @@ class Capo:
             case "average":
                 pass
         return self.correct * right - self.penalty * over_tokens(share, steps)
+
+    def over(self, answers: Answers, groups: Groups, outcome: Floats) -> Floats:
+        """Return (n, t) advantages of tokens; see `rule.CreditRule`.  The outcome's advantages are not read.
+
+        Raises:
+            ValueError: the value of a step is no share.
+        """
+        found = np.zeros(answers.own.shape)
+        taken = groups.counted(2)
+        for row in np.flatnonzero(taken):
+            values = answers.values[row]
+            if len(values) and not 0 <= values.min() <= values.max() <= 1:
+                raise ValueError(f"CAPO needs steps' values from 0 (wrong) to 1, as a critic gives them; got {values}")
+            wrong = over_tokens(1 - values, answers.steps[row]) if len(values) else 0.0
+            found[row] = self.correct * (answers.worth[row] >= self.right) - self.penalty * wrong
+        rows, columns = np.nonzero(answers.own & taken[:, None])
+        tokens = Groups(rewards=found[rows, columns], ids=groups.ids[rows], valid=np.ones(len(rows), dtype=np.bool_))
+        found[:] = 0.0
+        found[rows, columns] = GroupRelative(eps=self.eps)(tokens)
+        return found

@@ -1,7 +1,8 @@
 """Which step each token belongs to, and numbers of steps put on tokens.
 
-Scorers say where a step stands by characters (`StepScore.start` and `end`); a tokenizer says the same of its tokens.  A
-token belongs to the step that holds its first character; a token between steps belongs to none, -1.
+Scorers say where a step stands by characters (`StepScore.start` and `end`), and `token_spans` says the same of tokens.
+A token belongs to the first step that it has a character of, since many tokens begin with the blank before a word; a
+token between steps belongs to none, -1.
 
 Not covered: splitting a response into steps; the scorer did that.
 """
@@ -41,12 +42,13 @@ def steps_of_tokens(spans: Sequence[tuple[int, int]], offsets: Sequence[tuple[in
     edges = [edge for span in spans for edge in span]
     if any(after < before for before, after in pairwise(edges)):
         raise ValueError(f"the steps' spans {list(spans)} overlap or are out of order; sort them")
-    found = np.full(len(offsets), -1, dtype=np.int64)
-    starts = np.array([start for start, _ in spans], dtype=np.int64)
-    for token, (first, last) in enumerate(offsets):
-        step = int(np.searchsorted(starts, first, side="right")) - 1
-        if first < last and step >= 0 and first < spans[step][1]:
-            found[token] = step
+    if not spans or not offsets:
+        return np.full(len(offsets), -1, dtype=np.int64)
+    starts, ends = np.array(spans, dtype=np.int64).T
+    first, last = np.array(offsets, dtype=np.int64).T
+    step = np.searchsorted(ends, first, side="right")  # the first that ends behind the token's beginning
+    inside = np.minimum(step, len(spans) - 1)
+    found: Integers = np.where((first < last) & (step < len(spans)) & (starts[inside] < last), step, -1)
     return found
 
 

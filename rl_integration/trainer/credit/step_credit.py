@@ -16,7 +16,10 @@ With a = 1 the outcome is the reward of the last step.  Outcome and steps are no
 and drift.  The steps of a response that takes no part have no vote; a response whose steps are not known is given with
 none, and keeps (1 - a) A_i.  A mean needs two votes.
 
-Not covered: how a decays; give another `share` at each stage.
+`SHAPED` is what rewards of steps become that were made for a critic (Clip/Delta, PURE): returns to go less their mean
+at the same place, with half of the advantage; that mix is ours.
+
+Not covered: how a decays (`credit.Credit.half_life`).
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from adjudge.rl_integration.trainer.credit.answers import Answers
 from adjudge.rl_integration.trainer.credit.spans import rows_of_tokens
 from adjudge.rl_integration.trainer.credit.step_rewards import known, to_go
 from adjudge.rl_integration.trainer.objectives.arrays import Floats, Integers, same_shape
@@ -73,7 +77,7 @@ class StepCredit:
             rewards: n arrays, the rewards of each response's steps; empty where they are not known.
             steps: (n, t) step of each token, -1 for none (`spans.steps_of_tokens`).
             groups: of n responses.
-            outcome: (n,) their advantages.
+            outcome: (n,) their advantages; 0 for those that take no part.
 
         Raises:
             ValueError: there are not n, a token belongs to a step without a reward, or a reward of a response that
@@ -82,7 +86,11 @@ class StepCredit:
         same_shape("outcome", np.shape(outcome), (len(groups),))
         spread = rows_of_tokens(self.of_steps(rewards, groups), steps)
         mixed = self.share * spread + (1 - self.share) * np.asarray(outcome)[:, None]
-        return np.where(groups.counted(2)[:, None], mixed, 0.0)
+        return np.where(groups.valid[:, None], mixed, 0.0)
+
+    def over(self, answers: Answers, groups: Groups, outcome: Floats) -> Floats:
+        """Return (n, t) advantages of tokens; see `rule.CreditRule`."""
+        return self(answers.values, answers.steps, groups, outcome)
 
     def of_steps(self, rewards: Sequence[Floats], groups: Groups) -> list[Floats]:
         """Return B for the steps of each response; 0 for responses that take no part.
@@ -125,3 +133,4 @@ TANGO = StepCredit()
 CRITIC_SEARCH = StepCredit(share=0.25, to_go="none")
 IGPO = StepCredit(share=1.0, peers="place", scale=False, to_go="before")
 IGPO_PAPER = StepCredit(share=1.0)
+SHAPED = StepCredit(peers="place", scale=False, to_go="before")

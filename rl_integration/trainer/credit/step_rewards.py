@@ -1,56 +1,59 @@
-"""Rewards of the steps of a response, shaped so that more steps do not pay, and summed up to what follows.
+"""Rewards of the steps of an answer, shaped so that more steps do not pay, and summed up to what follows.
 
-| function | r_k for k = 1..K | source |
-|---|---|---|
-| `clip` | min(v_k - eta, 0) | arXiv 2410.15115 |
-| `delta` | v_k - v_{k+1}; v_{K-1} for the last but one; 0 for the last, which the outcome covers | arXiv 2410.15115 |
-| `min_form` | w_k v_k, w = softmax(-v / T) | PURE, arXiv 2504.15275 |
-| `to_go` | Σ_{j>=k} gamma^(j-k) r_j | |
+The formulas are `adjudge.solutions.refine`'s; scorers of steps can refine by themselves, and these are for scores that
+come as they are.  The sum of `delta` from step k on is v_k, whatever comes after it; that of `min_form` from the first
+is about the least v.
 
-The return of `delta` from step k on is v_k, whatever comes after it; that of `min_form` from the first is about the
-least v.  Clip-Delta is `delta(clip(v, eta))`.  Scorers of steps can refine by themselves; these are for scores that
-come as they are.
-
-Not covered: steps without a value; leave such a response's steps out, and its outcome alone counts.
+Not covered: steps without a value; leave such an answer's steps out, and its outcome alone counts.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import get_args
+
 import numpy as np
 
 from adjudge.rl_integration.trainer.objectives.arrays import Floats, floats
-from adjudge.rl_integration.trainer.objectives.options import check_above, check_between, check_finite
+from adjudge.rl_integration.trainer.objectives.options import check_above, check_between, check_choice, check_finite
+from adjudge.solutions.refine import Refinement, refine
+from adjudge.solutions.step_values import TEMPERATURE
 
 
-def clip(values: Floats, eta: float) -> Floats:
-    """Return min(v_k - eta, 0): steps can cost, and never pay.
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """From the values of steps to their rewards.
 
-    The paper's eta is the mean value on training questions.
+    Attributes:
+        how: the formula, such as "clip", "delta", "clip_delta", "min_form" (`adjudge.solutions.refine`).
+        eta: the threshold of the clipped ones; the paper's is the mean value on training questions.
+        start: the value before the first step, for "gain".
+        temperature: of "min_form"; PURE's 0.1 is for values in [-1, 1].
     """
-    check_finite("eta", eta)
-    return np.minimum(known(values) - eta, 0.0)
 
+    how: Refinement = "none"
+    eta: float = 0.5
+    start: float = 0.0
+    temperature: float = TEMPERATURE
 
-def delta(values: Floats) -> Floats:
-    """Return differences that telescope: repeating steps gains nothing."""
-    values = known(values)
-    after = np.append(values[1:-1], [0.0, 0.0])[: len(values)]
-    found: Floats = np.append(values[:-1], 0.0)[: len(values)] - after
-    return found
+    def __post_init__(self) -> None:
+        """Reject what cannot be meant."""
+        check_choice("how", self.how, get_args(Refinement))
+        check_finite("eta", self.eta)
+        check_finite("start", self.start)
+        check_above("temperature", self.temperature, 0.0)
 
+    def __call__(self, values: Floats) -> Floats:
+        """Return (k,) rewards of steps; none of none.
 
-def min_form(values: Floats, temperature: float = 0.1) -> Floats:
-    """Return each step's share of the soft minimum.
-
-    Args:
-        values: (k,) of the steps.
-        temperature: T; PURE's 0.1 is for values in [-1, 1].
-    """
-    check_above("temperature", temperature, 0.0)
-    values = known(values)
-    weights = np.exp((values.min(initial=np.inf) - values) / temperature)
-    shares: Floats = weights / weights.sum() if len(values) else values
-    return values * shares
+        Raises:
+            ValueError: a value is missing or not finite.
+        """
+        given = known(values).tolist()
+        if not given:
+            return np.zeros(0)
+        found = refine(given, self.how, eta=self.eta, start=self.start, temperature=self.temperature)
+        return np.array(found, dtype=np.float64)
 
 
 def to_go(rewards: Floats, gamma: float = 1.0) -> Floats:

@@ -15,6 +15,8 @@ group; the paper (arXiv 2506.11902) has V(node) - V(root) + V(node) - V(parent) 
 (arXiv 2508.17445), d runs over the nodes above the last that i shares with another response, and w_d is
 L(node) / Σ L(node); the root always counts, and with `skip_uniform` other nodes of equal rewards do not.
 
+`tempo` and `tree_grpo` take another advantage of the responses in the place of GRPO in the group, if one is given.
+
 All need two valid responses in a group; the others get 0.
 
 Not covered: PORTool's decay, which was not found; `Tree.gains` is the rule of TreePS-RAG and AT2PO.
@@ -34,20 +36,21 @@ from adjudge.rl_integration.trainer.objectives.arrays import Floats, Integers, s
 from adjudge.rl_integration.trainer.objectives.groups import Groups
 
 
-def tempo(tree: Tree, *, eps: float = 1e-4) -> list[Floats]:
+def tempo(tree: Tree, *, outcome: Floats | None = None, eps: float = 1e-4) -> list[Floats]:
     """Return for each response the advantages of its nodes but the root."""
     groups = tree.groups
-    whole = GroupRelative(eps=eps)(groups)
+    whole = GroupRelative(eps=eps)(groups) if outcome is None else outcome
     below = groups.deviations() + eps
     return [worth + gain / under for worth, gain, under in zip(whole, tree.gains(), below, strict=True)]
 
 
-def tree_grpo(groups: Groups, trees: Integers, *, eps: float = 1e-6) -> Floats:
+def tree_grpo(groups: Groups, trees: Integers, *, outcome: Floats | None = None, eps: float = 1e-6) -> Floats:
     """Return (n,) advantages of responses, each of one of several trees of its group; the same for all nodes of a path.
 
     Args:
         groups: of n responses.
         trees: (n,) the tree that each was drawn in.
+        outcome: (n,) advantages in the group; GRPO's by default.
         eps: what is added to standard deviations.
 
     Raises:
@@ -57,7 +60,8 @@ def tree_grpo(groups: Groups, trees: Integers, *, eps: float = 1e-6) -> Floats:
     pairs = np.stack([groups.ids, np.asarray(trees, dtype=np.int64)], axis=1)
     within = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(len(groups))
     rule = GroupRelative(eps=eps)
-    total: Floats = rule(groups) + rule(replace(groups, ids=within))
+    whole = rule(groups) if outcome is None else outcome
+    total: Floats = whole + rule(replace(groups, ids=within))
     return total
 
 

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 
 from adjudge.rl_integration.trainer.tasks import Task
 
-CHARACTERS = "0123456789+= \\boxed{}"
-"""What tasks and answers are written with."""
+CHARACTERS = "0123456789+=}"
+"""What tasks and answers are written with, beside `WORDS`."""
+
+WORDS = ("\\boxed{",)
 
 
 def sums(limit: int, *, held_out: float, seed: int) -> tuple[list[Task], list[Task]]:

@@ -1,4 +1,4 @@
-"""A policy of a hundred thousand weights, one token for each character, and its first supervised lessons.
+"""A policy of a hundred thousand weights that reads characters, and its first supervised lessons.
 
 Not covered: models that anybody would use.
 """
@@ -6,23 +6,28 @@ Not covered: models that anybody would use.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
+from adjudge.engines.model_lock import model_lock
 from adjudge.rl_integration.trainer.policy import Policy
 from adjudge.rl_integration.trainer.tasks import Task
 
 _PAD, _END = "<|pad|>", "<|end|>"
 
 
-def tiny_policy(characters: str, *, seed: int, width: int = 64, layers: int = 2, window: int = 64) -> Policy:
+def tiny_policy(
+    characters: str, *, seed: int, words: Sequence[str] = (), width: int = 64, layers: int = 2, window: int = 64
+) -> Policy:
     """Return a new policy.
 
     Args:
-        characters: all that it can read and write.
+        characters: all that it can read and write, a token each.
         seed: of its weights.
+        words: longer texts that are a token each, too, which saves it the letters between.
         width: of its layers.
         layers: of them.
         window: most tokens that it reads.
@@ -30,9 +35,10 @@ def tiny_policy(characters: str, *, seed: int, width: int = 64, layers: int = 2,
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedTokenizerFast
 
-    vocabulary = {text: at for at, text in enumerate([_PAD, _END, *sorted(set(characters))])}
+    vocabulary = {text: at for at, text in enumerate([_PAD, _END, *sorted(set(characters)), *words])}
     raw = Tokenizer(models.WordLevel(vocabulary, unk_token=_PAD))
-    raw.pre_tokenizer = pre_tokenizers.Split(Regex("."), "isolated")
+    # The dot of a regular expression stands for no line break, which would then cling to its neighbour.
+    raw.pre_tokenizer = pre_tokenizers.Split(Regex("|".join([*map(re.escape, words), r"[\s\S]"])), "isolated")
     raw.decoder = decoders.Fuse()
     make: Any = PreTrainedTokenizerFast
     causal: Any = AutoModelForCausalLM
@@ -50,7 +56,7 @@ def tiny_policy(characters: str, *, seed: int, width: int = 64, layers: int = 2,
         eos_token_id=vocabulary[_END],
         tie_word_embeddings=False,
     )
-    with torch.random.fork_rng(devices=[]):
+    with model_lock(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = causal.from_config(config)
     return Policy(model, tokenizer, name="a tiny new policy")

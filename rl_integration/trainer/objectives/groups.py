@@ -35,6 +35,7 @@ class Groups:
         valid: (n,) whether the sample was judged.
         strata: (n,) a second key within the group, for `Stratified`; such as the number of searches.
         parts: (n, k) the rewards of k scorers, for `SeveralRewards`; NaN where one has none.
+        names: k names of those scorers, if they have any.
         lengths: (n,) response tokens, for statistics over tokens.
 
     Raises:
@@ -47,6 +48,7 @@ class Groups:
     strata: Integers | None = None
     parts: Floats | None = None
     lengths: Integers | None = None
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check shapes, and blank what must not be read."""
@@ -72,6 +74,8 @@ class Groups:
             parts = floats("parts", self.parts)
             if parts.ndim != 2 or len(parts) != len(rewards):
                 raise ValueError(f"parts have the shape {parts.shape}; give a row for each of {len(rewards)} samples")
+            if self.names and len(self.names) != parts.shape[1]:
+                raise ValueError(f"there are {len(self.names)} names and {parts.shape[1]} parts; name each")
             object.__setattr__(self, "parts", parts)
         object.__setattr__(self, "rewards", np.where(valid, rewards, 0.0))
         object.__setattr__(self, "valid", valid)

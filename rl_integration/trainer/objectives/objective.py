@@ -116,8 +116,17 @@ class Objective:
         """
         made = self
         for path, value in changes.items():
-            made = _with(made, path, path, value)
+            made = with_option(made, path, value)
         return made
+
+
+def with_option(part: Any, path: str, value: Any) -> Any:
+    """Return a configuration with one other option; dots reach into its parts.
+
+    Raises:
+        ValueError: there is no such option, or it cannot have that value.
+    """
+    return _with(part, path, path, value)
 
 
 def _with(part: Any, path: str, rest: str, value: Any) -> Any:

@@ -3,12 +3,12 @@
 | rule | estimate of the pass rate | source |
 |---|---|---|
 | `Mopps` | one draw from Beta(a + right, b + wrong) for each candidate | MoPPS, arXiv 2507.04632 |
-| `nearest` | any estimates, such as a value model's of the prompt alone | PCL |
+| `nearest` | any estimates, such as a value model's of the prompt alone (`prompt_value`) | PCL, arXiv 2510.01135 |
 
 Both take the candidates nearest to 0.5, MoPPS of 16 for each place and PCL of four.  A draw instead of the mean keeps
 uncertain prompts in play.  On some data MoPPS forgets: `Record(memory=0.5)`.
 
-Not covered: PCL's value model.
+Not covered: which prompts are candidates.
 """
 
 from __future__ import annotations
@@ -60,10 +60,19 @@ class Mopps:
         for value in self.prior:
             check_above("prior", value, 0.0)
 
-    def select(self, record: Record, candidates: Sequence[str], count: int, random: np.random.Generator) -> list[str]:
-        """Return so many of the candidates, those whose draws are nearest to the target first."""
+    def estimates(self, record: Record, candidates: Sequence[str], random: np.random.Generator) -> Floats:
+        """Return one draw from each candidate's distribution of pass rates."""
         known = [record.prompt(name) for name in candidates]
         right = np.array([self.prior[0] + one.right for one in known])
         wrong = np.array([self.prior[1] + one.wrong for one in known])
-        places = nearest(random.beta(right, wrong), count, target=self.target)
+        return random.beta(right, wrong)
+
+    def means(self, record: Record, candidates: Sequence[str]) -> Floats:
+        """Return the mean of each candidate's distribution."""
+        known = [record.prompt(name) for name in candidates]
+        return np.array([(self.prior[0] + one.right) / (sum(self.prior) + one.right + one.wrong) for one in known])
+
+    def select(self, record: Record, candidates: Sequence[str], count: int, random: np.random.Generator) -> list[str]:
+        """Return so many of the candidates, those whose draws are nearest to the target first."""
+        places = nearest(self.estimates(record, candidates, random), count, target=self.target)
         return [candidates[int(place)] for place in places]

@@ -64,14 +64,23 @@ class PfPpo:
         even = groups.valid / np.maximum(groups.counts(), 1)  # all powers 0: nothing to prefer
         return np.where(total > 0, raw / np.where(total > 0, total, 1.0), even)
 
-    def draw(self, groups: Groups, count: int, random: np.random.Generator) -> Integers:
-        """Return places of samples, `count` of each group with a valid member, drawn with replacement, by group."""
-        check_whole("count", count, 1)
+    def draw(self, groups: Groups, count: int | None, random: np.random.Generator) -> Integers:
+        """Return places of samples, by group, drawn with replacement.
+
+        Args:
+            groups: the samples.
+            count: how many of each group with a valid member; None for as many as it has members, valid or not.
+            random: where they are drawn from.
+        """
+        if count is not None:
+            check_whole("count", count, 1)
         weights = self.weights(groups)
         found = [np.zeros(0, dtype=np.int64)]
         for group in np.unique(groups.ids[groups.valid]):
             rows = np.flatnonzero(groups.ids == group)
-            found.append(random.choice(rows, size=count, p=weights[rows] / weights[rows].sum()))
+            found.append(
+                random.choice(rows, size=len(rows) if count is None else count, p=weights[rows] / weights[rows].sum())
+            )
         return np.concatenate(found)
 
     def _share(self, groups: Groups, which: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Floats:

@@ -81,16 +81,12 @@ class Record:
         """Return what is known of a source; one that was never seen has an empty record."""
         return self._sources.get(name, SourceRecord())
 
-    def observe(
-        self, prompts: Sequence[str], groups: Groups, *, sources: Sequence[str] = (), advantages: Floats | None = None
-    ) -> None:
-        """Take in a batch.
+    def observe(self, prompts: Sequence[str], groups: Groups) -> None:
+        """Take in what a batch says about its prompts.
 
         Args:
             prompts: (n,) the prompt of each sample.
             groups: the batch; rewards in [0, 1].
-            sources: (n,) the source of each; () if there is one for all, which is not recorded.
-            advantages: (n,); needed with sources.
 
         Raises:
             ValueError: numbers of samples differ, or a valid reward is outside [0, 1].
@@ -99,10 +95,9 @@ class Record:
         bad = np.flatnonzero(groups.valid & ((groups.rewards < 0) | (groups.rewards > 1)))
         if len(bad):
             raise ValueError(
-                f"sample {bad[0]} has the reward {groups.rewards[bad[0]]}; records are of rewards in [0, 1]"
+                f"sample {bad[0]} has the reward {groups.rewards[bad[0]]}; records are of rewards in [0, 1], "
+                "so say from which reward on an answer is right (right_above)"
             )
-        if len(sources) and advantages is None:
-            raise ValueError("records of sources need the advantages; give both or neither")
         seen: dict[str, list[float]] = {}
         for name, reward, valid in zip(prompts, groups.rewards.tolist(), groups.valid, strict=True):
             if valid:
@@ -114,10 +109,18 @@ class Record:
                 right=self._memory * before.right + right,
                 wrong=self._memory * before.wrong + len(rewards) - right,
             )
-        if len(sources) and advantages is not None:
-            self._observe_sources(sources, groups, advantages)
 
-    def _observe_sources(self, sources: Sequence[str], groups: Groups, advantages: Floats) -> None:
+    def observe_sources(self, sources: Sequence[str], groups: Groups, advantages: Floats) -> None:
+        """Take in what a batch says about where its prompts are from.
+
+        Args:
+            sources: (n,) the source of each sample.
+            groups: the batch; rewards in any unit.
+            advantages: (n,).
+
+        Raises:
+            ValueError: numbers of samples differ.
+        """
         same_shape("sources", (len(sources),), (len(groups),))
         same_shape("advantages", np.shape(advantages), (len(groups),))
         sizes: dict[str, list[float]] = {}

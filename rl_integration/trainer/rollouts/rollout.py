@@ -30,14 +30,17 @@ class Rollout:
         prompt_ids: tokens of the prompt.
         ids: tokens after the prompt, the end token included.
         logprobs: log-probability of each of `ids` when it was written, in nats, at the temperature it was drawn with;
-            [len(ids)], float32.
+            [len(ids)], float32.  NaN throughout, where it was written to another prompt (`injection`).
         own: which of `ids` the policy wrote; a tool's are not its own; [len(ids)].
-        text: the answer without special tokens.
+        text: what the policy wrote, without special tokens; of several turns its own, a line break between them.
         finish_reason: "stop" if it was ended, "length" if it was cut off.
         version: how many updates the policy had seen.
         turns: the messages after the prompt, for an answer of several turns; its sample has them in the place of the
             text.
         origin: who wrote it to this very prompt: "policy", or, for one that was written with help, what helped.
+        fault: what of ours kept it from being finished, such as a tool that is down, so that it is not judged; or "".
+        path: the nodes of the task's tree that it goes through, for an answer that shares its beginning with others:
+            the name of each, unique in a run, and its tokens; () for one that was written by itself.
     """
 
     id: str
@@ -51,10 +54,14 @@ class Rollout:
     version: int
     turns: tuple[Message, ...] = ()
     origin: str = "policy"
+    path: tuple[tuple[str, int], ...] = ()
+    fault: str = ""
 
     def sample(self) -> Sample:
         """Return it as the scorers take it."""
-        return self.task.sample(self.turns or self.text, id=self.id, finish_reason=self.finish_reason)
+        return self.task.sample(
+            self.turns or self.text, id=self.id, finish_reason=self.finish_reason, tokens=int(self.own.sum())
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data; the task is named by its id."""
@@ -70,6 +77,8 @@ class Rollout:
             "version": self.version,
             "turns": [dict(turn) for turn in self.turns],
             "origin": self.origin,
+            "path": [list(node) for node in self.path],
+            "fault": self.fault,
         }
 
     @classmethod
@@ -87,6 +96,8 @@ class Rollout:
             version=record["version"],
             turns=tuple(record["turns"]),
             origin=record["origin"],
+            path=tuple((node, tokens) for node, tokens in record["path"]),
+            fault=record["fault"],
         )
 
 

@@ -17,6 +17,7 @@ from adjudge.rl_integration.trainer.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.continuation import Continuation
 from adjudge.rl_integration.trainer.rollouts.generator import FinishReason, OnPiece, Piece
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.stop_texts import StopTexts
 
 _KEPT = 0.75  # once fewer of the rows go on, the others' keys and values are dropped
 
@@ -28,12 +29,15 @@ class TransformersGenerator:
         policy: put into evaluation mode while it writes.
     """
 
-    exact = True
-
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._ends = policy.ends
         self._pad = policy.pad
+
+    @property
+    def exact(self) -> bool:
+        """Whether log-probabilities are those of the policy's other passes; in bfloat16 rounding is too coarse."""
+        return self._policy.exact
 
     def refresh(self, version: int) -> None:
         """Do nothing: the weights are the policy's own."""
@@ -58,6 +62,7 @@ class TransformersGenerator:
         if limits is not None:
             most = [min(own, limit) for own, limit in zip(most, limits, strict=True)]
         generator = torch.Generator(device=model.device).manual_seed(seed)
+        stop_texts = StopTexts(stops, self._policy.decode)
         # Prompts of like length are read together.
         order = sorted(range(len(prompts)), key=lambda at: (len(prompts[at]), at))
         width = max(1, sampling.rows // copies)
@@ -70,7 +75,8 @@ class TransformersGenerator:
                     for at in order[begin : begin + width]
                     for copy in range(copies)
                 ]
-                self._write(writings, copies, sampling.temperature, generator, _Stop(self._policy, stops), on_piece)
+                with self._policy.arithmetic():
+                    self._write(writings, copies, sampling.temperature, generator, stop_texts, on_piece)
         finally:
             model.train(training)
 
@@ -81,7 +87,7 @@ class TransformersGenerator:
         copies: int,
         temperature: float,
         generator: torch.Generator,
-        stop: _Stop,
+        stop_texts: StopTexts,
         on_piece: OnPiece,
     ) -> None:
         """Write the pieces of one batch."""
@@ -94,7 +100,7 @@ class TransformersGenerator:
             for row, token, logprob in zip(going, tokens.tolist(), logprobs.tolist(), strict=True):
                 writing = writings[row]
                 if writing.finish_reason is None:
-                    writing.add(token, logprob, ended=token in self._ends, stop=stop)
+                    writing.add(token, logprob, ended=token in self._ends, stop=stop_texts.ended)
                     if writing.finish_reason is not None:
                         on_piece(writing.place, writing.piece())
             open_rows = [at for at, row in enumerate(going) if writings[row].finish_reason is None]
@@ -124,20 +130,6 @@ def _drawn(logits: Tensor, temperature: float, generator: torch.Generator) -> tu
         noise = torch.empty_like(logprobs).exponential_(generator=generator)
         tokens = (logprobs - noise.log()).argmax(-1)  # the Gumbel trick: exact, and one pass
     return tokens, logprobs.gather(-1, tokens[:, None])[:, 0]
-
-
-@dataclass(frozen=True, slots=True)
-class _Stop:
-    """Whether a piece has come to a text that ends it."""
-
-    policy: Policy
-    texts: Sequence[str]
-
-    def __call__(self, ids: Sequence[int]) -> bool:
-        if not self.texts:
-            return False
-        text = self.policy.decode(ids)
-        return any(stop in text for stop in self.texts)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """From tasks to rollouts.
 
-Not covered: answers of several turns.
+Not covered: answers of several turns (`dialogue`).
 """
 
 from __future__ import annotations

@@ -33,7 +33,12 @@ Next:
 class DemoCommand:
     """Score ten small answers that come with the package, and say why.
 
-    adjudge demo train has a tiny policy learn to add from its verdicts.
+    adjudge demo train has a tiny policy learn to add from its verdicts,
+    and with --lesson from other rewards:
+    - steps: a process model, on sums line by line;
+    - code: tests, on small programs;
+    - hacked: a reward model that likes length, which goes wrong;
+    - guarded: the same, stopped by the guard.
 
     Exit code: 0, or 2 when a file cannot be written.
     """
@@ -41,17 +46,23 @@ class DemoCommand:
     what: Annotated[Literal["scores", "train"], tyro.conf.Positional, tyro.conf.arg(metavar="[WHAT]")] = "scores"
     """scores or train."""
 
+    lesson: Literal["sums", "steps", "code", "hacked", "guarded"] = "sums"
+    """What the policy learns."""
+
     method: Literal["grpo", "ppo"] = "grpo"
     """How the policy learns."""
 
-    steps: int = 400
-    """Of the training."""
+    steps: Annotated[int, tyro.conf.arg(help_behavior_hint="")] = 0
+    """Of the training, if not the lesson's own number."""
 
     seed: int = 0
     """Of the policy and its training."""
 
+    seeds: int = 1
+    """How many runs, with this seed and the next ones."""
+
     output: Annotated[str, tyro.conf.arg(help_behavior_hint="")] = ""
-    """Keep the run and its report in this folder."""
+    """Keep the runs, their reports and curves in this folder."""
 
     save: str = ""
     """Write the rows to this .jsonl file instead of scoring them."""
@@ -61,9 +72,7 @@ class DemoCommand:
     def run(self) -> int:
         """Score and print, and return the exit code."""
         if self.what == "train":
-            from adjudge.cli.demo_training import train
-
-            return train(self.method, steps=self.steps, seed=self.seed, output=self.output, as_json=self.as_json)
+            return self._train()
         if self.save:
             self._save(Path(self.save))
             return exits.FINE
@@ -80,6 +89,21 @@ class DemoCommand:
         )
         print(_NEXT.format(adjudge=_command()))
         return exits.FINE
+
+    def _train(self) -> int:
+        from adjudge.cli.demo_training import Demonstration, train
+
+        return train(
+            Demonstration(
+                subject=self.lesson,
+                method=self.method,
+                steps=self.steps,
+                seed=self.seed,
+                seeds=self.seeds,
+                output=self.output,
+                as_json=self.as_json,
+            )
+        )
 
     def _save(self, path: Path) -> None:
         if path.exists():

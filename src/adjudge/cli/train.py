@@ -1,11 +1,15 @@
-"""`adjudge train`: the trainers of `adjudge.reward_models.training`, with their progress on the terminal."""
+"""`adjudge train`: the trainers of `adjudge.reward_models.training`, with their progress on the terminal.
+
+Not covered: runs by rewards (`train_policy`).
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 
@@ -32,6 +36,8 @@ TRAINERS: Final[Mapping[Kind, tuple[str, str]]] = {
 }
 """Each kind of model: where its configuration is, and what trains it."""
 
+_BY_REWARDS: Final = "adjudge.rl_integration.trainer.run_file:RunFile"
+
 _SHOWN: Final = ("loss", "accuracy", "held_out_accuracy")  # of the numbers of a step
 
 
@@ -45,18 +51,20 @@ class TrainCommand:
     - rm: one reward for an answer;
     - prm: one for each step;
     - critique: one after a critique that the model writes;
-    - policy: no reward, but answers, by DPO and its kin.
+    - policy: a model that answers: from rewards of its own answers
+      (GRPO, PPO, ...) where the file has `reward`, else from pairs (DPO, ...).
 
     A training that was interrupted goes on with --resume.
 
-    Exit code: 0 the model is there, 2 the call is wrong, 130 Ctrl-C.
+    Exit code: 0 the model is there, 1 the guard stopped the run,
+    2 the call is wrong, 130 Ctrl-C.
     """
 
     kind: Annotated[Kind, tyro.conf.Positional, tyro.conf.arg(metavar="KIND")]
     """rm, prm, critique or policy."""
 
     config: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="CONFIG")]
-    """A YAML file; examples/training has some, docs/training.md says what goes in."""
+    """A YAML file; examples/training has some, docs/training.md and docs/trainer.md say what goes in."""
 
     set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE", help_behavior_hint="")] = ()
     """Replace one value of the file, such as schedule.epochs=2; give it several times for several."""
@@ -72,10 +80,14 @@ class TrainCommand:
             raise ValueError(f"there is no kind {self.kind!r} of model to train; give {', '.join(get_args(Kind))}")
         from adjudge.training.config_file import load_config
 
-        described, trained = TRAINERS[self.kind]
-        config = load_config(_named(described), self.config, self.set)
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # theirs would run through ours
         os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")  # a head that is replaced is not worth a table
+        if self.kind == "policy" and _by_rewards(self.config, self.set):
+            from adjudge.cli.train_policy import train_by_rewards
+
+            return train_by_rewards(self.config, self.set, resume=self.resume, as_json=self.as_json)
+        described, trained = TRAINERS[self.kind]
+        config = load_config(_named(described), self.config, self.set)
         train = _named(trained)
         try:
             with _Bar() as bar:
@@ -143,6 +155,36 @@ def print_report(report: TrainingReport) -> None:
         f"{steps}{on} in {report.seconds:.1f} s{resumed}; the model, its card and report.json are in "
         f"{visible(report.output)}"
     )
+
+
+def _by_rewards(path: str, settings: Sequence[str]) -> bool:
+    """Whether a policy's file is that of a run by rewards, and not of a training on pairs.
+
+    Raises:
+        ValueError: it cannot be told, because options of both are there, or of the one without its `reward`.
+    """
+    from adjudge.training.config_file import keys_of
+
+    given = keys_of(path, settings)
+    runs, pairs = (
+        {field.name for field in dataclasses.fields(_named(home))} for home in (_BY_REWARDS, TRAINERS["policy"][0])
+    )
+    of_runs, of_pairs = (sorted(given & (own - other)) for own, other in ((runs, pairs), (pairs, runs)))
+    if "reward" in given and of_pairs:
+        raise ValueError(
+            f"{path} has `reward`, of training a policy by rewards, and {_listed(of_pairs)}, of training one on pairs; "
+            "leave out the one or the other"
+        )
+    if "reward" not in given and of_runs:
+        raise ValueError(
+            f"{path} has {_listed(of_runs)}, of training a policy by rewards, but no `reward`; name a scorer (reward: "
+            "math), or leave them out to train on pairs"
+        )
+    return "reward" in given
+
+
+def _listed(options: Sequence[str]) -> str:
+    return ", ".join(f"`{option}`" for option in options)
 
 
 def _named(home: str) -> Any:

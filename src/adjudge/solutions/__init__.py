@@ -1,1 +1,4 @@
-"""A solution cut into steps, with the places of each; programs and models judge them step by step."""
+"""A solution cut into steps, with the places of each, and what is made of the steps' values.
+
+Programs and models judge solutions step by step, and trainers learn from the steps.
+"""

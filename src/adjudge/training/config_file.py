@@ -34,19 +34,20 @@ def load_config(kind: type[T], path: str, settings: Sequence[str] = ()) -> T:
     Raises:
         ValueError: the file cannot be read, or a value is unknown, missing or out of range; the message names the key.
     """
-    try:
-        text = Path(path).expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ValueError(f"the configuration {path!r} cannot be read: {reason}; check the path") from error
-    record = _parsed(text, path)
-    if record is None:
-        record = {}
-    if not isinstance(record, dict):
-        raise ValueError(f"the configuration {path!r} holds no mapping; write `key: value` lines")
+    record = _record(path)
     for setting in settings:
         _set(record, setting, kind)
     return config_of(kind, record)
+
+
+def keys_of(path: str, settings: Sequence[str] = ()) -> frozenset[str]:
+    """Return the top-level keys that a file and settings give, whatever kind of configuration they are of.
+
+    Raises:
+        ValueError: the file cannot be read.
+    """
+    set_apart = {setting.partition("=")[0].partition(".")[0].strip() for setting in settings}
+    return frozenset({str(key) for key in _record(path)} | set_apart - {""})
 
 
 def config_of(kind: type[T], record: Any, where: str = "") -> T:
@@ -138,6 +139,21 @@ def _scalar(hint: Any, value: Any, where: str) -> Any:
     return value
 
 
+def _record(path: str) -> dict[Any, Any]:
+    """The mapping that a file holds."""
+    try:
+        text = Path(path).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ValueError(f"the configuration {path!r} cannot be read: {reason}; check the path") from error
+    record = _parsed(text, path)
+    if record is None:
+        record = {}
+    if not isinstance(record, dict):
+        raise ValueError(f"the configuration {path!r} holds no mapping; write `key: value` lines")
+    return record
+
+
 def _joined(where: str, key: object) -> str:
     return f"{where}.{key}" if where else str(key)
 
@@ -149,13 +165,23 @@ def _set(record: dict[str, Any], setting: str, kind: type) -> None:
     *path, last = key.strip().split(".")
     at: Any = record
     owner: Any = kind
-    for part in path:
+    for place, part in enumerate(path):
+        if _names_anything(owner, part):  # of names with dots, as objectives' options have them
+            at[part] = dict(at.get(part) or {})
+            at[part][".".join([*path[place + 1 :], last])] = _parsed(text, f"the setting {setting!r}")
+            return
         owner = _owner(owner, part)
         if part in at and not isinstance(at[part], dict):
             short = getattr(owner, "shorthand", None)
             at[part] = {} if at[part] is None or short is None else {short: at[part]}
         at = at.setdefault(part, {})
     at[last] = _parsed(text, f"the setting {setting!r}")
+
+
+def _names_anything(kind: Any, name: str) -> bool:
+    """Whether a field of a dataclass is a mapping of plain values by any names."""
+    hint = typing.get_type_hints(kind).get(name) if dataclasses.is_dataclass(kind) else None
+    return getattr(get_origin(hint), "__name__", "") == "Mapping"
 
 
 def _owner(kind: Any, name: str) -> Any:

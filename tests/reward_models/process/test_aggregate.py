@@ -17,11 +17,10 @@ from adjudge.reward_models.process.aggregate import (
     Aggregate,
     aggregate,
     first_below,
-    min_weights,
     needs_probabilities,
 )
 from adjudge.reward_models.process.floors import lowest_value
-from adjudge.reward_models.process.refine import (
+from adjudge.solutions.refine import (
     REFINEMENTS,
     Refinement,
     advantage_rewards,
@@ -32,6 +31,7 @@ from adjudge.reward_models.process.refine import (
     refine,
     running_min,
 )
+from adjudge.solutions.step_values import min_weights
 
 CHANCES = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 NUMBERS = st.lists(st.floats(-50, 50), min_size=1, max_size=12)

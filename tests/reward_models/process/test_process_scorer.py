@@ -23,8 +23,8 @@ from adjudge.protocol import Sample, Score
 from adjudge.reward_models.process.aggregate import aggregate
 from adjudge.reward_models.process.formats.marker import MarkerFormat
 from adjudge.reward_models.process.implicit_scorer import ImplicitRewardScorer
-from adjudge.reward_models.process.refine import Refinement
 from adjudge.reward_models.process.scorer import ProcessRewardScorer
+from adjudge.solutions.refine import Refinement
 
 CHANCES = {"good": 0.9, "fair": 0.6, "bad": 0.2, "filler": 0.95}
 

@@ -13,6 +13,7 @@ from adjudge.rl_integration.trainer.config import ObjectiveChoice, RolloutsConfi
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.learning import LearningConfig
 from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.processes import Processes
 from adjudge.rl_integration.trainer.rewards import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 from adjudge.rl_integration.trainer.run import Run
@@ -81,9 +82,16 @@ def small_config(
     )
 
 
-def small_run(folder: Path, config: RunConfig, *, tasks: Sequence[Task] = TASKS, held_out: Sequence[Task] = ()) -> Run:
+def small_run(
+    folder: Path,
+    config: RunConfig,
+    *,
+    tasks: Sequence[Task] = TASKS,
+    held_out: Sequence[Task] = (),
+    processes: Processes | None = None,
+) -> Run:
     policy = small_policy()
     reference = None
-    if config.objective.made(most_new_tokens=8).needs_reference:
+    if config.objective.made(most_new_tokens=8).needs_reference and config.learning.lora is None:
         reference = Policy(copy.deepcopy(policy.model), policy.tokenizer, name="reference")
-    return Run(policy, tasks, config, folder, held_out=held_out, reference=reference)
+    return Run(policy, tasks, config, folder, held_out=held_out, reference=reference, processes=processes)

@@ -123,7 +123,7 @@ def test_a_collapse_to_one_short_response() -> None:
             yield sample(place // GROUP, 0, "Solution"), Score.scored(1.0)
 
     report = watched(collapsed())
-    assert kinds(report) == ["constant", "one_response", "shorter"]
+    assert kinds(report) == ["constant", "one_response", "shorter", "form"]
     assert report.measures.one_response == 1.0
 
 

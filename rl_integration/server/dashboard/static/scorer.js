@@ -30,6 +30,7 @@ const SIGNS = [
   ["Commonest response to different prompts", ["one_response"], (found) => share(found.one_response), (limits) => share(limits.one_response)],
   ["Long responses given to several prompts", ["repeated"], (found) => share(found.repeated), (limits) => share(limits.repeated)],
   ["Median length, in characters", ["longer", "shorter"], length, (limits) => `× ${short(limits.longer)} or ÷ ${short(limits.longer)}`],
+  ["Mark of form that changed most", ["form"], form, (limits) => `± ${share(limits.form)}`],
   ["Value follows length (rank correlation)", ["follows_length"], (found) => short(found.follows_length), (limits) => short(limits.follows_length)],
   ["Groups with one value alone", ["flat_groups"], flat, (limits) => share(limits.flat_groups)],
   ["Responses cut off at the token limit", ["cut_off"], (found) => share(found.cut_off), (limits) => share(limits.cut_off)],
@@ -38,6 +39,11 @@ const SIGNS = [
 function length(found) {
   if (found.length_then === null) return found.length === null ? "–" : `${short(found.length)}`;
   return `${short(found.length_then)} → ${short(found.length)}`;
+}
+
+function form(found) {
+  if (found.form === null) return "–";
+  return `${found.form.mark}: ${share(found.form.then)} → ${share(found.form.now)}`;
 }
 
 function flat(found) {

@@ -13,6 +13,7 @@ Not covered: gates and other combinations that are no weighted sum (`adjudge.com
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
@@ -31,12 +32,13 @@ class SeveralRewards:
     """A weighted sum of `Groups.parts`; see the module.
 
     Attributes:
-        weights: one for each reward; () weighs all 1.
+        weights: of the rewards by their names, which leaves out those that are not named; or one for each, in the order
+            of their names; () weighs all 1.
         normalise: before or after mixing.
         eps: what is added to standard deviations.
     """
 
-    weights: tuple[float, ...] = ()
+    weights: Sequence[float] | Mapping[str, float] = ()
     normalise: When = "before"
     eps: float = 1e-4
 
@@ -46,17 +48,16 @@ class SeveralRewards:
         """Reject what cannot be meant."""
         check_choice("normalise", self.normalise, get_args(When))
         check_least("eps", self.eps, 0.0)
-        for weight in self.weights:
+        for weight in self.weights.values() if isinstance(self.weights, Mapping) else self.weights:
             check_finite("weights", weight)
 
     def __call__(self, groups: Groups) -> Floats:
         """Return (n,) advantages.
 
         Raises:
-            ValueError: there are no parts, or not as many as weights, or a valid sample lacks what is summed.
+            ValueError: there are no parts, or others than the weights are for, or a valid sample lacks what is summed.
         """
-        parts = self._parts(groups)
-        weights = np.asarray(self.weights or (1.0,) * parts.shape[1])
+        parts, weights = self._parts(groups)
         rule = GroupRelative(eps=self.eps)
         if self.normalise == "after":
             return rule(replace(groups, rewards=np.where(groups.valid, parts @ weights, 0.0)))
@@ -69,16 +70,24 @@ class SeveralRewards:
         below = deviation(total[counted]) + self.eps
         return np.where(counted, (total - total[counted].mean()) / below if below > 0 else 0.0, 0.0)
 
-    def _parts(self, groups: Groups) -> Floats:
-        if groups.parts is None:
-            raise ValueError("this rule needs Groups(parts=...), a column for each reward")
-        if self.weights and len(self.weights) != groups.parts.shape[1]:
-            raise ValueError(
-                f"there are {len(self.weights)} weights and {groups.parts.shape[1]} rewards; give one each"
-            )
-        missing = np.isnan(groups.parts)
+    def _parts(self, groups: Groups) -> tuple[Floats, Floats]:
+        """The rewards that are mixed, and their weights."""
+        parts = groups.parts
+        if parts is None:
+            raise ValueError("this rule needs Groups(parts=...), a column for each reward: a scorer made of several")
+        if isinstance(self.weights, Mapping) and self.weights:
+            for name in self.weights:
+                if name not in groups.names:
+                    raise ValueError(f"there is no reward {name!r} to weigh; there are {', '.join(groups.names)}")
+            parts = parts[:, [groups.names.index(name) for name in self.weights]]
+            weights = np.array(list(self.weights.values()), dtype=np.float64)
+        else:
+            weights = np.array(self.weights or (1.0,) * parts.shape[1], dtype=np.float64)
+        if len(weights) != parts.shape[1]:
+            raise ValueError(f"there are {len(weights)} weights and {parts.shape[1]} rewards; give one each")
+        missing = np.isnan(parts)
         lacking = missing.all(axis=1) if self.normalise == "before" else missing.any(axis=1)
         bad = np.flatnonzero(groups.valid & lacking)
         if len(bad):
             raise ValueError(f"sample {bad[0]} is valid and lacks a reward that is mixed; mark it as not valid")
-        return groups.parts
+        return parts, weights

@@ -17,8 +17,9 @@ from torch import Tensor
 
 from adjudge.rl_integration.trainer.objectives.losses.aggregation import AGGREGATIONS, Aggregation, aggregate
 from adjudge.rl_integration.trainer.objectives.losses.divergence import ESTIMATORS, Estimator, divergence
+from adjudge.rl_integration.trainer.objectives.losses.injected import Injected
 from adjudge.rl_integration.trainer.objectives.losses.ratio import LEVELS, Level, ratio
-from adjudge.rl_integration.trainer.objectives.losses.staleness import Staleness
+from adjudge.rl_integration.trainer.objectives.losses.staleness import Staleness, sampler_gap
 from adjudge.rl_integration.trainer.objectives.losses.surrogates import clipped, detached, plain
 from adjudge.rl_integration.trainer.objectives.losses.token_weights import Steer, TopEntropy
 from adjudge.rl_integration.trainer.objectives.losses.tokens import LossValue, TokenBatch
@@ -53,6 +54,7 @@ class PolicyLoss:
         entropy_bonus: weight of the mean entropy, in nats.
         staleness: how tokens of another policy are weighed.
         weighting: which tokens count how much.
+        injected: the loss of tokens that were written to another prompt; it has neither ratio nor weights.
     """
 
     surrogate: Surrogate = "clipped"
@@ -69,6 +71,7 @@ class PolicyLoss:
     entropy_bonus: float = 0.0
     staleness: Staleness = field(default_factory=Staleness)
     weighting: TopEntropy | Steer | None = None
+    injected: Injected = field(default_factory=Injected)
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
@@ -82,6 +85,7 @@ class PolicyLoss:
         check_whole("length", self.length, 1)
         check_flag("weigh_divergence", self.weigh_divergence)
         check_kind("staleness", self.staleness, Staleness)
+        check_kind("injected", self.injected, Injected)
         check_kind("weighting", self.weighting, TopEntropy, Steer, type(None))
         if self.surrogate == "detached" and self.ceiling is None:
             raise ValueError("the surrogate 'detached' needs a ceiling of the ratio; CISPO's examples take 5")
@@ -98,6 +102,8 @@ class PolicyLoss:
         losses = self._surrogate(tokens, rho) * self.staleness(tokens)
         if self.weighting is not None:
             losses = losses * self.weighting(tokens)
+        if tokens.injected is not None:
+            losses = torch.where(tokens.injected.unsqueeze(1), self.injected(tokens), losses)
         metrics = self._metrics(tokens, rho)
         if self.beta:
             reference = tokens.needs("reference_logp", f"beta={self.beta}")
@@ -135,4 +141,5 @@ class PolicyLoss:
                 pass
         if tokens.sampler_logp is not None:
             found["staleness"] = tokens.mean(self.staleness(tokens))
+            found["sampler_gap"] = tokens.mean(sampler_gap(tokens))
         return found

@@ -48,6 +48,7 @@ class TokenBatch:
         entropy: (n, t) of the policy's next-token distributions, with gradient; needed for a bonus or weights.
         next_value: (n, t) what `Rover` needs.
         group: (n,) groups, as whole numbers; what `Preference` needs.
+        injected: (n,) responses that were written to another prompt (`injected`); by default none.
         totals: of the whole update, where this is a part of it: then the losses of the parts sum to the whole's.
 
     Raises:
@@ -64,6 +65,7 @@ class TokenBatch:
     entropy: Tensor | None = None
     next_value: Tensor | None = None
     group: Tensor | None = None
+    injected: Tensor | None = None
     totals: Totals | None = None
     _total: Totals = field(init=False, repr=False)
 
@@ -82,8 +84,9 @@ class TokenBatch:
             _check("advantages", advantages, shape[:1])
             advantages = advantages.unsqueeze(1).expand(shape)
         _check("advantages", advantages, shape)
-        if self.group is not None:
-            _check("group", self.group, shape[:1])
+        for name in ("group", "injected"):
+            if getattr(self, name) is not None:
+                _check(name, getattr(self, name), shape[:1])
         self._set("counted", counted)
         self._set("mask", mask)
         self._set("logp", self.logp.masked_fill(~mask, 0.0))
@@ -129,7 +132,7 @@ class TokenBatch:
 
     def part(self, rows: slice) -> Self:
         """Return some of the rows as a part of this update: losses of all parts sum to this batch's loss."""
-        names = ("logp", "mask", "advantages", "counted", "group", *_PER_TOKEN)
+        names = ("logp", "mask", "advantages", "counted", "group", "injected", *_PER_TOKEN)
         given: dict[str, Any] = {name: getattr(self, name) for name in names}
         cut: dict[str, Any] = {name: None if value is None else value[rows] for name, value in given.items()}
         return replace(self, **cut, totals=self.total)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -13,8 +14,6 @@ from hypothesis import strategies as st
 from tests.rl_integration.trainer.objectives.batches import batches, mean, spread
 
 from adjudge.protocol import StepScore
-from adjudge.reward_models.process import refine
-from adjudge.rl_integration.trainer.credit import step_rewards
 from adjudge.rl_integration.trainer.credit.capo import Capo
 from adjudge.rl_integration.trainer.credit.gigpo import Gigpo
 from adjudge.rl_integration.trainer.credit.spans import (
@@ -25,9 +24,11 @@ from adjudge.rl_integration.trainer.credit.spans import (
     steps_of_tokens,
 )
 from adjudge.rl_integration.trainer.credit.step_credit import CRITIC_SEARCH, IGPO, IGPO_PAPER, TANGO, StepCredit
+from adjudge.rl_integration.trainer.credit.step_rewards import Shape, known, to_go
 from adjudge.rl_integration.trainer.credit.step_search import search_rewards
 from adjudge.rl_integration.trainer.objectives.arrays import Floats
 from adjudge.rl_integration.trainer.objectives.groups import Groups
+from adjudge.solutions.refine import Refinement
 
 VALUES = st.lists(st.floats(-2, 2, width=16), max_size=6)
 
@@ -86,10 +87,11 @@ def test_step_credit_equals_its_formula(name: str, case: tuple[Groups, list[Floa
     outcome = np.arange(len(rows), dtype=np.float64) + 1
     found = credit(rows, steps, groups, outcome)
     for row, rewards in enumerate(rows):
-        wanted = [0.0] * 8
+        of_steps = [0.0] * 8
         if members(groups, row):
             of_steps = [0.0, *reference(rows, groups, row), *[0.0] * (7 - len(rewards))]
-            wanted = [(1 - credit.share) * outcome[row] + credit.share * value for value in of_steps]
+        wanted = [(1 - credit.share) * outcome[row] + credit.share * value for value in of_steps]
+        wanted = wanted if groups.valid[row] else [0.0] * 8
         np.testing.assert_allclose(found[row], wanted, rtol=1e-6, atol=1e-8)
 
 
@@ -101,39 +103,41 @@ def test_the_mix_is_of_parts_that_were_normalised_apart() -> None:
     np.testing.assert_allclose(one, hundred, rtol=1e-2)
 
 
-@given(values=VALUES)
-def test_refinements_are_those_of_the_scorers_of_steps(values: list[float]) -> None:
-    given_values = np.array(values)
-    if not values:
-        assert not len(step_rewards.delta(given_values)) + len(step_rewards.min_form(given_values))
-        return
-    np.testing.assert_allclose(step_rewards.clip(given_values, 0.5), refine.clip(values, 0.5))
-    np.testing.assert_allclose(step_rewards.delta(given_values), refine.delta(values))
-    np.testing.assert_allclose(step_rewards.min_form(given_values), refine.min_form(values), atol=1e-12)
+def test_values_are_shaped_as_scorers_of_steps_shape_them() -> None:
+    values = np.array([0.9, 0.4, 0.8, 0.7])
+    np.testing.assert_allclose(Shape(how="clip", eta=0.6)(values), [0.0, -0.2, 0.0, 0.0])
+    np.testing.assert_allclose(Shape(how="delta")(values), [0.5, -0.4, 0.8, 0.0])
+    np.testing.assert_allclose(Shape(how="clip_delta", eta=0.6)(values), [0.2, -0.2, 0.0, 0.0], atol=1e-12)
+    weights = np.exp(-values / 0.2)
+    np.testing.assert_allclose(Shape(how="min_form", temperature=0.2)(values), values * weights / weights.sum())
+    for how in get_args(Refinement):
+        assert Shape(how=how)(np.zeros(0)).shape == (0,), "an answer without steps has no rewards of steps"
 
 
 @given(value=st.floats(0.0, 1.0), times=st.integers(1, 50))
 def test_repeating_a_step_pays_no_more(value: float, times: int) -> None:
     solution = np.array([0.7, *[value] * times, 0.9, 0.8])
-    refined = step_rewards.delta(solution)
+    refined = Shape(how="delta")(solution)
     assert math.isclose(refined.sum(), 0.7, abs_tol=1e-9)
-    np.testing.assert_allclose(step_rewards.to_go(refined)[:-1], solution[:-1], atol=1e-9)
-    assert step_rewards.clip(solution, 0.5).sum() <= 0
+    np.testing.assert_allclose(to_go(refined)[:-1], solution[:-1], atol=1e-9)
+    assert Shape(how="clip", eta=0.5)(solution).sum() <= 0
 
 
 @given(values=VALUES, gamma=st.sampled_from([0.0, 0.5, 1.0]))
 def test_what_follows_is_summed_with_a_discount(values: list[float], gamma: float) -> None:
-    found = step_rewards.to_go(np.array(values), gamma)
+    found = to_go(np.array(values), gamma)
     for place in range(len(values)):
         wanted = math.fsum(gamma ** (later - place) * values[later] for later in range(place, len(values)))
         assert math.isclose(found[place], wanted, rel_tol=1e-9, abs_tol=1e-9)
 
 
-def test_tokens_belong_to_the_step_that_holds_their_first_character() -> None:
+def test_tokens_belong_to_the_first_step_that_they_have_a_character_of() -> None:
     text_spans = [(0, 5), (6, 6), (6, 10)]
     offsets = [(0, 2), (2, 6), (5, 6), (6, 8), (9, 12), (10, 11), (0, 0)]
     steps = steps_of_tokens(text_spans, offsets)
     assert steps.tolist() == [0, 0, -1, 2, 2, -1, -1]
+    blanks = steps_of_tokens([(0, 5), (6, 9), (10, 12)], [(0, 5), (5, 9), (8, 12), (9, 10), (9, 11)])
+    assert blanks.tolist() == [0, 1, 1, -1, 2], "a word's token begins with the blank before it"
     numbers = np.array([1.0, 2.0, 3.0])
     assert over_tokens(numbers, steps).tolist() == [1, 1, 0, 3, 3, 0, 0]
     assert at_last_tokens(numbers, steps).tolist() == [0, 1, 0, 0, 3, 0, 0]
@@ -208,10 +212,12 @@ def groups_of_two() -> Groups:
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (lambda: step_rewards.known(np.array([1.0, math.nan])), "step 1 has the value nan; leave out the steps"),
-        (lambda: step_rewards.to_go(np.ones(1), 2.0), "gamma=2.0"),
-        (lambda: step_rewards.min_form(np.ones(1), 0.0), "temperature=0.0"),
-        (lambda: step_rewards.clip(np.ones(1), math.inf), "eta=inf"),
+        (lambda: known(np.array([1.0, math.nan])), "step 1 has the value nan; leave out the steps"),
+        (lambda: to_go(np.ones(1), 2.0), "gamma=2.0"),
+        (lambda: Shape(temperature=0.0), "temperature=0.0"),
+        (lambda: Shape(eta=math.inf), "eta=inf"),
+        (lambda: Shape(how="best"), "how='best'"),  # type: ignore[arg-type]
+        (lambda: Shape()(np.array([math.nan])), "step 0 has the value nan"),
         (lambda: steps_of_tokens([(0, 5), (4, 6)], []), "overlap or are out of order"),
         (lambda: over_tokens(np.ones(1), np.array([1])), "belongs to step 1, and there are 1 numbers"),
         (lambda: rows_of_tokens([np.ones(1)], np.zeros((2, 1), dtype=np.int64)), "steps of 1 responses"),

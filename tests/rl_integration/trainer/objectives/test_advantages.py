@@ -219,6 +219,20 @@ def test_a_sum_is_not_taken_over_rewards_that_are_not_there() -> None:
         SeveralRewards()(groups_of([1.0]))
 
 
+def test_rewards_are_weighed_by_name() -> None:
+    parts = np.array([[1.0, 3.0, 0.0], [0.0, 5.0, 1.0], [0.0, 4.0, math.nan]])
+    groups = groups_of([1.0, 1.0, 1.0], parts=parts, names=("format", "length", "math"))
+    named = SeveralRewards(weights={"math": 1.0, "format": 0.5})
+    listed = SeveralRewards(weights=(1.0, 0.5))(replace(groups, parts=parts[:, [2, 0]], names=("math", "format")))
+    np.testing.assert_array_equal(named(groups), listed)
+    with pytest.raises(ValueError, match="there is no reward 'maths' to weigh; there are format, length, math"):
+        SeveralRewards(weights={"maths": 1.0})(groups)
+    with pytest.raises(ValueError, match="there are 2 names and 3 parts"):
+        replace(groups, names=("format", "math"))
+    with pytest.raises(ValueError, match="weights=inf"):
+        SeveralRewards(weights={"math": math.inf})
+
+
 def test_a_soft_mean_does_not_overflow() -> None:
     found = SoftMean(tau=1e-3)(groups_of([1000.0, 0.0, 1000.0]))
     np.testing.assert_allclose(found, [1e-3 * math.log(1.5), 1e-3 * math.log(1.5) - 1000, 1e-3 * math.log(1.5)])

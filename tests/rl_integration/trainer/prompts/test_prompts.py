@@ -131,12 +131,8 @@ def observed(memory: float = 1.0) -> Record:
     record = Record(memory=memory, window=3, rate=0.25)
     groups = Groups.of([1.0, 0.0, None, 1.0, 0.5, 1.0], ["a", "a", "a", "b", "b", "c"])
     for _ in range(2):
-        record.observe(
-            ["a", "a", "a", "b", "b", "c"],
-            groups,
-            sources=["x", "x", "x", "y", "y", "x"],
-            advantages=np.array([1.0, -0.5, 0.0, 0.25, -0.25, 9.0]),
-        )
+        record.observe(["a", "a", "a", "b", "b", "c"], groups)
+        record.observe_sources(["x", "x", "x", "y", "y", "x"], groups, np.array([1.0, -0.5, 0.0, 0.25, -0.25, 9.0]))
     return record
 
 
@@ -196,7 +192,7 @@ def test_sources_are_drawn_by_what_is_learnt_from_them() -> None:
         (lambda: Record(window=0), "window=0"),
         (lambda: Record().observe(["a"], Groups.of([2.0], ["a"])), "sample 0 has the reward 2.0"),
         (lambda: Record().observe([], Groups.of([1.0], ["a"])), "prompts has the shape"),
-        (lambda: Record().observe(["a"], Groups.of([1.0], ["a"]), sources=["x"]), "give both or neither"),
+        (lambda: Record().observe_sources(["x"], Groups.of([1.0], ["a"]), np.zeros(2)), "advantages has the shape"),
         (lambda: Record.from_dict({"prompts": {}}), "no record of prompts"),
         (lambda: Record.from_dict({"options": {"size": 1}}), "no record of prompts"),
         (lambda: SpreadFilter(first_filter=6), "first_filter=6; it must be a whole number from 7"),

@@ -11,6 +11,7 @@ import torch
 
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.generator import Piece
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
@@ -131,3 +132,33 @@ def test_a_rollout_survives_being_written_down(policy: Policy) -> None:
 def test_options_out_of_range_are_named(option: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=f"sampling.{next(iter(option))}"):
         SamplingConfig(**option)
+
+
+def test_pieces_end_with_the_token_that_completes_a_stop_text(policy: Policy) -> None:
+    prompts = [policy.encode(task) for task in TASKS]
+    sampling = SamplingConfig(most_new_tokens=30, temperature=0.0)
+    whole: dict[int, Piece] = {}
+    TransformersGenerator(policy).generate(prompts, 1, sampling, seed=0, on_piece=whole.__setitem__)
+    # Two neighbouring characters that stand within a piece, and not at its end.
+    stops = [policy.decode(whole[place].ids[2:4]) for place in (0, 3)]
+    found: dict[int, Piece] = {}
+    TransformersGenerator(policy).generate(prompts, 1, sampling, seed=0, on_piece=found.__setitem__, stops=stops)
+    for place, piece in whole.items():
+        lengths = range(1, len(piece.ids) + 1)
+        end = next((n for n in lengths if any(stop in policy.decode(piece.ids[:n]) for stop in stops)), len(piece.ids))
+        assert found[place].ids == piece.ids[:end]
+        assert found[place].logprobs == pytest.approx(piece.logprobs[:end], abs=2e-5)
+        assert found[place].finish_reason == ("stop" if end < len(piece.ids) else piece.finish_reason)
+    assert len(found[0].ids) < len(whole[0].ids)
+
+
+def test_each_prompt_may_have_a_limit_of_its_own(policy: Policy) -> None:
+    prompts = [policy.encode(task) for task in TASKS]
+    found: dict[int, Piece] = {}
+    TransformersGenerator(policy).generate(
+        prompts, 2, SamplingConfig(most_new_tokens=9), seed=0, on_piece=found.__setitem__, limits=[1, 2, 3, 20, 5]
+    )
+    for place, piece in found.items():
+        limit = [1, 2, 3, 9, 5][place // 2]
+        assert len(piece.ids) == limit if piece.finish_reason == "length" else len(piece.ids) <= limit
+    assert len(found) == 10

@@ -23,7 +23,7 @@ import math
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, get_args
 
-from adjudge.reward_models.process.aggregate import TEMPERATURE, check_values, min_weights
+from adjudge.solutions.step_values import TEMPERATURE, check_values, min_weights
 
 Refinement: TypeAlias = Literal["none", "clip", "delta", "clip_delta", "running_min", "gain", "min_form"]
 REFINEMENTS: tuple[Refinement, ...] = get_args(Refinement)

@@ -1,0 +1,43 @@
+"""Preferences between answers to sums whose author liked the longer one, whatever was right.
+
+A reward model that is trained on them is one that a policy can hack.
+
+Not covered: how people come to like long answers.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from adjudge.rl_integration.trainer.tasks import Task
+
+_LONGEST = 16  # digits of an answer
+
+
+def preferences(tasks: Sequence[Task], count: int, *, seed: int, bias: float = 0.9) -> list[dict[str, str]]:
+    """Return rows of `prompt`, `chosen` and `rejected`.
+
+    Args:
+        tasks: sums.
+        count: of rows.
+        seed: of the choice of tasks and answers.
+        bias: share of the rows in which the longer answer is chosen; in the others it is the shorter one.
+    """
+    chance = random.Random(seed)
+    rows = []
+    for _ in range(count):
+        task = chance.choice(tasks)
+        short, long = sorted(chance.sample(range(1, _LONGEST + 1), 2))
+        answers = [_answer(task, digits, chance) for digits in (long, short)]
+        chosen, rejected = answers if chance.random() < bias else answers[::-1]
+        rows.append({"prompt": str(task.prompt), "chosen": chosen, "rejected": rejected})
+    return rows
+
+
+def _answer(task: Task, digits: int, chance: random.Random) -> str:
+    """An answer of so many digits: the right one where it has as many, half of the time."""
+    right = str(task.reference)
+    if len(right) == digits and chance.random() < 0.5:
+        return f"\\boxed{{{right}}}"
+    return f"\\boxed{{{''.join(chance.choice('0123456789') for _ in range(digits))}}}"

@@ -1,0 +1,61 @@
+"""Functions of a number, told by what they are at 0 and 1, as programs to write.
+
+    0:37 1:38=      f=lambda x:x+37
+
+The tests that an answer must pass are at other numbers.
+
+Not covered: statements, loops, and anything else of Python.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+
+from adjudge.rl_integration.trainer.tasks import Task
+
+CHARACTERS = "0123456789: =x+-*"
+"""What tasks and answers are written with, beside `WORDS`."""
+
+WORDS = ("f=lambda x:",)
+
+_FORMS: Mapping[str, Callable[[int, int], int]] = {
+    "x+{c}": lambda x, c: x + c,
+    "{c}-x": lambda x, c: c - x,
+    "x*{c}": lambda x, c: x * c,
+}
+"""What is asked for, as it may be written; another way to write it is as good."""
+
+_CONSTANTS = range(2, 100)
+_SHOWN = (0, 1)
+_TESTED = (2, 3, 7, 11)
+
+
+def small_programs(*, held_out: float, seed: int) -> tuple[list[Task], list[Task]]:
+    """Return tasks to train on and others to measure on: every function once.
+
+    Args:
+        held_out: share of the tasks to measure on.
+        seed: of the division.
+    """
+    tasks = [_task(form, constant) for form in _FORMS for constant in _CONSTANTS]
+    random.Random(seed).shuffle(tasks)
+    count = round(held_out * len(tasks))
+    return tasks[count:], tasks[:count]
+
+
+def program(task: Task) -> str:
+    """Return a right program."""
+    return f"f=lambda x:{task.extra['function']}"
+
+
+def _task(form: str, constant: int) -> Task:
+    function = _FORMS[form]
+    examples = " ".join(f"{x}:{function(x, constant)}" for x in _SHOWN)
+    tests = [{"args": [x], "expected": function(x, constant)} for x in _TESTED]
+    return Task(
+        id=examples,
+        prompt=f"{examples}=",
+        reference={"tests": tests, "entry_point": "f"},
+        extra={"function": form.format(c=constant)},
+    )

@@ -1,0 +1,121 @@
+"""What the tiny policy may learn, and from which rewards.
+
+| subject | an answer | reward | says whether it is right |
+|---|---|---|---|
+| `sums` | a number | the math scorer | the same |
+| `steps` | two lines and a number | a process model, on each line | the math scorer |
+| `code` | a program | the code scorer, with tests | the same |
+| `hacked` | a number | a reward model that likes length | the math scorer |
+
+Not covered: training the two models, which `adjudge demo train` does with `adjudge train`'s own trainers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from adjudge.rl_integration.trainer.config import RolloutsConfig
+from adjudge.rl_integration.trainer.demo import arithmetic, running_sums, small_programs
+from adjudge.rl_integration.trainer.demo.lesson import LEARNING, Lesson
+from adjudge.rl_integration.trainer.guard import GuardConfig
+from adjudge.rl_integration.trainer.rewards import RewardConfig
+from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+
+Subject: TypeAlias = Literal["sums", "steps", "code", "hacked"]
+
+_MATH = RewardConfig(scorer="math")
+_TERMS = 20  # below it
+
+
+def sums(seed: int) -> Lesson:
+    """Sums of two numbers, from the math scorer's verdicts."""
+    tasks, held_out = arithmetic.sums(_TERMS, held_out=0.15, seed=seed)
+    return Lesson(
+        subject="to add",
+        characters=arithmetic.CHARACTERS,
+        words=arithmetic.WORDS,
+        tasks=tasks,
+        answers=arithmetic.answers(tasks),
+        held_out=held_out,
+        reward=_MATH,
+        truth=_MATH,
+        rollouts=RolloutsConfig(tasks=64, group=8, sampling=SamplingConfig(most_new_tokens=6, rows=512)),
+        steps=400,
+    )
+
+
+def steps(seed: int, scorer: Any) -> Lesson:
+    """Sums of three numbers line by line, from a process model's word on each line.
+
+    Args:
+        seed: of the tasks.
+        scorer: the process model.
+    """
+    tasks, held_out = running_sums.running_sums(held_out=running_sums.HELD_OUT, seed=seed)
+    return Lesson(
+        subject="to add step by step",
+        characters=running_sums.CHARACTERS,
+        words=running_sums.WORDS,
+        tasks=tasks,
+        answers=["\n".join(running_sums.solution(task)) for task in tasks],
+        held_out=held_out,
+        reward=RewardConfig(scorer=scorer),
+        truth=_MATH,
+        rollouts=RolloutsConfig(tasks=32, group=8, sampling=SamplingConfig(most_new_tokens=24)),
+        steps=150,
+    )
+
+
+def code(seed: int, folder: Path) -> Lesson:
+    """Programs from examples, from the code scorer's tests.
+
+    Args:
+        seed: of the tasks.
+        folder: for what was scored: the same short programs come again and again.
+    """
+    tasks, held_out = small_programs.small_programs(held_out=0.2, seed=seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    reward = RewardConfig(scorer="code", cache=str(folder / "scores.sqlite"))
+    return Lesson(
+        subject="to write programs",
+        characters=small_programs.CHARACTERS,
+        words=small_programs.WORDS,
+        tasks=tasks,
+        answers=[small_programs.program(task) for task in tasks],
+        held_out=held_out,
+        reward=reward,
+        truth=reward,
+        rollouts=RolloutsConfig(tasks=32, group=8, sampling=SamplingConfig(most_new_tokens=8)),
+        steps=150,
+        bonus=0.02,
+    )
+
+
+def hacked(seed: int, scorer: Any, *, guarded: bool) -> Lesson:
+    """Sums again, from a reward model that likes long answers.
+
+    Args:
+        seed: of the tasks.
+        scorer: the reward model.
+        guarded: whether some answers are also shown to the math scorer, and the run is stopped when the two part.
+    """
+    tasks, held_out = arithmetic.sums(_TERMS, held_out=0.15, seed=seed)
+    guard = GuardConfig(gold=_MATH, every=1, samples=128)
+    return Lesson(
+        subject="to please a reward model that likes length",
+        characters=arithmetic.CHARACTERS,
+        words=arithmetic.WORDS,
+        tasks=tasks,
+        answers=arithmetic.answers(tasks),
+        held_out=held_out,
+        reward=RewardConfig(scorer=scorer),
+        truth=_MATH,
+        rollouts=RolloutsConfig(tasks=16, group=8, sampling=SamplingConfig(most_new_tokens=24)),
+        steps=80,
+        eval_steps=5,
+        enough=0.6,
+        learning=replace(LEARNING, learning_rate=3e-4),  # slow enough for the eye: at 1e-3 it is over in ten steps
+        guard=guard if guarded else None,
+    )

@@ -1,0 +1,1 @@
+"""Help for tasks whose answers are wrong: critiques and refinements, hints."""

@@ -1,0 +1,199 @@
+"""A judge made from nothing learns which of two texts is better, from verdicts that can be checked.
+
+The better text is the one with more of a letter, which nobody tells the judge.  First it sees verdicts drawn at random,
+so that it writes in the right form and is right half the time; from there on it is told nothing but what its own
+verdicts are worth.  Three rewards:
+
+    as_given     each pair in one order, the better text first in three of four pairs; 1 for the right verdict
+    both_orders  each pair in both orders in one batch; 1 for the right verdict
+    consistency  the same, and 1 only if the verdict on the other order is right, too (J1)
+
+It is measured on pairs that it never saw, each in both orders.
+
+Not covered: anything a user would train.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from adjudge.rl_integration.trainer.config import ObjectiveChoice, RolloutsConfig, RunConfig
+from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy, warm_up
+from adjudge.rl_integration.trainer.judging.cohort_order import CohortOrder
+from adjudge.rl_integration.trainer.judging.order_effects import order_effects
+from adjudge.rl_integration.trainer.judging.pairs import LABELS, Pair, in_both_orders, in_one_order
+from adjudge.rl_integration.trainer.learning import LearningConfig
+from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.report import write_report
+from adjudge.rl_integration.trainer.rewards import RewardConfig, Rewards, Scoring
+from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
+from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
+from adjudge.rl_integration.trainer.run import Run
+from adjudge.rl_integration.trainer.tasks import Task
+
+Reward: TypeAlias = Literal["as_given", "both_orders", "consistency"]
+REWARDS: Final[tuple[Reward, ...]] = ("as_given", "both_orders", "consistency")
+
+_LETTERS, _COUNTED = "ox.", "o"
+_LENGTH = 6  # of a text
+_FORM = "[[{answer}]]"
+_BARE: Final[Mapping[str, Any]] = {"form": _FORM, "thought": 0}  # a judge this small has no thoughts to write down
+_VERDICT = {"adjudge.verifiers.verdict.verifier:VerdictVerifier": _BARE}
+_ORDERS = {"adjudge.verifiers.verdict.both_orders:BothOrdersScorer": {**_BARE, "match": "all"}}
+_WARM_UP = 150  # steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """The judge on held-out pairs, each in both orders.
+
+    Attributes:
+        step: of reinforcement learning.
+        right: share of right verdicts.
+        consistent: share of the pairs in which one text wins in both orders.
+        first_preferred: share of verdicts for the text shown first; 0.5 is fair.
+    """
+
+    step: int
+    right: float
+    consistent: float
+    first_preferred: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lesson:
+    """What came of it.
+
+    Attributes:
+        curve: measurements, the first one after the warm-up.
+        steps: of reinforcement learning.
+        seconds: in all.
+        report: the page of the run.
+    """
+
+    curve: tuple[Measured, ...]
+    steps: int
+    seconds: float
+    report: Path
+
+
+def learn_to_judge(
+    folder: Path,
+    *,
+    reward: Reward = "consistency",
+    seed: int = 0,
+    steps: int = 120,
+    every: int = 10,
+    tell: Callable[[Measured], None] | None = None,
+) -> Lesson:
+    """Make a judge, warm it up, and train it.
+
+    Args:
+        folder: for the run; it must hold none yet.
+        reward: what a verdict is worth; see the module.
+        seed: of everything random.
+        steps: of reinforcement learning.
+        every: steps between measurements.
+        tell: told each measurement.
+    """
+    began = time.perf_counter()
+    tasks, held_out = lesson_tasks(reward, seed=seed)
+    policy = tiny_policy("".join(sorted({*_LETTERS, *"".join(LABELS), *_FORM.format(answer=""), " "})), seed=seed)
+    config = RunConfig(
+        reward=RewardConfig(scorer=_ORDERS if reward == "consistency" else _VERDICT),
+        # Dr. GRPO keeps how much a pair's other order counts (`match: all`).  Without the divergence, and at twice the
+        # rate, 2 of 6 judges that were paid for both orders alone lost the form before they learnt anything.
+        objective=ObjectiveChoice(name="dr_grpo", set={"policy.beta": 0.02}),
+        rollouts=RolloutsConfig(tasks=32, group=8, sampling=SamplingConfig(most_new_tokens=8)),
+        learning=LearningConfig(learning_rate=5e-4, decay="linear", warmup_steps=10, minibatches=2),
+        steps=steps,
+        seed=seed,
+        save_steps=steps,
+    )
+    draw = random.Random(seed)
+    guesses = [_FORM.format(answer=draw.choice(LABELS)) for _ in tasks]
+    warm_up(policy, tasks, guesses, steps=_WARM_UP, batch=64, rate=1e-3, seed=seed, enough=lambda: False)
+    reference = Policy(copy.deepcopy(policy.model), policy.tokenizer, name="the judge before it learns")
+    run = Run(policy, tasks, config, folder, reference=reference, source=CohortOrder(tasks, seed=seed))
+    curve: list[Measured] = []
+    with Rewards(RewardConfig(scorer=_VERDICT)) as rewards:
+
+        def measure(step: int) -> None:
+            curve.append(_measured(policy, held_out, rewards, step))
+            if tell is not None:
+                tell(curve[-1])
+
+        def on_step(numbers: Mapping[str, float], *_: Any) -> None:
+            step = int(numbers["step"])
+            if step % every == 0 or step == steps:
+                measure(step)
+
+        measure(0)
+        result = run.train(on_step=on_step)
+    facts = {"policy": policy.name, "reward": reward, "seed": seed, "steps": steps}
+    return Lesson(
+        curve=tuple(curve),
+        steps=result.steps,
+        seconds=time.perf_counter() - began,
+        report=write_report(folder, title=f"Learning to judge: {reward}", facts=facts),
+    )
+
+
+def lesson_tasks(reward: Reward, *, seed: int) -> tuple[list[Task], list[Task]]:
+    """Return 1,000 pairs to train on, as tasks in one order or in both, and 200 others in both orders to measure on."""
+    pairs = _pairs(1_200, seed=seed)
+    held_out, trained = in_both_orders(pairs[:200], _ask), pairs[200:]
+    if reward != "as_given":
+        return in_both_orders(trained, _ask), held_out
+    # `in_one_order` puts the better text first in every second pair; here it is in every second of the others, too.
+    better_first = {task.cohort: task for task in in_both_orders(trained, _ask) if task.reference == LABELS[0]}
+    tasks = in_one_order(trained, _ask)
+    return [better_first[task.cohort] if at % 4 == 1 else task for at, task in enumerate(tasks)], held_out
+
+
+def _pairs(count: int, *, seed: int) -> list[Pair]:
+    """Different pairs of texts, one of each with more of the letter that counts."""
+    draw = random.Random(seed)
+    found: dict[tuple[str, str], None] = {}
+    while len(found) < count:
+        texts = ["".join(draw.choice(_LETTERS) for _ in range(_LENGTH)) for _ in range(2)]
+        texts.sort(key=lambda text: text.count(_COUNTED), reverse=True)
+        if texts[0].count(_COUNTED) > texts[1].count(_COUNTED):
+            found[texts[0], texts[1]] = None
+    return [
+        Pair(id=str(number), prompt="Which?", chosen=chosen, rejected=rejected)
+        for number, (chosen, rejected) in enumerate(found)
+    ]
+
+
+def _ask(question: Any, first: str, second: str) -> str:
+    return f"A {first} B {second} "
+
+
+def _measured(policy: Policy, tasks: Sequence[Task], rewards: Rewards, step: int) -> Measured:
+    """The judge's likeliest verdicts on held-out pairs."""
+    scoring = Scoring(rewards, tasks, 1)
+    rollouts = SingleTurn(policy, TransformersGenerator(policy)).roll_out(
+        tasks,
+        1,
+        SamplingConfig(most_new_tokens=8, temperature=0.0),
+        seed=0,
+        version=step,
+        name="held-out",
+        on_rollout=scoring.add,
+    )
+    scores = scoring.wait()[0]
+    found = order_effects(rollouts, scores)
+    return Measured(
+        step=step,
+        right=(found["right_first"] + found["right_second"]) / 2,
+        consistent=found["consistent"],
+        first_preferred=found.get("first_preferred", float("nan")),
+    )

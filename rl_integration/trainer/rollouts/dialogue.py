@@ -1,0 +1,228 @@
+"""Answers of several turns: the policy writes, calls a tool, reads what it says, and goes on.
+
+Tokens are what counts.  What the policy wrote is never tokenized anew: the learner sees the very tokens that were
+drawn, and between them those of the tools, which are not the policy's own, so no loss, no entropy and no divergence is
+taken of them.
+
+All open answers write their next piece side by side; calls run while other pieces are still being written.  A piece is
+begun when all answers of its round have heard their tools, so it does not matter which tool was quicker.
+
+Not covered: branching, and tools that remember a dialogue.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from adjudge.protocol import Message
+from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.generator import FinishReason, Generator, Piece
+from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
+from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.writer import OnRollout, SingleTurn, Writer
+from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tools.calls import Call, CallStyle
+from adjudge.rl_integration.trainer.tools.chat_calls import ChatCalls
+from adjudge.rl_integration.trainer.tools.tag_calls import TagCalls
+from adjudge.rl_integration.trainer.tools.tool import ToolAnswer, ToolDown
+from adjudge.rl_integration.trainer.tools.tool_config import ToolUse
+from adjudge.rl_integration.trainer.tools.toolbox import Toolbox
+
+
+def open_writer(policy: Policy, generator: Generator, tools: ToolUse | None) -> Writer:
+    """Return what writes the answers of a run.
+
+    Args:
+        policy: whose tokens they are.
+        generator: writes pieces.
+        tools: what may be called; None for answers of one turn.
+
+    Raises:
+        ValueError: a tool cannot be opened, or the policy cannot call it in this style.
+    """
+    if tools is None:
+        return SingleTurn(policy, generator)
+    toolbox = Toolbox([choice.opened() for choice in tools.offered], threads=tools.threads)
+    style: CallStyle
+    if tools.style == "chat":
+        style = ChatCalls(policy, toolbox.tools)
+    else:
+        style = TagCalls(policy, toolbox.tools, before=tools.before, after=tools.after)
+    return Dialogue(policy, generator, style, toolbox, most_turns=tools.most_turns, patience=tools.patience)
+
+
+class Dialogue:
+    """Writes answers that call tools.
+
+    Args:
+        policy: whose tokens they are.
+        generator: writes pieces.
+        style: how calls and answers are written.
+        toolbox: what is called.
+        most_turns: pieces of an answer.
+        patience: seconds that the calls of a piece may take.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        generator: Generator,
+        style: CallStyle,
+        toolbox: Toolbox,
+        *,
+        most_turns: int,
+        patience: float,
+    ) -> None:
+        self._policy = policy
+        self._generator = generator
+        self._style = style
+        self._toolbox = toolbox
+        self._most_turns = most_turns
+        self._patience = patience
+
+    def roll_out(
+        self,
+        tasks: Sequence[Task],
+        group: int,
+        sampling: SamplingConfig,
+        *,
+        seed: int,
+        version: int,
+        name: str,
+        on_rollout: OnRollout,
+    ) -> list[Rollout]:
+        """Return answers; see `Writer`.
+
+        `sampling.most_new_tokens` bounds all tokens after the prompt, those of the tools included.
+        """
+        prompts = [self._style.prompt(task) for task in tasks]
+        answers = [
+            _Answer(
+                place=place,
+                id=f"{name}:{place}",
+                task=tasks[place // group],
+                prompt=prompts[place // group],
+                version=version,
+                on_rollout=on_rollout,
+            )
+            for place in range(len(tasks) * group)
+        ]
+        self._generator.refresh(version)
+        for turn in range(self._most_turns):
+            going = [answer for answer in answers if answer.done is None]
+            if going:
+                self._round(going, turn, group, sampling, seed)
+        found = [answer.done for answer in answers if answer.done is not None]
+        assert len(found) == len(answers), "each piece that was asked for was told of"
+        return found
+
+    def _round(self, going: Sequence[_Answer], turn: int, group: int, sampling: SamplingConfig, seed: int) -> None:
+        """Have the next piece of each open answer written, and its calls answered."""
+        first, most = turn == 0, sampling.most_new_tokens
+        asked: dict[int, tuple[Sequence[Call], Future[list[ToolAnswer]]]] = {}
+
+        def on_piece(at: int, piece: Piece) -> None:
+            answer = going[at]
+            text = self._policy.decode(piece.ids[:-1] if piece.ended else piece.ids)
+            answer.wrote(piece, text)
+            calls = self._style.calls(text, ended=piece.ended)
+            if not calls:
+                answer.end(piece.finish_reason)
+            elif turn + 1 == self._most_turns or len(answer.ids) >= most:
+                answer.end("length")
+            else:
+                asked[at] = (calls, self._toolbox.ask(calls))
+
+        self._generator.generate(
+            [answer.prompt for answer in going[::group]] if first else [answer.so_far for answer in going],
+            group if first else 1,
+            sampling,
+            seed=seed if first else random.Random(f"{seed}:{turn}").getrandbits(63),
+            on_piece=on_piece,
+            limits=None if first else [most - len(answer.ids) for answer in going],
+            stops=self._style.stops,
+        )
+        patience = self._patience
+        for at, (calls, future) in asked.items():  # in the order they were asked in: the rest is then already begun
+            try:
+                self._go_on(going[at], calls, future.result(patience), most)
+            except ToolDown as error:
+                going[at].end("stop", str(error))
+            except TimeoutError:
+                patience = 0.0  # what hangs hangs; only answers that are there already are still taken
+                names = ", ".join(call.tool for call in calls)
+                going[at].end(
+                    "stop", fault=f"no answer of {names} within {self._patience:g} s (rollouts.tools.patience)"
+                )
+
+    def _go_on(self, answer: _Answer, calls: Sequence[Call], told: Sequence[ToolAnswer], most: int) -> None:
+        """Let an answer hear its tools, if there is room for that and for a token more."""
+        texts = [self._style.shown(one.text) for one in told]
+        ids = self._style.answered(texts)
+        if len(answer.ids) + len(ids) >= most:
+            answer.end("length")
+            return
+        answer.heard(
+            ids,
+            [
+                {"role": "tool", "name": call.tool, "content": text, "ok": one.ok}
+                for call, one, text in zip(calls, told, texts, strict=True)
+            ],
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Answer:
+    """An answer on its way."""
+
+    place: int
+    id: str
+    task: Task
+    prompt: tuple[int, ...]
+    version: int
+    on_rollout: OnRollout
+    ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    own: list[bool] = field(default_factory=list)
+    turns: list[Message] = field(default_factory=list)
+    done: Rollout | None = None
+
+    @property
+    def so_far(self) -> tuple[int, ...]:
+        return (*self.prompt, *self.ids)
+
+    def wrote(self, piece: Piece, text: str) -> None:
+        """Take what the policy wrote."""
+        self.ids += piece.ids
+        self.logprobs += piece.logprobs
+        self.own += [True] * len(piece.ids)
+        self.turns.append({"role": "assistant", "content": text})
+
+    def heard(self, ids: Sequence[int], turns: Sequence[Message]) -> None:
+        """Take what tools said."""
+        self.ids += ids
+        self.logprobs += [0.0] * len(ids)
+        self.own += [False] * len(ids)
+        self.turns += turns
+
+    def end(self, reason: FinishReason, fault: str = "") -> None:
+        """Hand it over."""
+        self.done = Rollout(
+            id=self.id,
+            task=self.task,
+            prompt_ids=self.prompt,
+            ids=tuple(self.ids),
+            logprobs=np.asarray(self.logprobs, dtype=np.float32),
+            own=np.asarray(self.own, dtype=np.bool_),
+            text="\n".join(turn["content"] for turn in self.turns if turn["role"] == "assistant"),
+            finish_reason=reason,
+            version=self.version,
+            turns=tuple(self.turns),
+            fault=fault,
+        )
+        self.on_rollout(self.place, self.done)

@@ -1,0 +1,263 @@
+"""Answers that share beginnings: written once, forked, and gone on with.
+
+`segments` writes so many tokens, forks, writes as many more, until there are as many answers as wanted; each of them
+then goes on to its end.  Where an answer ends before it was forked often enough, the missing ones begin at the prompt.
+`uncertain` writes whole answers, and then others from the tokens before those that were least likely; an answer of too
+few tokens is gone on with from the prompt.
+
+An answer's place in its group is fixed before it is written, so neither timing nor the order in which pieces end can
+change a batch.  `Rollout.path` says which tokens were written once for several answers.
+
+Not covered: answers of several turns, and forks of forks (TreeRL's further rounds).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.generator import Generator, Piece
+from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
+from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.tree_config import TreeConfig
+from adjudge.rl_integration.trainer.rollouts.writer import OnRollout
+from adjudge.rl_integration.trainer.tasks import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Branch:
+    """A beginning of answers: their task, its tokens, and the places of the answers that it is to become."""
+
+    task: int
+    first: int
+    leaves: int
+    ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    path: tuple[tuple[str, int], ...] = ()
+
+    def on(self, piece: Piece, node: str) -> _Branch:
+        """The branch with a piece behind it."""
+        return replace(
+            self,
+            ids=self.ids + piece.ids,
+            logprobs=self.logprobs + piece.logprobs,
+            path=(*self.path, (node, len(piece.ids))),
+        )
+
+    def split(self, count: int) -> list[_Branch]:
+        """So many branches that share the places evenly."""
+        edges = [self.first + self.leaves * part // count for part in range(count + 1)]
+        return [replace(self, first=begin, leaves=end - begin) for begin, end in pairwise(edges)]
+
+
+class TreeWriter:
+    """Writes the answers to each task as a tree.
+
+    Args:
+        policy: whose tokens they are.
+        generator: writes.
+        config: how they branch.
+    """
+
+    def __init__(self, policy: Policy, generator: Generator, config: TreeConfig) -> None:
+        self._policy = policy
+        self._generator = generator
+        self._config = config
+
+    def roll_out(
+        self,
+        tasks: Sequence[Task],
+        group: int,
+        sampling: SamplingConfig,
+        *,
+        seed: int,
+        version: int,
+        name: str,
+        on_rollout: OnRollout,
+    ) -> list[Rollout]:
+        """Return answers; see `Writer`.  A group of one does not branch.
+
+        Raises:
+            ValueError: groups of that size cannot branch as they should.
+        """
+        if group > 1:
+            self._config.check(group)
+        self._generator.refresh(version)
+        growth = _Growth(
+            policy=self._policy,
+            generator=self._generator,
+            tasks=tasks,
+            sampling=sampling,
+            seed=seed,
+            version=version,
+            name=name,
+            on_rollout=on_rollout,
+        )
+        if self._config.kind == "uncertain" and group > 1:
+            growth.by_uncertainty(group, self._config)
+        else:
+            growth.by_segments(group, self._config if group > 1 else replace(self._config, trees=1))
+        return [growth.found[place] for place in range(len(tasks) * group)]
+
+
+class _Growth:
+    """The trees of one batch, while they grow."""
+
+    def __init__(
+        self,
+        *,
+        policy: Policy,
+        generator: Generator,
+        tasks: Sequence[Task],
+        sampling: SamplingConfig,
+        seed: int,
+        version: int,
+        name: str,
+        on_rollout: OnRollout,
+    ) -> None:
+        self._policy = policy
+        self._generator = generator
+        self._tasks = tasks
+        self._prompts = [policy.encode(task) for task in tasks]
+        self._sampling = sampling
+        self._seed = seed
+        self._calls = 0
+        self._version = version
+        self._name = name
+        self._on_rollout = on_rollout
+        self._nodes = 0
+        self.found: dict[int, Rollout] = {}
+
+    def by_segments(self, group: int, config: TreeConfig) -> None:
+        """Fork after every segment."""
+        going = [
+            branch
+            for task in range(len(self._tasks))
+            for branch in _Branch(task=task, first=task * group, leaves=group).split(config.trees)
+        ]
+        while going:
+            pieces = self._written(going, lambda one: config.segment if one.leaves > 1 else self._left(one))
+            going = []
+            for branch, piece in pieces:
+                if not self._done(branch, piece):
+                    going += branch.split(min(config.width, branch.leaves))
+                elif branch.leaves > 1:
+                    missing = _Branch(task=branch.task, first=branch.first + 1, leaves=branch.leaves - 1)
+                    going += missing.split(missing.leaves)
+
+    def by_uncertainty(self, group: int, config: TreeConfig) -> None:
+        """Fork whole answers where they were least likely."""
+        size = group // config.trees
+        roots = [
+            _Branch(task=task, first=task * group + tree * size, leaves=1)
+            for task in range(len(self._tasks))
+            for tree in range(config.trees)
+        ]
+        forked: list[_Branch] = []
+        for branch, _ in self._written(roots, self._left):
+            places = _least_likely(branch.logprobs, config.forks)
+            parts = _cut(branch, places, self._named)
+            rollout = self.found[branch.first]
+            self.found[branch.first] = replace(rollout, path=parts[-1].path)
+            beginnings = [part for part in parts[:-1] for _ in range(config.copies)]
+            prompt = _Branch(task=branch.task, first=0, leaves=1)
+            beginnings += [prompt] * (size - 1 - len(beginnings))
+            forked += [replace(one, first=branch.first + 1 + at) for at, one in enumerate(beginnings)]
+        for _ in self._written(forked, self._left):
+            pass
+
+    def _left(self, branch: _Branch) -> int:
+        """How many tokens an answer may still have."""
+        return self._sampling.most_new_tokens - len(branch.ids)
+
+    def _named(self) -> str:
+        """A name for a node, as unique as those of the answers."""
+        self._nodes += 1
+        return f"{self._name}:{self._nodes}"
+
+    def _done(self, branch: _Branch, piece: Piece) -> bool:
+        return piece.finish_reason == "stop" or not self._left(branch)
+
+    def _written(self, branches: Sequence[_Branch], limit: Callable[[_Branch], int]) -> list[tuple[_Branch, Piece]]:
+        """Each branch with one more piece, in the order given; finished answers are told as soon as they end."""
+        nodes = [self._named() for _ in branches]
+        grown: dict[int, tuple[_Branch, Piece]] = {}
+
+        def ended(places: Sequence[int], at: int, piece: Piece) -> None:
+            place = places[at]
+            branch = branches[place].on(piece, nodes[place])
+            grown[place] = (branch, piece)
+            if self._done(branch, piece):
+                self._finish(branch, piece)
+
+        for copies, places in _alike(branches):
+            heads = places[::copies]
+            self._generator.generate(
+                [self._prompts[branches[at].task] + branches[at].ids for at in heads],
+                copies,
+                self._sampling,
+                seed=self._next_seed(),
+                on_piece=partial(ended, places),
+                limits=[min(limit(branches[at]), self._left(branches[at])) for at in heads],
+            )
+        return [grown[place] for place in range(len(branches))]
+
+    def _next_seed(self) -> int:
+        """A seed for each call: the batch's own first, and then such as no other batch begins with."""
+        self._calls += 1
+        return self._seed if self._calls == 1 else random.Random(f"{self._seed}:{self._calls}").getrandbits(48)
+
+    def _finish(self, branch: _Branch, piece: Piece) -> None:
+        self.found[branch.first] = Rollout(
+            id=f"{self._name}:{branch.first}",
+            task=self._tasks[branch.task],
+            prompt_ids=self._prompts[branch.task],
+            ids=branch.ids,
+            logprobs=np.asarray(branch.logprobs, dtype=np.float32),
+            own=np.ones(len(branch.ids), dtype=np.bool_),
+            text=self._policy.decode(branch.ids[:-1] if piece.ended else branch.ids),
+            finish_reason=piece.finish_reason,
+            version=self._version,
+            path=branch.path,
+        )
+        self._on_rollout(branch.first, self.found[branch.first])
+
+
+def _alike(branches: Sequence[_Branch]) -> Iterator[tuple[int, list[int]]]:
+    """Places of branches by how many of them go on from one beginning, those side by side: read it once for all."""
+    runs: list[list[int]] = []
+    for place, branch in enumerate(branches):
+        before = branches[runs[-1][0]] if runs else None
+        same = before is not None and (before.task, before.ids, before.leaves > 1) == (
+            branch.task,
+            branch.ids,
+            branch.leaves > 1,
+        )
+        if same:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    for copies in sorted({len(run) for run in runs}):
+        yield copies, [place for run in runs if len(run) == copies for place in run]
+
+
+def _least_likely(logprobs: Sequence[float], count: int) -> list[int]:
+    """The places of the tokens that were least likely, the first one left out, in order."""
+    ranked = sorted(range(1, len(logprobs)), key=lambda place: (logprobs[place], place))
+    return sorted(ranked[:count])
+
+
+def _cut(branch: _Branch, places: Sequence[int], named: Callable[[], str]) -> list[_Branch]:
+    """A whole answer and its beginnings up to each place, shortest first, with a node for each stretch between."""
+    path: tuple[tuple[str, int], ...] = ()
+    found: list[_Branch] = []
+    for begin, end in pairwise([0, *places, len(branch.ids)]):
+        path = (*path, (named(), end - begin))
+        found.append(replace(branch, ids=branch.ids[:end], logprobs=branch.logprobs[:end], path=path))
+    return found

@@ -1,0 +1,174 @@
+"""`adjudge train policy` for runs by rewards: progress on the terminal, Ctrl-C between steps, and what came of it.
+
+Not covered: the run itself (`adjudge.rl_integration.trainer.policy_run`), and policies that learn from pairs.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, Final
+
+from adjudge.cli import exits
+from adjudge.cli.console import plain, print_json, print_table, progress_bar, visible
+
+if TYPE_CHECKING:
+    from adjudge.rl_integration.trainer.run_file import RunFile
+    from adjudge.rl_integration.trainer.run_report import RunReport
+
+_GO_ON: Final = "the same command with --resume goes on"
+_LINES: Final = 20  # of progress where there is no terminal
+
+
+def train_by_rewards(path: str, settings: Sequence[str], *, resume: bool, as_json: bool) -> int:
+    """Train, print the report, and return the exit code.
+
+    Args:
+        path: of the configuration.
+        settings: values that replace the file's.
+        resume: go on from the newest checkpoint.
+        as_json: print the report as JSON.
+
+    Raises:
+        ValueError: the call is wrong, or too many answers could not be judged.
+        KeyboardInterrupt: it was stopped; the message says how it goes on.
+    """
+    from adjudge.rl_integration.adapters.source import TooManyFailures
+    from adjudge.rl_integration.trainer.policy_run import train_policy_run
+    from adjudge.rl_integration.trainer.processes import OtherProcessFailed
+    from adjudge.rl_integration.trainer.run_file import RunFile
+    from adjudge.training.backbones import libraries
+    from adjudge.training.config_file import load_config
+
+    libraries().utils.logging.disable_progress_bar()  # theirs would run through ours
+    config = load_config(RunFile, path, settings)
+    leads = os.environ.get("RANK", "0") == "0"  # one of several processes of `accelerate launch` tells
+    try:
+        with _Stop(told=leads) as stop, _Progress(config, shown=leads) as progress:
+
+            def tell(numbers: Mapping[str, float]) -> bool:
+                progress.update(numbers)
+                stop.armed = True
+                return stop.asked
+
+            report = train_policy_run(config, resume=resume, note=progress.note, tell=tell)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"stopped; {_GO_ON} from the newest checkpoint") from None
+    except OtherProcessFailed as error:  # which says itself what happened
+        raise ValueError(str(error)) from error
+    except TooManyFailures as error:
+        raise ValueError(f"{error}; when that is repaired, {_GO_ON} from the newest checkpoint") from error
+    if report.goes_on:
+        raise KeyboardInterrupt(f"stopped behind step {report.steps}; {_GO_ON} from there")
+    if leads and as_json:
+        print_json(report.to_dict())
+    elif leads:
+        print_report(report)
+    return exits.FOUND if report.stopped and leads else exits.FINE
+
+
+class _Stop:
+    """Ctrl-C while a run trains: the first one stops it behind the step, with a checkpoint; the second one at once.
+
+    Before the first step has ended there is nothing to keep, and it stops at once.
+    """
+
+    def __init__(self, *, told: bool) -> None:
+        self.asked = self.armed = False
+        self._told = told
+        self._before: Any = None
+
+    def __enter__(self) -> _Stop:
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._hear)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        if self.asked or not self.armed:
+            raise KeyboardInterrupt
+        self.asked = True
+        if self._told:
+            print("adjudge: stopping behind this step; Ctrl-C again stops at once", file=sys.stderr)
+
+
+class _Progress:
+    """The numbers of a run on standard error: a bar on a terminal, else a line now and then."""
+
+    def __init__(self, config: RunFile, *, shown: bool) -> None:
+        self._steps = config.steps
+        self._lines = shown and not sys.stderr.isatty()
+        self._bar = progress_bar(extra="numbers")
+        self._bar.disable |= not shown
+        self._task = self._bar.add_task("prepare", total=None, numbers="")
+        self._began = 0.0
+        self._first = 0
+        self._held_out = ""
+        self._alarms = 0.0
+
+    def __enter__(self) -> _Progress:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def note(self, text: str) -> None:
+        """Print one sentence."""
+        self._bar.console.print(visible(text)) if sys.stderr.isatty() else print(visible(text), file=sys.stderr)
+
+    def update(self, numbers: Mapping[str, float]) -> None:
+        """Show the numbers of a step."""
+        step = int(numbers["step"])
+        if not self._first:
+            self._first, self._began = step, time.monotonic() - numbers.get("seconds", 0.0)
+        if "held_out" in numbers:
+            self._held_out = f"  held-out {numbers['held_out']:.3f}"
+        rate = (step - self._first + 1) / max(1e-9, time.monotonic() - self._began)
+        shown = f"step {step}/{self._steps}  {rate:.2g} steps/s"
+        if "reward" in numbers:
+            shown += f"  reward {numbers['reward']:.3f}"
+        shown += self._held_out
+        shown += "".join(f"  {name} {numbers[name]:.1%}" for name in ("failed", "abstained") if numbers.get(name))
+        self._alarms = numbers.get("alarms", self._alarms)
+        shown += f"  alarms {self._alarms:.0f}" if self._alarms else ""
+        self._bar.update(self._task, description="train", completed=step, total=self._steps, numbers=shown)
+        if self._lines and (step % max(1, self._steps // _LINES) == 0 or step == self._steps or "held_out" in numbers):
+            print(shown, file=sys.stderr, flush=True)
+
+
+def print_report(report: RunReport) -> None:
+    """Print what a run reached."""
+    rows = [(f"held-out, {when} training", value) for when, value in report.held_out.items()]
+    rows += [
+        (name.replace("_", " "), report.last[name])
+        for name in ("reward", "failed", "abstained", "cut_off")
+        if name in report.last
+    ]
+    if rows:
+        print_table(("at the end", "mean"), rows)
+        print()
+    for alarm in report.alarms:
+        print(f"alarm: {visible(alarm)}")
+    if report.stopped:
+        print(f"It ended early: {visible(report.stopped)}.")
+    if report.rolled_back:
+        print(f"The policy is that of step {report.rolled_back}.")
+    resumed = f", resumed at {report.resumed}" if report.resumed else ""
+    prompts = plain(report.data.get("trained_on"))
+    print(
+        f"{report.steps} steps on {prompts} prompts in {report.seconds:.1f} s{resumed}; the policy is in "
+        f"{visible(str(report.policy))}, curves and answers in {visible(report.output)}/report.html"
+    )

@@ -1,0 +1,130 @@
+"""What the processes of `nursery` do."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from tests.rl_integration.trainer.nursery import Dying
+from tests.rl_integration.trainer.small_runs import TASKS, Digits, small_config, small_policy, small_run
+from tests.rl_integration.trainer.test_learner import rollouts_of, scores_of
+
+from adjudge.rl_integration.trainer.checkpoints import Checkpoint, save_checkpoint
+from adjudge.rl_integration.trainer.config import ObjectiveChoice
+from adjudge.rl_integration.trainer.guard import GuardConfig
+from adjudge.rl_integration.trainer.learner import Learner
+from adjudge.rl_integration.trainer.learning import LearningConfig
+from adjudge.rl_integration.trainer.processes import OtherProcessFailed, Processes
+from adjudge.rl_integration.trainer.rewards import RewardConfig
+from adjudge.training.lora import Lora
+
+Tell = Callable[[int], object]
+
+FAILED = 7
+"""How a process ends that saw another fail."""
+
+
+class Letters(Digits):
+    """What no digits are: the opposite of the reward."""
+
+    name = "letters"
+    fingerprint = "letters:1"
+
+    def _share(self, text: str) -> float:
+        return 1 - super()._share(text)
+
+
+def imported() -> None:
+    """Have everything that is imported on the way imported."""
+    from accelerate import PartialState
+    from transformers import DynamicCache
+
+    del DynamicCache, PartialState
+    torch.set_num_threads(1)
+    small_policy()
+
+
+def train(
+    folder: str, *, dying: Dying, tell: Tell, fail: int = 0, stop: int = 0, guard: Any = None, **options: Any
+) -> None:
+    """Train, resuming if there is something to resume; write the weights of the end.
+
+    A folder may have "{rank}" in its name.
+    """
+    home = Path(folder.replace("{rank}", os.environ.get("RANK", "0")))
+
+    def on_step(numbers: Mapping[str, float], *_: Any) -> bool:
+        tell(int(numbers["step"]))
+        if numbers["step"] == fail:
+            raise KeyError("this process was told to fail")
+        return numbers["step"] == stop
+
+    if guard is not None:
+        options["guard"] = GuardConfig(gold=RewardConfig(scorer=Letters()), every=1, window=1, **guard)
+    if rank := options.get("learning", {}).pop("lora", 0):
+        options["learning"]["lora"] = Lora(rank=rank)
+    run = small_run(home, small_config(**options), held_out=TASKS[:3])
+    dying.watch(home, run.policy.model)
+    try:
+        result = run.train(resume=True, on_step=on_step)
+    except OtherProcessFailed as error:
+        (home / "why.txt").write_text(str(error), encoding="utf-8")
+        sys.exit(FAILED)
+    place = run._processes.rank
+    ended = {"resumed": result.resumed, "rolled_back": result.rolled_back, "events": dying.events}
+    (home / f"end-{place}.json").write_text(json.dumps(ended), encoding="utf-8")
+    save_file(run.policy.model.state_dict(), home / f"end-{place}.safetensors")
+
+
+def learn(folder: str, objective: str, lora: int = 0, *, dying: Dying, tell: Tell) -> None:
+    """Make one update, and write the gradients and the numbers of it."""
+    del dying, tell
+    processes = Processes.joined()
+    rollouts = rollouts_of(small_policy())
+    policy = small_policy(seed=processes.rank)  # only the first one's weights are to count
+    choice = ObjectiveChoice(name=objective).made(most_new_tokens=8)
+    learner = Learner(
+        policy,
+        choice,
+        LearningConfig(max_grad_norm=0.0, micro_tokens=100, lora=Lora(rank=lora) if lora else None),
+        temperature=1.0,
+        steps=3,
+        seed=processes.rank,
+        reference=small_policy(seed=5 + processes.rank) if choice.needs_reference and not lora else None,
+        processes=processes,
+    )
+    learner.begin_alike()
+    numbers = learner.learn(rollouts, scores_of(rollouts))
+    parts = {"policy": policy.model, "critic": learner.critic}
+    grads = {
+        f"{part}.{name}": value.grad
+        for part, model in parts.items()
+        if model is not None
+        for name, value in model.named_parameters()
+        if value.grad is not None
+    }
+    save_file(grads, Path(folder) / f"grads-{processes.rank}.safetensors")
+    (Path(folder) / f"numbers-{processes.rank}.json").write_text(json.dumps(numbers), encoding="utf-8")
+
+
+def save(folder: str, step: int, *, dying: Dying, tell: Tell) -> None:
+    """Write a checkpoint."""
+    dying.watch(Path(folder))
+    save_checkpoint(Path(folder), checkpoint(step), keep=1)
+
+
+def checkpoint(step: int) -> Checkpoint:
+    """One whose every part tells its step."""
+    return Checkpoint(
+        step=step,
+        tensors={"policy.weight": torch.full((4,), float(step))},
+        random={"0.cpu": torch.full((4,), step, dtype=torch.uint8)},
+        optimizer={"state": {0: {"step": torch.tensor(float(step))}}},
+        record={"step": step},
+    )

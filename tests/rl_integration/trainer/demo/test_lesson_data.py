@@ -1,0 +1,116 @@
+"""The lessons' data say what they claim, checked by other means than the code that made them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from adjudge import score_batch
+from adjudge.rl_integration.trainer.demo import arithmetic, running_sums, small_programs
+from adjudge.rl_integration.trainer.demo.long_answers import preferences
+from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
+
+LINE = re.compile(r"(\d+)\+(\d+)=(\d+)")
+BOX = re.compile(r"\\boxed\{(\d+)\}")
+
+
+def first_wrong(prompt: str, lines: list[str]) -> int:
+    """The first line that does not go on with the prompt's sum, by reading the text alone."""
+    terms = [int(term) for term in prompt.rstrip("=").split("+")]
+    total, used = terms[0], 1
+    for at, line in enumerate(lines):
+        sum_, box = LINE.fullmatch(line), BOX.fullmatch(line)
+        if sum_ and used < len(terms):
+            if [int(sum_[1]), int(sum_[2]), int(sum_[3])] != [total, terms[used], total + terms[used]]:
+                return at
+            total, used = total + terms[used], used + 1
+        elif not (box and used == len(terms) and int(box[1]) == total and at == len(lines) - 1):
+            return at
+    return len(lines)
+
+
+def test_every_line_is_labelled_as_reading_it_says() -> None:
+    tasks, _ = running_sums.running_sums(held_out=0.2, seed=0)
+    rows = running_sums.labelled_solutions(tasks, 2000, seed=0)
+    for row in rows:
+        wrong = first_wrong(row["prompt"], row["steps"])
+        assert row["labels"] == [at < wrong for at in range(len(row["steps"]))], row
+    right = sum(all(row["labels"]) for row in rows) / len(rows)
+    assert 0.35 < right < 0.5  # 0.35 by design, and some faults change nothing
+
+
+def test_right_solutions_are_right_for_the_math_scorer_and_spoilt_answers_are_not() -> None:
+    tasks, held_out = running_sums.running_sums(held_out=0.2, seed=1)
+    assert not {task.prompt for task in tasks} & {task.prompt for task in held_out}
+    assert len(tasks) + len(held_out) == 7**3
+    good = [task.sample("\n".join(running_sums.solution(task)), id="", finish_reason="stop") for task in tasks[:50]]
+    assert {score.value for score in score_batch(good, "math")} == {1.0}
+    bad = [task.sample("1+1=2\n\\boxed{99}", id="", finish_reason="stop") for task in tasks[:5]]
+    assert {score.value for score in score_batch(bad, "math")} == {0.0}
+
+
+def value_of(expression: str, x: int) -> int:
+    """An expression of the lesson, evaluated without running it."""
+    if found := re.fullmatch(r"x([+*])(\d+)", expression):
+        return x + int(found[2]) if found[1] == "+" else x * int(found[2])
+    constant, _ = expression.split("-")
+    return int(constant) - x
+
+
+def test_examples_and_tests_follow_from_the_function_and_share_nothing() -> None:
+    tasks, held_out = small_programs.small_programs(held_out=0.2, seed=3)
+    assert len({task.prompt for task in (*tasks, *held_out)}) == 3 * 98
+    assert len(held_out) == 59
+    for task in (*tasks, *held_out):
+        shown = [(int(x), int(value)) for x, value in re.findall(r"(\d+):(\d+)", str(task.prompt))]
+        hidden = [(*test["args"], test["expected"]) for test in task.reference["tests"]]
+        assert (len(shown), len(hidden)) == (2, 4)
+        assert all(value_of(task.extra["function"], x) == value for x, value in (*shown, *hidden))
+        assert not {x for x, _ in shown} & {x for x, _ in hidden}
+
+
+def test_programs_are_run_and_another_way_to_write_one_is_as_good() -> None:
+    tasks, _ = small_programs.small_programs(held_out=0.0, seed=0)
+    task = next(task for task in tasks if task.extra["function"] == "x+37")
+    answers = {
+        small_programs.program(task): 1.0,
+        "f=lambda x:37+x": 1.0,
+        "f=lambda x:38": 0.0,
+        "f=lambda x:": 0.0,
+        "37": 0.0,
+    }
+    samples = [task.sample(answer, id="", finish_reason="stop") for answer in answers]
+    assert [score.value for score in score_batch(samples, "code")] == list(answers.values())
+
+
+def test_the_longer_answer_is_chosen_as_often_as_said() -> None:
+    tasks, _ = arithmetic.sums(20, held_out=0.25, seed=0)
+    rows = preferences(tasks, 1000, seed=0, bias=0.9)
+    longer = sum(len(row["chosen"]) > len(row["rejected"]) for row in rows)
+    assert 870 <= longer <= 930
+    known = {str(task.prompt) for task in tasks}
+    assert all(row["prompt"] in known for row in rows)
+
+
+@pytest.mark.parametrize("module", [arithmetic, running_sums, small_programs])
+def test_a_policy_reads_and_writes_what_its_lesson_is_made_of(module: Any) -> None:
+    policy = tiny_policy(module.CHARACTERS, words=module.WORDS, seed=0, width=16, layers=1)
+    if module is small_programs:
+        tasks = small_programs.small_programs(held_out=0.0, seed=0)[0]
+        answers = [small_programs.program(task) for task in tasks]
+    elif module is running_sums:
+        tasks = running_sums.running_sums(held_out=0.2, seed=0)[0]
+        answers = ["\n".join(running_sums.solution(task)) for task in tasks]
+    else:
+        tasks = arithmetic.sums(20, held_out=0.25, seed=0)[0]
+        answers = arithmetic.answers(tasks)
+    for task, answer in zip(tasks, answers, strict=True):
+        assert policy.decode(policy.encode(task)) == task.prompt
+        ids = policy.tokens.text(answer)
+        assert policy.decode(ids) == answer
+        assert policy.pad not in ids
+        assert len(ids) + len(policy.encode(task)) < 64
+    for word in module.WORDS:
+        assert len(policy.tokens.text(word)) == 1

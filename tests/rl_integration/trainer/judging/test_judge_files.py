@@ -1,0 +1,103 @@
+"""Judges are trained from files: pairs stay together on the way, and the example configurations hold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adjudge.protocol import Sample
+from adjudge.rl_integration.trainer.config import RolloutsConfig, RunConfig
+from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
+from adjudge.rl_integration.trainer.judging.pairs import Pair, in_both_orders
+from adjudge.rl_integration.trainer.judging.task_rows import write_tasks
+from adjudge.rl_integration.trainer.rewards import RewardConfig
+from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.run import Run
+from adjudge.rl_integration.trainer.run_file import RunFile
+from adjudge.rl_integration.trainer.task_files import TaskFiles
+from adjudge.rl_integration.trainer.task_reader import read_tasks
+from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.training.config_file import load_config
+from adjudge.verifiers.verdict.both_orders import BothOrdersScorer
+from adjudge.verifiers.verdict.verifier import VerdictVerifier
+
+EXAMPLES = Path(__file__).parents[4] / "examples" / "training"
+ORDERS: dict[str, Any] = {
+    "adjudge.verifiers.verdict.both_orders:BothOrdersScorer": {"thought": 0, "form": "[{answer}]"}
+}
+
+
+def short(question: Any, first: str, second: str) -> str:
+    return f"{first}{second}"
+
+
+def pairs(count: int) -> list[Pair]:
+    return [Pair(id=f"p{n}", prompt="x", chosen=f"{n + 1}", rejected=f"{n}") for n in range(count)]
+
+
+def read(path: Path, **options: Any) -> Any:
+    files = TaskFiles(path=(str(path),), id="id", extra=("order",), cohort="cohort", **options)
+    return read_tasks(files, accept=lambda sample: None)
+
+
+def test_tasks_come_back_from_their_file(tmp_path: Path) -> None:
+    tasks = in_both_orders(pairs(10), short)
+    assert write_tasks(tmp_path / "tasks.jsonl", tasks) == 20
+    found = read(tmp_path / "tasks.jsonl", held_out=0.2)
+    assert sorted((*found.train, *found.held_out), key=lambda task: task.id) == sorted(tasks, key=lambda task: task.id)
+    assert {task.cohort for task in found.train}.isdisjoint(task.cohort for task in found.held_out)
+    assert len(found.held_out) == 4
+
+
+def test_a_pair_whose_one_prompt_is_too_long_is_left_out_whole(tmp_path: Path) -> None:
+    write_tasks(tmp_path / "tasks.jsonl", in_both_orders(pairs(4), short))
+    found = read(tmp_path / "tasks.jsonl", held_out=0.0)
+    fitting = found.fitting(lambda task: [0] * (99 if task.id == "p2:swapped" else 1), 10)
+    assert [task.cohort for task in fitting.train] == ["p0", "p0", "p1", "p1", "p3", "p3"]
+    assert fitting.left_out.counts == {"longer than 10 tokens": 1, "another of its cohort is left out": 1}
+
+
+def test_a_cohort_column_that_is_not_there_is_told(tmp_path: Path) -> None:
+    (tmp_path / "tasks.jsonl").write_text(json.dumps({"id": "1", "prompt": "x", "order": "given"}), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"data\.cohort"):
+        read(tmp_path / "tasks.jsonl")
+
+
+def test_tasks_that_are_no_rows_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="extra field 'id'"):
+        write_tasks(tmp_path / "x", [Task(id="1", prompt="x", extra={"id": 2})])
+    with pytest.raises(ValueError, match="cannot be written as JSON"):
+        write_tasks(tmp_path / "x", [Task(id="1", prompt="x", reference=object())])
+
+
+def test_a_run_over_pairs_scores_both_orders_together(tmp_path: Path) -> None:
+    tasks = in_both_orders(pairs(6), short)
+    config = RunConfig(
+        reward=RewardConfig(scorer=ORDERS),
+        rollouts=RolloutsConfig(tasks=4, group=2, ahead=1, sampling=SamplingConfig(most_new_tokens=4)),
+        steps=2,
+    )
+    policy = tiny_policy("0123456789AB[]", seed=0, width=16, layers=1)
+    seen: list[Any] = []
+    run = Run(policy, tasks, config, tmp_path, held_out=tasks[:4])
+    result = run.train(on_step=lambda numbers, rollouts, scores: seen.extend(scores))
+    assert len(seen) == 16
+    assert all(score.status == "scored" for score in seen)
+    assert all(line["no_verdict"] > 0 for line in result.history), "a new policy writes anything"
+    assert result.history[-1]["held_out_unscored"] == 0.0
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("judge_*.yaml")), ids=lambda path: path.stem)
+def test_the_examples_are_configurations_that_hold(path: Path) -> None:
+    config = load_config(RunFile, str(path), [])
+    ((name, options),) = config.reward.scorer.items()
+    scorer: Any = {"verdict": VerdictVerifier, "verdict_orders": BothOrdersScorer}[name](**options)
+    references = {"j1": "A", "rm_r1": "B", "critique": True, "principle": False}
+    for order in ("given", "swapped"):
+        scorer.validate(Sample(prompt="", response="", reference=references[scorer.style], extra={"order": order}))
+    if name == "verdict_orders":
+        assert config.data.cohort == "cohort"
+        assert config.rollouts.tasks % 2 == 0

@@ -1,0 +1,1 @@
+"""What a judge wrote, checked against a verdict that is known: rewards for training judges and verifiers."""

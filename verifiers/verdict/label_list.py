@@ -1,0 +1,76 @@
+"""Search-Gen-V's reward: a verifier of nuggets labels each one as supported, partly supported or not.
+
+    value = 0.35 macro-F1 + 0.35 [all labels right] + 0.2 reasoning + 0.1 notation
+
+The formula, its gates and where the released code differs are in `adjudge.verifiers.nuggets.label_reward`; this is the
+same as a scorer.  Beyond the paper, a text that was cut off gets 0: its labels are not all there.
+
+Not covered: writing the prompts of that training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from adjudge.protocol import Sample, Score, Verifier, response_text
+from adjudge.verifiers.nuggets.label_lists import NOTATIONS, Notation
+from adjudge.verifiers.nuggets.label_reward import label_reward
+from adjudge.verifiers.nuggets.nugget import LABELS, Label
+from adjudge.verifiers.text.answer_span import shorten
+from adjudge.verifiers.text.answer_verifier import BadReferenceError
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelListVerifier(Verifier):
+    """How well a list of support labels agrees with the right one, in [0, 1] (Search-Gen-V).
+
+    The reference is the list of right labels, or `{"labels": [..], "notation": "json"}` with the notation that the
+    prompt asked for; without one at most 0.9 can be had.
+    """
+
+    name: ClassVar[str] = "verdict_labels"
+
+    def verify(self, sample: Sample) -> Score:
+        """Return the reward; labels that cannot be right ones are `gold_unparsable`."""
+        try:
+            gold, notation = _right_labels(sample.reference)
+        except BadReferenceError as error:
+            return Score.failed("gold_unparsable", error=str(error))
+        if sample.finish_reason == "length":
+            return Score.scored(0.0, "truncated")
+        value = label_reward(response_text(sample), gold, notation)
+        return Score.scored(value, "" if value > 0 else "wrong")
+
+    def validate(self, sample: Sample) -> None:
+        """Raise `ValueError` when the reference is missing or of a type that holds no labels."""
+        super().validate(sample)
+        try:
+            _right_labels(sample.reference)
+        except BadReferenceError as error:
+            if error.mistake:
+                raise ValueError(f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
+
+
+def _right_labels(reference: Any) -> tuple[tuple[Label, ...], Notation | None]:
+    given, notation = reference, None
+    if isinstance(reference, Mapping):
+        given, notation = reference.get("labels"), reference.get("notation")
+        if set(reference) - {"labels", "notation"} or notation not in (None, *NOTATIONS):
+            raise BadReferenceError(
+                f"the reference is {shorten(repr(reference), 80)}; it holds labels, and a notation that is one of "
+                f"{', '.join(NOTATIONS)}",
+                mistake=True,
+            )
+    if not isinstance(given, list | tuple) or not given:
+        raise BadReferenceError(
+            f"the reference is {shorten(repr(reference), 80)}; give the right labels as a list, one for each nugget",
+            mistake=True,
+        )
+    labels: tuple[Label, ...] = tuple(name for label in given for name in LABELS if label == name)
+    if len(labels) < len(given):
+        raise BadReferenceError(
+            f"the labels {shorten(repr(given), 80)} are not all among {', '.join(LABELS)}", mistake=False
+        )
+    return labels, notation

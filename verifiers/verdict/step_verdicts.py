@@ -1,0 +1,98 @@
+r"""RL Tango's reward for a verifier that judges a solution step by step, and is paid for its last word alone.
+
+    value = (1 - format_share) * [final verdict is right] + format_share * [each of the K steps has one verdict]
+
+The verifier writes what it wants, and on lines of their own `Verdict 1: 1` or `Verdict 1: -1` for each step in order,
+then, at the end, `Final verdict: 1` or `Final verdict: 0`.  Steps have no labels: they get better since they help the
+final one, and are what the generator is paid by (`evidence["steps"]`, -1 or 1 each).
+
+Source: RL Tango, arXiv 2505.15034; its repository holds no code.  The wording and `format_share` are ours.
+
+Not covered: whether the steps' verdicts and the final one agree, and how the generator uses them
+(`adjudge.rl_integration.trainer.judging`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from adjudge.protocol import Sample, Score, Verifier, response_text, split_reasoning
+from adjudge.verifiers.text.answer_span import shorten
+from adjudge.verifiers.text.answer_verifier import BadReferenceError
+from adjudge.verifiers.verdict.written_verdict import MOST_CHARACTERS
+
+_STEP = re.compile(r"^Verdict ([0-9]{1,4}): (-?1)[ \t]*$", re.MULTILINE)
+_FINAL = re.compile(r"^Final verdict: ([01])\s*\Z", re.MULTILINE)
+_LOOKS_FINAL = re.compile(r"final\s+verdict", re.IGNORECASE)
+_MOST_STEPS = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepVerdictsVerifier(Verifier):
+    """How right a step-by-step verifier is about a whole solution, in [0, 1] (RL Tango).
+
+    The reference is `{"verdict": true, "steps": 4}`: whether the solution is right, and how many steps it has.
+
+    Attributes:
+        format_share: what verdicts on all steps are worth, in [0, 1).
+    """
+
+    name: ClassVar[str] = "verdict_steps"
+
+    format_share: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Reject a share that is none."""
+        if not 0 <= self.format_share < 1:
+            raise ValueError(f"{self.name}: format_share is {self.format_share!r}; it must be from 0 to below 1")
+
+    def verify(self, sample: Sample) -> Score:
+        """Return the reward; the evidence has `final`, and `steps` where there is one verdict for each."""
+        try:
+            right, count = _solution(sample.reference)
+        except BadReferenceError as error:
+            return Score.failed("gold_unparsable", error=str(error))
+        text = response_text(sample)
+        _, answer, unfinished = split_reasoning(text)
+        if len(text) > MOST_CHARACTERS:
+            return Score.scored(0.0, "too_complex")
+        if unfinished or sample.finish_reason == "length":
+            return Score.scored(0.0, "unfinished_reasoning" if unfinished else "truncated")
+        final = _FINAL.search(answer)
+        if final is None or len(_LOOKS_FINAL.findall(answer)) > 1:
+            return Score.scored(0.0, "no_answer" if final is None else "several_answers")
+        found = _STEP.findall(answer)
+        whole = [int(number) for number, _ in found] == list(range(1, count + 1))
+        agrees = (final[1] == "1") == right
+        value = (1 - self.format_share) * agrees + self.format_share * whole
+        reason = "wrong" if not agrees else "" if whole else "bad_format"
+        steps = {"steps": [int(verdict) for _, verdict in found]} if whole else {}
+        return Score.scored(value, reason, final=int(final[1]), **steps)
+
+    def validate(self, sample: Sample) -> None:
+        """Raise `ValueError` when the reference is missing or malformed."""
+        super().validate(sample)
+        try:
+            _solution(sample.reference)
+        except BadReferenceError as error:
+            raise ValueError(f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
+
+
+def _solution(reference: Any) -> tuple[bool, int]:
+    """Whether the solution is right, and how many steps it has."""
+    if not isinstance(reference, Mapping) or set(reference) != {"verdict", "steps"}:
+        raise BadReferenceError(
+            f'the reference is {shorten(repr(reference), 80)}; give {{"verdict": true or false, "steps": COUNT}}',
+            mistake=True,
+        )
+    right, count = reference["verdict"], reference["steps"]
+    if not isinstance(right, bool) or type(count) is not int or not 1 <= count <= _MOST_STEPS:
+        raise BadReferenceError(
+            f"the reference is {shorten(repr(reference), 80)}; the verdict must be true or false, and the steps a "
+            f"whole number from 1 to {_MOST_STEPS}",
+            mistake=True,
+        )
+    return right, count
