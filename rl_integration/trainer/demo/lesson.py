@@ -60,6 +60,7 @@ class Lesson:
         steps: of reinforcement learning.
         eval_steps: steps between measurements on the held-out tasks.
         enough: share of unseen tasks that the policy has right when the warm-up ends.
+        rate: of learning in the warm-up; lower where a few batches go from nothing to nearly all.
         learning: how updates are made.
         bonus: weight of the answers' entropy, for lessons that have an easy half to settle for.
         credit: how rewards of steps become those of tokens.
@@ -79,6 +80,7 @@ class Lesson:
     steps: int
     eval_steps: int = 25
     enough: float = 0.3
+    rate: float = 2e-3
     learning: LearningConfig = LEARNING
     bonus: float = 0.0
     credit: CreditChoice | None = None
@@ -197,7 +199,7 @@ def _shown(lesson: Lesson, policy: Policy, run: Run, truth: Rewards, *, seed: in
         lesson.answers[_EXAM:],
         steps=_WARM_UP,
         batch=64,
-        rate=2e-3,
+        rate=lesson.rate,
         seed=seed,
         enough=lambda: _right(run, lesson.tasks[:_EXAM], truth) >= lesson.enough,
     )

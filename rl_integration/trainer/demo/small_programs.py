@@ -14,19 +14,18 @@ from collections.abc import Callable, Mapping
 
 from adjudge.rl_integration.trainer.tasks import Task
 
-CHARACTERS = "0123456789: =x+-*"
+CHARACTERS = "0123456789: =x+*"
 """What tasks and answers are written with, beside `WORDS`."""
 
 WORDS = ("f=lambda x:",)
 
 _FORMS: Mapping[str, Callable[[int, int], int]] = {
     "x+{c}": lambda x, c: x + c,
-    "{c}-x": lambda x, c: c - x,
     "x*{c}": lambda x, c: x * c,
 }
 """What is asked for, as it may be written; another way to write it is as good."""
 
-_CONSTANTS = range(2, 100)
+_CONSTANTS = range(2, 200)
 _SHOWN = (0, 1)
 _TESTED = (2, 3, 7, 11)
 

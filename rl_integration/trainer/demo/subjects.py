@@ -64,7 +64,7 @@ def steps(seed: int, scorer: Any) -> Lesson:
         reward=RewardConfig(scorer=scorer),
         truth=_MATH,
         rollouts=RolloutsConfig(tasks=32, group=8, sampling=SamplingConfig(most_new_tokens=24)),
-        steps=150,
+        steps=300,
     )
 
 
@@ -88,7 +88,7 @@ def code(seed: int, folder: Path) -> Lesson:
         reward=reward,
         truth=reward,
         rollouts=RolloutsConfig(tasks=32, group=8, sampling=SamplingConfig(most_new_tokens=8)),
-        steps=150,
+        steps=100,
         bonus=0.02,
     )
 

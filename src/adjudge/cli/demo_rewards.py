@@ -15,6 +15,7 @@ _SHOWN = 150  # batches of right solutions
 _SOLUTIONS = 10_000
 _BETA = 0.5
 _FLOOR = -20.0
+_LOWEST = -3.0  # what is worse counts as this: else the worst answer of a group hides all other differences
 _FORM = r"(\d+\+\d+=\d+\n)*\\boxed\{\d+\}"
 """Lines, and an answer at the end.  Without it the policy stops after a line's first sign within 25 steps: nothing that
 it wrote is wrong then, and a process model has no word on what is missing."""
@@ -77,7 +78,8 @@ def process_model(folder: Path, *, seed: int) -> dict[str, Any]:
         "floor": _FLOOR,
     }
     form = {"regex": {"pattern": _FORM}}
-    return {"gate": {"gate": form, "main": {"implicit_reward": model}, "otherwise": _FLOOR}}
+    bounded = {"transform": {"scorer": {"implicit_reward": model}, "steps": [{"clip": {"low": _LOWEST, "high": 0.0}}]}}
+    return {"gate": {"gate": form, "main": bounded, "otherwise": _LOWEST}}
 
 
 def length_model(folder: Path, *, seed: int) -> dict[str, Any]:

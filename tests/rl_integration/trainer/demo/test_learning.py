@@ -13,7 +13,7 @@ from tests.rl_integration.trainer.small_runs import Digits, small_config, small_
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.trainer.config import RolloutsConfig
 from adjudge.rl_integration.trainer.demo import subjects
-from adjudge.rl_integration.trainer.demo.lesson import Method, one_thread, teach
+from adjudge.rl_integration.trainer.demo.lesson import LEARNING, Method, one_thread, teach
 from adjudge.rl_integration.trainer.demo.picture import draw
 from adjudge.rl_integration.trainer.guard import GuardConfig
 from adjudge.rl_integration.trainer.journal import ALARMS, STEPS, read_journal
@@ -54,7 +54,7 @@ def test_the_first_steps_of_a_lesson_rise(tmp_path: Path, method: Method) -> Non
 def hacked_lesson(guard: GuardConfig | None) -> Any:
     lesson = subjects.hacked(0, Length(), guarded=False)
     rollouts = RolloutsConfig(tasks=16, group=8, sampling=SamplingConfig(most_new_tokens=24))
-    return replace(lesson, rollouts=rollouts, enough=0.3, guard=guard)
+    return replace(lesson, rollouts=rollouts, learning=LEARNING, enough=0.3, guard=guard)
 
 
 def test_a_reward_for_length_is_hacked_and_the_guard_puts_the_better_policy_back(tmp_path: Path) -> None:

@@ -53,16 +53,15 @@ def test_right_solutions_are_right_for_the_math_scorer_and_spoilt_answers_are_no
 
 def value_of(expression: str, x: int) -> int:
     """An expression of the lesson, evaluated without running it."""
-    if found := re.fullmatch(r"x([+*])(\d+)", expression):
-        return x + int(found[2]) if found[1] == "+" else x * int(found[2])
-    constant, _ = expression.split("-")
-    return int(constant) - x
+    found = re.fullmatch(r"x([+*])(\d+)", expression)
+    assert found
+    return x + int(found[2]) if found[1] == "+" else x * int(found[2])
 
 
 def test_examples_and_tests_follow_from_the_function_and_share_nothing() -> None:
     tasks, held_out = small_programs.small_programs(held_out=0.2, seed=3)
-    assert len({task.prompt for task in (*tasks, *held_out)}) == 3 * 98
-    assert len(held_out) == 59
+    assert len({task.prompt for task in (*tasks, *held_out)}) == 2 * 198
+    assert len(held_out) == 79
     for task in (*tasks, *held_out):
         shown = [(int(x), int(value)) for x, value in re.findall(r"(\d+):(\d+)", str(task.prompt))]
         hidden = [(*test["args"], test["expected"]) for test in task.reference["tests"]]
