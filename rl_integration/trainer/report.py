@@ -25,6 +25,7 @@ _PANELS: Mapping[str, Sequence[str]] = {
     "Reward and gold scorer": ("proxy", "gold"),
     "Samples without a score": ("failed", "abstained", "held_out_unscored", "gold_unscored"),
     "Failures by reason": (REASON,),
+    "Order of a pair": ("right_first", "right_second", "consistent", "first_preferred"),
     "Groups that teach nothing": ("flat_groups",),
     "Advantages": ("advantage_mean", "advantage_std", "reward_std"),
     "Tokens of an answer": ("length",),

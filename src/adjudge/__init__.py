@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from adjudge.compose import (
         Affine,
+        ByKind,
         Calibrated,
         Calibration,
         Cascade,
@@ -71,6 +72,7 @@ _NAMES_OF: dict[str, tuple[str, ...]] = {
     "adjudge.api": ("ascore", "ascore_batch", "auto_scorer", "load", "score", "score_batch"),
     "adjudge.compose": (
         "Affine",
+        "ByKind",
         "Calibrated",
         "Calibration",
         "Cascade",
@@ -123,6 +125,7 @@ __all__ = [
     "Affine",
     "AsyncClient",
     "BrokenScorer",
+    "ByKind",
     "CachedScorer",
     "Calibrated",
     "Calibration",

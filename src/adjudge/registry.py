@@ -90,12 +90,18 @@ BUILTIN: dict[str, str] = {
     "critique_reward": "adjudge.reward_models.generative.critique_reward:CritiqueReward",
     "reference_probability": "adjudge.reward_models.generative.reference_probability:ReferenceProbability",
     "information_gain": "adjudge.reward_models.generative.information_gain:InformationGain",
+    "verdict": "adjudge.verifiers.verdict.verifier:VerdictVerifier",
+    "verdict_orders": "adjudge.verifiers.verdict.both_orders:BothOrdersScorer",
+    "verdict_scores": "adjudge.verifiers.verdict.score_order:ScoreOrderScorer",
+    "verdict_labels": "adjudge.verifiers.verdict.label_list:LabelListVerifier",
+    "verdict_steps": "adjudge.verifiers.verdict.step_verdicts:StepVerdictsVerifier",
     "weighted": "adjudge.compose.weighted:Weighted",
     "gate": "adjudge.compose.gate:Gate",
     "cascade": "adjudge.compose.cascade:Cascade",
     "ensemble": "adjudge.compose.ensemble:Ensemble",
     "transform": "adjudge.compose.transform:Transform",
     "calibrated": "adjudge.compose.calibrated:Calibrated",
+    "by_kind": "adjudge.compose.by_kind:ByKind",
 }
 
 _FILE_ENDINGS = (".yaml", ".yml", ".json")

@@ -45,8 +45,8 @@ _LETTERS, _COUNTED = "ox.", "o"
 _LENGTH = 6  # of a text
 _FORM = "[[{answer}]]"
 _BARE: Final[Mapping[str, Any]] = {"form": _FORM, "thought": 0}  # a judge this small has no thoughts to write down
-_VERDICT = {"adjudge.verifiers.verdict.verifier:VerdictVerifier": _BARE}
-_ORDERS = {"adjudge.verifiers.verdict.both_orders:BothOrdersScorer": {**_BARE, "match": "all"}}
+_VERDICT = {"verdict": _BARE}
+_ORDERS = {"verdict_orders": {**_BARE, "match": "all"}}
 _WARM_UP = 150  # steps
 
 

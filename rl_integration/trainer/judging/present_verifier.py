@@ -29,7 +29,7 @@ from adjudge.rl_integration.trainer.tasks import Task
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.solutions.steps import Splitting, Step, split_steps
 
-READER = "adjudge.verifiers.verdict.step_verdicts:StepVerdictsVerifier"
+READER = "verdict_steps"
 """Reads a verifier's text."""
 
 

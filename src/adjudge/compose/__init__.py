@@ -5,6 +5,7 @@ Every composite is a `Scorer`, so composites nest.  Not covered: names and specs
 
 from __future__ import annotations
 
+from adjudge.compose.by_kind import ByKind
 from adjudge.compose.calibrated import Calibrated
 from adjudge.compose.calibration import Calibration
 from adjudge.compose.cascade import Cascade
@@ -18,6 +19,7 @@ from adjudge.compose.weighted import Weighted
 
 __all__ = [
     "Affine",
+    "ByKind",
     "Calibrated",
     "Calibration",
     "Cascade",

@@ -205,7 +205,9 @@ PLAIN: list[tuple[Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "cell"), PLAIN, ids=lambda value: f"{type(value).__name__} {value!r}"[:40].partition(" at 0x")[0])
+@pytest.mark.parametrize(
+    ("value", "cell"), PLAIN, ids=lambda value: f"{type(value).__name__} {value!r}"[:40].partition(" at 0x")[0]
+)
 def test_values_of_engines_become_plain(value: Any, cell: Any) -> None:
     assert plain(value) == cell
     hash(plain(value))

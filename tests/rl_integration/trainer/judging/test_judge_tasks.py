@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from tests.rl_integration.trainer.judging.written import written
 
+from adjudge.compose.by_kind import ByKind
 from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score
 from adjudge.registry import load
 from adjudge.rl_integration.trainer.judging.asking import ask_one, ask_pair, ask_principle, ask_steps
-from adjudge.rl_integration.trainer.judging.by_kind import ByKind
 from adjudge.rl_integration.trainer.judging.cohort_order import CohortOrder
 from adjudge.rl_integration.trainer.judging.fixed_shares import FixedShares, of_kind
 from adjudge.rl_integration.trainer.judging.order_effects import order_effects
@@ -232,7 +232,7 @@ def test_kinds_that_cannot_be_mixed_are_refused(make: Any, message: str) -> None
 
 
 BY_KIND = {
-    "adjudge.rl_integration.trainer.judging.by_kind:ByKind": {
+    "by_kind": {
         "exact": {"exact": {"where": "response"}},
         "upper": {"regex": {"pattern": "[A-Z]+"}},
     }
@@ -261,4 +261,4 @@ def test_a_sample_without_a_scorer_is_refused_before_any_work() -> None:
     with pytest.raises(ValueError, match="has no scorers"):
         ByKind(scorers={})
     with pytest.raises(ValueError, match="a scorer for each kind"):
-        load({"adjudge.rl_integration.trainer.judging.by_kind:ByKind": ["math"]})
+        load({"by_kind": ["math"]})

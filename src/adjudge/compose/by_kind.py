@@ -1,6 +1,6 @@
 """A scorer for tasks of several kinds: each sample goes to the scorer of its kind.
 
-    {"adjudge.rl_integration.trainer.judging.by_kind:ByKind": {critique: {verdict: {style: critique}}, code: code}}
+    {by_kind: {critique: {verdict: {style: critique}}, program: code}}
 
 Which kind a sample is of stands in `extra["kind"]`.  Scores of different scorers are not brought to one scale; the
 trainer compares answers to one prompt with each other, and those are of one kind.
