@@ -33,12 +33,12 @@ from rich.console import Console
 from rich.table import Table
 
 from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.trainer.batches.rewards import RewardConfig
 from adjudge.rl_integration.trainer.config import ObjectiveChoice, RolloutsConfig, RunConfig
 from adjudge.rl_integration.trainer.demo.arithmetic import CHARACTERS, sums
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.learning import LearningConfig
-from adjudge.rl_integration.trainer.policy import Policy
-from adjudge.rl_integration.trainer.rewards import RewardConfig
+from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
+from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 from adjudge.rl_integration.trainer.run import Run
 

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
+from adjudge.rl_integration.trainer.batches.rewards import RewardConfig
 from adjudge.rl_integration.trainer.credit.choice import CreditChoice
 from adjudge.rl_integration.trainer.curricula.choice import CurriculumChoice
 from adjudge.rl_integration.trainer.guard import GuardConfig
 from adjudge.rl_integration.trainer.improvers.choice import ImproverChoice
-from adjudge.rl_integration.trainer.learning import LearningConfig
+from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
 from adjudge.rl_integration.trainer.objectives.objective import Objective
 from adjudge.rl_integration.trainer.objectives.table import objective
-from adjudge.rl_integration.trainer.rewards import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.tree_config import TreeConfig
 from adjudge.rl_integration.trainer.rollouts.vllm_options import VllmOptions

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.rewards import RewardConfig, Rewards
+from adjudge.rl_integration.trainer.batches.rewards import RewardConfig, Rewards
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
 
 

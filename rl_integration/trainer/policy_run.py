@@ -14,20 +14,20 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.protocol import Sample, content_text
-from adjudge.rl_integration.trainer.journal import ALARMS, read_journal
-from adjudge.rl_integration.trainer.logs import Log, open_log, require_logs
-from adjudge.rl_integration.trainer.opening import frozen_copy, open_policy
-from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.batches.reward_check import RewardCheck
+from adjudge.rl_integration.trainer.batches.rewards import Rewards
+from adjudge.rl_integration.trainer.policies.opening import frozen_copy, open_policy
+from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.processes import Processes
-from adjudge.rl_integration.trainer.report import write_report
-from adjudge.rl_integration.trainer.reward_check import RewardCheck
-from adjudge.rl_integration.trainer.rewards import Rewards
+from adjudge.rl_integration.trainer.records.journal import ALARMS, read_journal
+from adjudge.rl_integration.trainer.records.logs import Log, open_log, require_logs
+from adjudge.rl_integration.trainer.records.report import write_report
+from adjudge.rl_integration.trainer.records.run_report import POLICY, RunReport
 from adjudge.rl_integration.trainer.run import Run, RunResult
 from adjudge.rl_integration.trainer.run_file import RunFile
-from adjudge.rl_integration.trainer.run_report import POLICY, RunReport
-from adjudge.rl_integration.trainer.run_tasks import RunTasks, digest
-from adjudge.rl_integration.trainer.task_reader import read_tasks
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tasks.run_tasks import RunTasks, digest
+from adjudge.rl_integration.trainer.tasks.task import Task
+from adjudge.rl_integration.trainer.tasks.task_reader import read_tasks
 from adjudge.training.config_file import plain_config
 
 Tell = Callable[[Mapping[str, float]], bool | None]

@@ -18,25 +18,25 @@ import numpy as np
 import torch
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.batch_facts import batch_facts
-from adjudge.rl_integration.trainer.batches import Batches
+from adjudge.rl_integration.trainer.batches.batches import Batches
+from adjudge.rl_integration.trainer.batches.rewards import Rewards, Scoring
 from adjudge.rl_integration.trainer.checkpoints import Checkpoint, drop_later, newest_checkpoint, save_checkpoint
 from adjudge.rl_integration.trainer.config import RunConfig
 from adjudge.rl_integration.trainer.curricula.opening import open_curriculum
 from adjudge.rl_integration.trainer.guard import Guard
-from adjudge.rl_integration.trainer.journal import STEPS, read_journal
 from adjudge.rl_integration.trainer.judging.cohort_order import CohortOrder
-from adjudge.rl_integration.trainer.learner import Learner
-from adjudge.rl_integration.trainer.logbook import LogBook, OnStep, Verdict
-from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.learning.learner import Learner
+from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.processes import Processes
-from adjudge.rl_integration.trainer.rewards import Rewards, Scoring
+from adjudge.rl_integration.trainer.records.batch_facts import batch_facts
+from adjudge.rl_integration.trainer.records.journal import STEPS, read_journal
+from adjudge.rl_integration.trainer.records.logbook import LogBook, OnStep, Verdict
 from adjudge.rl_integration.trainer.rollouts.dialogue import open_writer
 from adjudge.rl_integration.trainer.rollouts.engine_choice import open_generator
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
 from adjudge.rl_integration.trainer.rollouts.tree_writer import TreeWriter
 from adjudge.rl_integration.trainer.run_facts import check_facts, run_facts, weights_digest
-from adjudge.rl_integration.trainer.tasks import Task, TaskOrder, TaskSource
+from adjudge.rl_integration.trainer.tasks.task import Task, TaskOrder, TaskSource
 from adjudge.rl_integration.watch.hacking import HackingWatch
 
 _BEST = "best"

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from adjudge.rl_integration.trainer.config import RunConfig
-from adjudge.rl_integration.trainer.policy import Policy
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.policies.policy import Policy
+from adjudge.rl_integration.trainer.tasks.task import Task
 from adjudge.training.config_file import plain_config
 
 _FREE = frozenset(

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from adjudge.rl_integration.trainer.config import RunConfig
-from adjudge.rl_integration.trainer.logs import LogName
-from adjudge.rl_integration.trainer.task_files import TaskFiles
+from adjudge.rl_integration.trainer.records.logs import LogName
+from adjudge.rl_integration.trainer.tasks.task_files import TaskFiles
 from adjudge.training.backbones import NGRAMS, ModelChoice
 
 

@@ -1,6 +1,6 @@
 """The credit of a run beside its objective: what the learner asks for each batch.
 
-Not covered: the rules (`table`), and the updates (`adjudge.rl_integration.trainer.learner`).
+Not covered: the rules (`table`), and the updates (`adjudge.rl_integration.trainer.learning.learner`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.credit.answers import Answers
 from adjudge.rl_integration.trainer.credit.choice import CreditChoice
 from adjudge.rl_integration.trainer.credit.token_spans import Decode
-from adjudge.rl_integration.trainer.learning_batch import LearningBatch
+from adjudge.rl_integration.trainer.learning.learning_batch import LearningBatch
 from adjudge.rl_integration.trainer.objectives.arrays import Floats
 from adjudge.rl_integration.trainer.objectives.groups import Groups
 from adjudge.rl_integration.trainer.objectives.objective import Objective

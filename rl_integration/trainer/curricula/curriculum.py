@@ -25,7 +25,7 @@ import numpy as np
 
 from adjudge.rl_integration.trainer.objectives.arrays import Floats, Integers
 from adjudge.rl_integration.trainer.objectives.groups import Groups
-from adjudge.rl_integration.trainer.tasks import Task, TaskSource
+from adjudge.rl_integration.trainer.tasks.task import Task, TaskSource
 
 States: TypeAlias = Callable[[Sequence[Task]], Floats]
 """Returns (n, d) what the policy makes of n prompts."""

@@ -15,13 +15,13 @@ from typing import Any, ClassVar
 
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.curricula.curriculum import Curriculum, Setting, random_of
-from adjudge.rl_integration.trainer.learning_batch import groups_of
+from adjudge.rl_integration.trainer.learning.learning_batch import groups_of
 from adjudge.rl_integration.trainer.objectives.arrays import Floats
 from adjudge.rl_integration.trainer.objectives.groups import Groups
 from adjudge.rl_integration.trainer.prompts.mixing import Dump, Sec
 from adjudge.rl_integration.trainer.prompts.record import Record
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.tasks import Task, TaskOrder, check_tasks
+from adjudge.rl_integration.trainer.tasks.task import Task, TaskOrder, check_tasks
 
 
 class MixedSource:

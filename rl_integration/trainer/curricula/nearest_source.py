@@ -27,7 +27,7 @@ from adjudge.rl_integration.trainer.prompts.difficulty import Mopps, nearest
 from adjudge.rl_integration.trainer.prompts.prompt_value import PromptValue
 from adjudge.rl_integration.trainer.prompts.record import Record
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout, by_task
-from adjudge.rl_integration.trainer.tasks import Task, check_tasks
+from adjudge.rl_integration.trainer.tasks.task import Task, check_tasks
 
 
 class Expectation(Protocol):

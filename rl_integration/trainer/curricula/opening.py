@@ -15,9 +15,9 @@ from adjudge.rl_integration.trainer.curricula.prompt_states import PromptStates
 from adjudge.rl_integration.trainer.objectives.advantages.group_relative import GroupRelative
 from adjudge.rl_integration.trainer.objectives.objective import Objective
 from adjudge.rl_integration.trainer.objectives.resampling import informative
-from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.processes import Processes
-from adjudge.rl_integration.trainer.tasks import Task, TaskSource
+from adjudge.rl_integration.trainer.tasks.task import Task, TaskSource
 
 
 def open_curriculum(

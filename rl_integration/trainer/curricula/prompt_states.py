@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from adjudge.rl_integration.trainer.objectives.arrays import Floats
-from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.processes import Processes
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tasks.task import Task
 
 _TOKENS = 4_096  # of one forward pass, padding included: the states of all layers are held for a moment
 

@@ -17,16 +17,16 @@ from typing import Any, Literal, TypeAlias
 
 import torch
 
+from adjudge.rl_integration.trainer.batches.rewards import RewardConfig, Rewards
 from adjudge.rl_integration.trainer.config import ObjectiveChoice, RolloutsConfig, RunConfig
 from adjudge.rl_integration.trainer.credit.choice import CreditChoice
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy, warm_up
 from adjudge.rl_integration.trainer.guard import GuardConfig
-from adjudge.rl_integration.trainer.learning import LearningConfig
-from adjudge.rl_integration.trainer.policy import Policy
-from adjudge.rl_integration.trainer.report import write_report
-from adjudge.rl_integration.trainer.rewards import RewardConfig, Rewards
+from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
+from adjudge.rl_integration.trainer.policies.policy import Policy
+from adjudge.rl_integration.trainer.records.report import write_report
 from adjudge.rl_integration.trainer.run import Run
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tasks.task import Task
 
 Method: TypeAlias = Literal["grpo", "ppo"]
 

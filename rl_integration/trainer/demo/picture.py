@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from adjudge.rl_integration.trainer.journal import STEPS, read_journal
+from adjudge.rl_integration.trainer.records.journal import STEPS, read_journal
 
 _COLOURS = ("#2f7ed8", "#d9730d", "#2a9d5c", "#b04fc4", "#c0392b", "#0f9aa8")
 _LOOKS: Any = {"svg.hashsalt": "adjudge", "svg.fonttype": "none", "font.size": 9}  # the same numbers give the same file

@@ -16,11 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from adjudge.rl_integration.trainer.batches.rewards import RewardConfig
 from adjudge.rl_integration.trainer.config import RolloutsConfig
 from adjudge.rl_integration.trainer.demo import arithmetic, running_sums, small_programs
 from adjudge.rl_integration.trainer.demo.lesson import LEARNING, Lesson
 from adjudge.rl_integration.trainer.guard import GuardConfig
-from adjudge.rl_integration.trainer.rewards import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 
 Subject: TypeAlias = Literal["sums", "steps", "code", "hacked"]

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 from adjudge.rl_integration.trainer.improvers.hints import HintsRule
 from adjudge.rl_integration.trainer.improvers.improver import Improver
 from adjudge.rl_integration.trainer.improvers.refinements import RefinementsRule
-from adjudge.rl_integration.trainer.policy import Policy
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.policies.policy import Policy
+from adjudge.rl_integration.trainer.tasks.task import Task
 from adjudge.training.config_file import config_of, plain_config
 
 IMPROVERS: Mapping[str, RefinementsRule | HintsRule] = MappingProxyType(

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.improvers.improver import gold_text
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tasks.task import Task
 
 Critique: TypeAlias = Literal["verdict", "gold", "evidence"]
 

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from adjudge.rl_integration.trainer.answering import Answered, Answering, Ask
+from adjudge.rl_integration.trainer.batches.answering import Answered, Answering, Ask
 from adjudge.rl_integration.trainer.improvers.improver import (
     Improved,
     Improver,
@@ -37,8 +37,8 @@ from adjudge.rl_integration.trainer.improvers.improver import (
     with_more,
 )
 from adjudge.rl_integration.trainer.objectives.options import check_above, check_between, check_finite, check_whole
-from adjudge.rl_integration.trainer.policy import Policy
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.policies.policy import Policy
+from adjudge.rl_integration.trainer.tasks.task import Task
 
 _EXPLAIN = "\n\nThe right answer is: {gold}\nExplain in a few sentences why it is right."
 _ABSTRACT = (

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from adjudge.protocol import Message
-from adjudge.rl_integration.trainer.answering import Answered, Answering
-from adjudge.rl_integration.trainer.policy import Policy
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.batches.answering import Answered, Answering
+from adjudge.rl_integration.trainer.policies.policy import Policy
+from adjudge.rl_integration.trainer.tasks.task import Task
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adjudge.protocol import Message, Score
-from adjudge.rl_integration.trainer.answering import Answered, Answering, Ask
+from adjudge.rl_integration.trainer.batches.answering import Answered, Answering, Ask
+from adjudge.rl_integration.trainer.batches.rewards import RewardConfig, Rewards
 from adjudge.rl_integration.trainer.improvers.critiques import Critique, critique
 from adjudge.rl_integration.trainer.improvers.improver import (
     Improved,
@@ -26,10 +27,9 @@ from adjudge.rl_integration.trainer.improvers.improver import (
     quoted,
 )
 from adjudge.rl_integration.trainer.objectives.options import check_finite, check_whole
-from adjudge.rl_integration.trainer.policy import Policy
-from adjudge.rl_integration.trainer.rewards import RewardConfig, Rewards
+from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tasks.task import Task
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.judging.order_effects import order_effects
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.tasks import Task, TaskOrder
+from adjudge.rl_integration.trainer.tasks.task import Task, TaskOrder
 
 
 class CohortOrder:

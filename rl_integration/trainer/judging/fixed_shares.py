@@ -14,7 +14,7 @@ from typing import Any
 
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.tasks import Task, TaskSource
+from adjudge.rl_integration.trainer.tasks.task import Task, TaskSource
 
 KIND = "kind"
 """The field of a task's `extra` that says its kind, which the scorer `by_kind` reads, too."""

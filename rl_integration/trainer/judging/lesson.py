@@ -23,20 +23,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from adjudge.rl_integration.trainer.batches.rewards import RewardConfig, Rewards, Scoring
 from adjudge.rl_integration.trainer.config import ObjectiveChoice, RolloutsConfig, RunConfig
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy, warm_up
 from adjudge.rl_integration.trainer.judging.cohort_order import CohortOrder
 from adjudge.rl_integration.trainer.judging.order_effects import order_effects
 from adjudge.rl_integration.trainer.judging.pairs import LABELS, Pair, in_both_orders, in_one_order
-from adjudge.rl_integration.trainer.learning import LearningConfig
-from adjudge.rl_integration.trainer.policy import Policy
-from adjudge.rl_integration.trainer.report import write_report
-from adjudge.rl_integration.trainer.rewards import RewardConfig, Rewards, Scoring
+from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
+from adjudge.rl_integration.trainer.policies.policy import Policy
+from adjudge.rl_integration.trainer.records.report import write_report
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
 from adjudge.rl_integration.trainer.run import Run
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tasks.task import Task
 
 Reward: TypeAlias = Literal["as_given", "both_orders", "consistency"]
 REWARDS: Final[tuple[Reward, ...]] = ("as_given", "both_orders", "consistency")

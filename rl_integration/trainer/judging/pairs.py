@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from adjudge.rl_integration.trainer.judging.asking import AskOne, AskPair, Prompt
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tasks.task import Task
 
 GIVEN, SWAPPED = "given", "swapped"
 _FIRST, _SECOND = "A", "B"

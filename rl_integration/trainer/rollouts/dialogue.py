@@ -20,12 +20,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from adjudge.protocol import Message
-from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.generator import FinishReason, Generator, Piece
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.writer import OnRollout, SingleTurn, Writer
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tasks.task import Task
 from adjudge.rl_integration.trainer.tools.calls import Call, CallStyle
 from adjudge.rl_integration.trainer.tools.chat_calls import ChatCalls
 from adjudge.rl_integration.trainer.tools.tag_calls import TagCalls

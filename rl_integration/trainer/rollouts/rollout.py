@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from adjudge.protocol import Message, Sample
 from adjudge.rl_integration.trainer.rollouts.generator import FinishReason
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tasks.task import Task
 
 Floats = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]

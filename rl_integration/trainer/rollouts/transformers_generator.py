@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.continuation import Continuation
 from adjudge.rl_integration.trainer.rollouts.generator import FinishReason, OnPiece, Piece
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig

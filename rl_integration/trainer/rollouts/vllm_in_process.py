@@ -25,8 +25,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from adjudge.rl_integration.trainer.policy import Policy
-from adjudge.rl_integration.trainer.policy_weights import base_model, checkpoint_weights
+from adjudge.rl_integration.trainer.policies.policy import Policy
+from adjudge.rl_integration.trainer.policies.policy_weights import base_model, checkpoint_weights
 from adjudge.rl_integration.trainer.rollouts.vllm_options import VllmOptions
 
 _GIB = 1 << 30

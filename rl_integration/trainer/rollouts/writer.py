@@ -10,11 +10,11 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.generator import Generator, Piece
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tasks.task import Task
 
 OnRollout: TypeAlias = Callable[[int, Rollout], None]
 """Told the place of a rollout among those asked for, and the rollout."""

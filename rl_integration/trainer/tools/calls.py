@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from adjudge.rl_integration.trainer.policy import Policy
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.policies.policy import Policy
+from adjudge.rl_integration.trainer.tasks.task import Task
 
 _BREAK = "·"
 """What is put behind the first character of a mark, as in prompts of judges."""

@@ -18,8 +18,8 @@ from typing import Any
 from adjudge.engines.interface import Fault
 from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.protocol import Message
-from adjudge.rl_integration.trainer.policy import Policy
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.policies.policy import Policy
+from adjudge.rl_integration.trainer.tasks.task import Task
 from adjudge.rl_integration.trainer.tools.calls import Call, broken_up, check_writable, plain_tokens
 from adjudge.rl_integration.trainer.tools.tool import Tool
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from adjudge.rl_integration.trainer.policy import Policy
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.policies.policy import Policy
+from adjudge.rl_integration.trainer.tasks.task import Task
 from adjudge.rl_integration.trainer.tools.arguments import only_text
 from adjudge.rl_integration.trainer.tools.calls import Call, broken_up, check_writable, plain_tokens
 from adjudge.rl_integration.trainer.tools.tool import Tool

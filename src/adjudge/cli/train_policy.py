@@ -18,8 +18,8 @@ from adjudge.cli import exits
 from adjudge.cli.console import plain, print_json, print_table, progress_bar, visible
 
 if TYPE_CHECKING:
+    from adjudge.rl_integration.trainer.records.run_report import RunReport
     from adjudge.rl_integration.trainer.run_file import RunFile
-    from adjudge.rl_integration.trainer.run_report import RunReport
 
 _GO_ON: Final = "the same command with --resume goes on"
 _LINES: Final = 20  # of progress where there is no terminal

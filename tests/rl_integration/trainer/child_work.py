@@ -15,13 +15,13 @@ from tests.rl_integration.trainer.nursery import Dying
 from tests.rl_integration.trainer.small_runs import TASKS, Digits, small_config, small_policy, small_run
 from tests.rl_integration.trainer.test_learner import rollouts_of, scores_of
 
+from adjudge.rl_integration.trainer.batches.rewards import RewardConfig
 from adjudge.rl_integration.trainer.checkpoints import Checkpoint, save_checkpoint
 from adjudge.rl_integration.trainer.config import ObjectiveChoice
 from adjudge.rl_integration.trainer.guard import GuardConfig
-from adjudge.rl_integration.trainer.learner import Learner
-from adjudge.rl_integration.trainer.learning import LearningConfig
+from adjudge.rl_integration.trainer.learning.learner import Learner
+from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
 from adjudge.rl_integration.trainer.processes import OtherProcessFailed, Processes
-from adjudge.rl_integration.trainer.rewards import RewardConfig
 from adjudge.training.lora import Lora
 
 Tell = Callable[[int], object]

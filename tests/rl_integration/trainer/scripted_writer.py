@@ -12,17 +12,17 @@ import numpy as np
 from tests.rl_integration.trainer.curricula.simulated import setting
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.answering import Answering
-from adjudge.rl_integration.trainer.batches import Batch, Batches
+from adjudge.rl_integration.trainer.batches.answering import Answering
+from adjudge.rl_integration.trainer.batches.batches import Batch, Batches
+from adjudge.rl_integration.trainer.batches.rewards import RewardConfig, Rewards
 from adjudge.rl_integration.trainer.config import RolloutsConfig, RunConfig
 from adjudge.rl_integration.trainer.curricula.choice import CurriculumChoice
 from adjudge.rl_integration.trainer.improvers.improver import Improver
 from adjudge.rl_integration.trainer.processes import Processes
-from adjudge.rl_integration.trainer.rewards import RewardConfig, Rewards
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.writer import OnRollout
-from adjudge.rl_integration.trainer.tasks import Task, TaskOrder
+from adjudge.rl_integration.trainer.tasks.task import Task, TaskOrder
 
 T = TypeVar("T")
 

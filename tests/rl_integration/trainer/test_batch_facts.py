@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.batch_facts import advantage_facts, batch_facts, part_means
+from adjudge.rl_integration.trainer.records.batch_facts import advantage_facts, batch_facts, part_means
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tasks.task import Task
 
 
 def rollout(length: int, *, version: int = 0, cut: bool = False) -> Rollout:

@@ -15,11 +15,11 @@ from tests.rl_integration.trainer.curricula.simulated import graded_tasks, task
 from tests.rl_integration.trainer.scripted_writer import Pair, Same, Scripted, batches_of, by_rate, told
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.batches import Batch
+from adjudge.rl_integration.trainer.batches.batches import Batch
 from adjudge.rl_integration.trainer.curricula.choice import CURRICULA, CurriculumChoice
 from adjudge.rl_integration.trainer.improvers.hints import Hints, HintsRule
 from adjudge.rl_integration.trainer.rollouts.rollout import by_task
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tasks.task import Task
 
 
 def choice(*names: str, set: dict[str, Any] | None = None) -> CurriculumChoice:

@@ -10,9 +10,9 @@ import pytest
 import torch
 from tests.rl_integration.trainer.small_runs import TASKS, Digits, small_config, small_run
 
+from adjudge.rl_integration.trainer.batches.rewards import RewardConfig, Rewards
 from adjudge.rl_integration.trainer.checkpoints import newest_checkpoint
 from adjudge.rl_integration.trainer.guard import Guard, GuardConfig, Measurement
-from adjudge.rl_integration.trainer.rewards import RewardConfig, Rewards
 
 
 def guard_of(golds: Sequence[float], rewards: Sequence[float], *, error: float = 0.01, **options: Any) -> Guard:

@@ -12,9 +12,9 @@ from tests.rl_integration.trainer.small_runs import TASKS, small_policy
 
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.config import ObjectiveChoice
-from adjudge.rl_integration.trainer.learner import Learner
-from adjudge.rl_integration.trainer.learning import LearningConfig
-from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.learning.learner import Learner
+from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
+from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator

@@ -14,11 +14,11 @@ from tests.rl_integration.trainer.small_runs import small_policy
 import adjudge
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.config import RunConfig
-from adjudge.rl_integration.trainer.learner import Learner
-from adjudge.rl_integration.trainer.learning_batch import groups_of
-from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.learning.learner import Learner
+from adjudge.rl_integration.trainer.learning.learning_batch import groups_of
+from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tasks.task import Task
 from adjudge.training.config_file import config_of
 
 TEXTS = ("12", "3", "12+", "2=24", "12", "")

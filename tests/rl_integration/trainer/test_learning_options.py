@@ -12,9 +12,9 @@ from tests.rl_integration.trainer.small_runs import small_config, small_policy, 
 from tests.rl_integration.trainer.test_learner import rollouts_of, scores_of
 
 from adjudge.rl_integration.trainer.config import ObjectiveChoice
-from adjudge.rl_integration.trainer.learner import Learner
-from adjudge.rl_integration.trainer.learning import LearningConfig
-from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.learning.learner import Learner
+from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
+from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.training.lora import Lora
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.rl_integration.trainer.small_runs import TASKS, small_config, small_run
 
-from adjudge.rl_integration.trainer.journal import SAMPLES, STEPS, Journal, read_journal
-from adjudge.rl_integration.trainer.report import _PANELS, write_report
+from adjudge.rl_integration.trainer.records.journal import SAMPLES, STEPS, Journal, read_journal
+from adjudge.rl_integration.trainer.records.report import _PANELS, write_report
 
 
 class Reader(HTMLParser):

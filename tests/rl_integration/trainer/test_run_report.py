@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.rl_integration.trainer.run_report import FILE, POLICY, RunReport
+from adjudge.rl_integration.trainer.records.run_report import FILE, POLICY, RunReport
 
 EVIL = "<script>alert(1)</script> | [x](javascript:y) \n# heading"
 

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge.protocol import Sample
-from adjudge.rl_integration.trainer.run_tasks import RunTasks
-from adjudge.rl_integration.trainer.task_files import TaskFiles
-from adjudge.rl_integration.trainer.task_reader import read_tasks
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tasks.run_tasks import RunTasks
+from adjudge.rl_integration.trainer.tasks.task import Task
+from adjudge.rl_integration.trainer.tasks.task_files import TaskFiles
+from adjudge.rl_integration.trainer.tasks.task_reader import read_tasks
 
 ROWS = [{"question": f"{n} + 1 = ?", "answer": str(n + 1), "level": n % 3} for n in range(40)]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from adjudge.protocol import Message, Score, StepScore
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tasks.task import Task
 
 END = 0
 

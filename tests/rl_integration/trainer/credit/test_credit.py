@@ -19,6 +19,7 @@ from tests.rl_integration.trainer.objectives.batches import mean, spread
 from tests.rl_integration.trainer.small_runs import Digits, small_config, small_policy, small_run
 
 from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.trainer.batches.rewards import RewardConfig
 from adjudge.rl_integration.trainer.config import ObjectiveChoice, RolloutsConfig, RunConfig
 from adjudge.rl_integration.trainer.credit.answers import Answers
 from adjudge.rl_integration.trainer.credit.choice import CreditChoice
@@ -27,16 +28,15 @@ from adjudge.rl_integration.trainer.credit.learning_credit import LearningCredit
 from adjudge.rl_integration.trainer.credit.step_credit import StepCredit
 from adjudge.rl_integration.trainer.credit.table import CREDITS
 from adjudge.rl_integration.trainer.credit.tree_credit import TreeCredit
-from adjudge.rl_integration.trainer.learner import Learner
-from adjudge.rl_integration.trainer.learning import LearningConfig
-from adjudge.rl_integration.trainer.learning_batch import LearningBatch, groups_of
+from adjudge.rl_integration.trainer.learning.learner import Learner
+from adjudge.rl_integration.trainer.learning.learning_batch import LearningBatch, groups_of
+from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
 from adjudge.rl_integration.trainer.objectives.arrays import Floats
 from adjudge.rl_integration.trainer.objectives.groups import Groups
 from adjudge.rl_integration.trainer.objectives.table import objective
-from adjudge.rl_integration.trainer.rewards import RewardConfig
+from adjudge.rl_integration.trainer.policies.token_rows import token_rows
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
 from adjudge.rl_integration.trainer.rollouts.tree_config import TreeConfig
-from adjudge.rl_integration.trainer.token_rows import token_rows
 
 VALUE = st.sampled_from([0.0, 0.25, 0.5, 1.0])
 Case = tuple[list[Rollout], list[Score]]

@@ -12,7 +12,7 @@ from adjudge.rl_integration.trainer.curricula.choice import CurriculumChoice
 from adjudge.rl_integration.trainer.curricula.curriculum import Setting, States
 from adjudge.rl_integration.trainer.objectives.advantages.group_relative import GroupRelative
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tasks.task import Task
 
 Told = tuple[list[Rollout], list[Score]]
 

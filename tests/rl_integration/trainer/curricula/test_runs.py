@@ -20,7 +20,7 @@ from adjudge.rl_integration.trainer.processes import Processes
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
 from adjudge.rl_integration.trainer.rollouts.tree_config import TreeConfig
 from adjudge.rl_integration.trainer.run import Run, RunResult
-from adjudge.rl_integration.trainer.tasks import Task, TaskOrder
+from adjudge.rl_integration.trainer.tasks.task import Task, TaskOrder
 
 FULL = [
     replace(one, extra={"source": "ab"[place % 2], "solution": "9 9 9 9", "hint": "0 0"})

@@ -23,7 +23,7 @@ from tests.rl_integration.trainer.curricula.simulated import (
 
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.objectives.arrays import Floats
-from adjudge.rl_integration.trainer.tasks import Task, TaskOrder, TaskSource
+from adjudge.rl_integration.trainer.tasks.task import Task, TaskOrder, TaskSource
 
 SOURCES = ["mopps", "pcl", "sec", "dump"]
 

@@ -11,13 +11,13 @@ import pytest
 from tests.rl_integration.trainer.scripted_writer import Same, Scripted, answering_of
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.answering import Answered, Ask
+from adjudge.rl_integration.trainer.batches.answering import Answered, Ask
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.improvers.choice import IMPROVERS
 from adjudge.rl_integration.trainer.improvers.hints import Hints, HintsRule
 from adjudge.rl_integration.trainer.improvers.improver import Improved, with_more
-from adjudge.rl_integration.trainer.policy import Policy
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.policies.policy import Policy
+from adjudge.rl_integration.trainer.tasks.task import Task
 
 LEAD = "\n\nA right solution begins like this:\n"
 

@@ -14,19 +14,19 @@ from tests.rl_integration.trainer.small_runs import TASKS, small_policy
 
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.config import ObjectiveChoice
-from adjudge.rl_integration.trainer.injection import injected, with_logprobs
-from adjudge.rl_integration.trainer.learner import Learner
-from adjudge.rl_integration.trainer.learning import LearningConfig
+from adjudge.rl_integration.trainer.learning.injection import injected, with_logprobs
+from adjudge.rl_integration.trainer.learning.learner import Learner
+from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
 from adjudge.rl_integration.trainer.objectives.arrays import Floats
 from adjudge.rl_integration.trainer.objectives.losses.injected import Injected
 from adjudge.rl_integration.trainer.objectives.losses.policy import PolicyLoss
 from adjudge.rl_integration.trainer.objectives.losses.tokens import TokenBatch
-from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tasks.task import Task
 
 
 def batch(seed: int, *, helped: list[bool]) -> TokenBatch:

@@ -12,15 +12,15 @@ import pytest
 from tests.rl_integration.trainer.scripted_writer import Same, Scripted, answering_of
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.answering import Answered, Answering, Ask
+from adjudge.rl_integration.trainer.batches.answering import Answered, Answering, Ask
+from adjudge.rl_integration.trainer.batches.rewards import RewardConfig
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.improvers.choice import ImproverChoice
 from adjudge.rl_integration.trainer.improvers.critiques import critique
 from adjudge.rl_integration.trainer.improvers.improver import Improved, gold_text, quoted
 from adjudge.rl_integration.trainer.improvers.refinements import Refinements, RefinementsRule
-from adjudge.rl_integration.trainer.policy import Policy
-from adjudge.rl_integration.trainer.rewards import RewardConfig
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.policies.policy import Policy
+from adjudge.rl_integration.trainer.tasks.task import Task
 
 CHAT = Task(id="chat", prompt=[{"role": "system", "content": "s"}, {"role": "user", "content": "2+2?"}], reference="4")
 TEXT = Task(id="text", prompt="3+3=", reference="6")

@@ -21,7 +21,7 @@ from adjudge.rl_integration.trainer.judging.fixed_shares import FixedShares, of_
 from adjudge.rl_integration.trainer.judging.order_effects import order_effects
 from adjudge.rl_integration.trainer.judging.pairs import Pair, in_both_orders, in_one_order, labelled, one_by_one
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.tasks import Task, TaskOrder
+from adjudge.rl_integration.trainer.tasks.task import Task, TaskOrder
 
 PAIRS = [Pair(id=f"p{number}", prompt="2+2?", chosen=f"{number} right", rejected="wrong") for number in range(6)]
 

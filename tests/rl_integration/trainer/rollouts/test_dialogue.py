@@ -16,12 +16,12 @@ from tests.rl_integration.trainer.tools.small_tools import Doing, Lookup, Slow
 
 from adjudge.protocol import response_text
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.dialogue import Dialogue
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tasks.task import Task
 from adjudge.rl_integration.trainer.tools.calls import Call, CallStyle
 from adjudge.rl_integration.trainer.tools.chat_calls import ChatCalls
 from adjudge.rl_integration.trainer.tools.tag_calls import TagCalls

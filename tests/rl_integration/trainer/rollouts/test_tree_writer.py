@@ -11,7 +11,8 @@ import pytest
 from tests.rl_integration.trainer.small_runs import TASKS, small_config, small_policy, small_run
 
 from adjudge.rl_integration.trainer.credit.choice import CreditChoice
-from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.policies.policy import Policy
+from adjudge.rl_integration.trainer.policies.token_rows import token_rows
 from adjudge.rl_integration.trainer.rollouts.generator import OnPiece, Piece
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
@@ -19,7 +20,6 @@ from adjudge.rl_integration.trainer.rollouts.transformers_generator import Trans
 from adjudge.rl_integration.trainer.rollouts.tree_config import TreeConfig
 from adjudge.rl_integration.trainer.rollouts.tree_writer import TreeWriter
 from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
-from adjudge.rl_integration.trainer.token_rows import token_rows
 
 MOST = 12
 SAMPLING = SamplingConfig(most_new_tokens=MOST)

@@ -17,11 +17,11 @@ import pytest
 import torch
 from tests.rl_integration.trainer.small_runs import TASKS, Digits
 
+from adjudge.rl_integration.trainer.batches.rewards import RewardConfig
 from adjudge.rl_integration.trainer.config import ObjectiveChoice, RolloutsConfig, RunConfig
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.learning import LearningConfig
-from adjudge.rl_integration.trainer.policy import Policy
-from adjudge.rl_integration.trainer.rewards import RewardConfig
+from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
+from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.generator import Piece
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator

@@ -8,7 +8,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from tokenizers.processors import ByteLevel
 
-from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.policies.policy import Policy
 
 TEMPLATE = (
     "{% if tools %}<|im_start|>system\n{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}<|im_end|>\n{% endif %}"

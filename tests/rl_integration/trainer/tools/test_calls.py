@@ -11,8 +11,8 @@ from tests.rl_integration.trainer.tools.chat_policy import TEMPLATE, chat_policy
 from tests.rl_integration.trainer.tools.small_tools import Adder, Lookup
 
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.policy import Policy
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.policies.policy import Policy
+from adjudge.rl_integration.trainer.tasks.task import Task
 from adjudge.rl_integration.trainer.tools.calls import Call, broken_up
 from adjudge.rl_integration.trainer.tools.chat_calls import ChatCalls
 from adjudge.rl_integration.trainer.tools.tag_calls import TagCalls

@@ -16,17 +16,17 @@ from tests.rl_integration.trainer.small_runs import Digits
 from tests.rl_integration.trainer.tools.small_tools import Doing, Lookup
 
 from adjudge.protocol import Sample, Score, response_text
+from adjudge.rl_integration.trainer.batches.rewards import RewardConfig, Rewards, Scoring
 from adjudge.rl_integration.trainer.config import ObjectiveChoice
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.learner import Learner
-from adjudge.rl_integration.trainer.learning import LearningConfig
-from adjudge.rl_integration.trainer.learning_batch import groups_of
-from adjudge.rl_integration.trainer.policy import Policy
-from adjudge.rl_integration.trainer.rewards import RewardConfig, Rewards, Scoring
+from adjudge.rl_integration.trainer.learning.learner import Learner
+from adjudge.rl_integration.trainer.learning.learning_batch import groups_of
+from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
+from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.dialogue import Dialogue
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tasks.task import Task
 from adjudge.rl_integration.trainer.tools.tag_calls import TagCalls
 from adjudge.rl_integration.trainer.tools.tool import Tool, ToolDown
 from adjudge.rl_integration.trainer.tools.tool_facts import tool_facts

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import torch
 
-from adjudge.rl_integration.trainer.learning import LearningConfig
-from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
+from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.processes import Processes
 from adjudge.training.backbones import ModelChoice, libraries, open_backbone
 

@@ -25,9 +25,9 @@ from adjudge.data_pipelines.labeling.rows import Cursor, Row
 from adjudge.data_pipelines.labeling.samples import Sampler
 from adjudge.data_pipelines.labeling.source import Source, open_source
 from adjudge.protocol import Message, Sample
-from adjudge.rl_integration.trainer.run_tasks import LeftOut, RunTasks, digest, prompt_key
-from adjudge.rl_integration.trainer.task_files import PLACE, TaskFiles
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tasks.run_tasks import LeftOut, RunTasks, digest, prompt_key
+from adjudge.rl_integration.trainer.tasks.task import Task
+from adjudge.rl_integration.trainer.tasks.task_files import PLACE, TaskFiles
 
 _ROW_BYTES = 16 << 20
 _PEEKED_ROWS = 100

@@ -17,8 +17,8 @@ from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.objectives.arrays import Bools, Floats, floats
 from adjudge.rl_integration.trainer.objectives.groups import Groups
 from adjudge.rl_integration.trainer.objectives.losses.tokens import TokenBatch, Totals
+from adjudge.rl_integration.trainer.policies.token_rows import TokenRows
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout, by_task
-from adjudge.rl_integration.trainer.token_rows import TokenRows
 
 
 @dataclass

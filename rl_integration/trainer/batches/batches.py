@@ -20,17 +20,17 @@ import numpy as np
 
 from adjudge.protocol import Score
 from adjudge.rl_integration.adapters.source import TooManyFailures
-from adjudge.rl_integration.trainer.answering import Answered, Answering, Ask
+from adjudge.rl_integration.trainer.batches.answering import Answered, Answering, Ask
+from adjudge.rl_integration.trainer.batches.rewards import Rewards, Scoring
 from adjudge.rl_integration.trainer.config import RunConfig
 from adjudge.rl_integration.trainer.curricula.curriculum import Curriculum
 from adjudge.rl_integration.trainer.improvers.improver import Improver
 from adjudge.rl_integration.trainer.objectives.arrays import Integers
 from adjudge.rl_integration.trainer.objectives.groups import Groups
 from adjudge.rl_integration.trainer.processes import Processes
-from adjudge.rl_integration.trainer.rewards import Rewards, Scoring
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
 from adjudge.rl_integration.trainer.rollouts.writer import Writer
-from adjudge.rl_integration.trainer.tasks import Task, TaskSource
+from adjudge.rl_integration.trainer.tasks.task import Task, TaskSource
 
 
 @dataclass(frozen=True, kw_only=True)

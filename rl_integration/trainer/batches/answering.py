@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from adjudge.protocol import Message, Score
-from adjudge.rl_integration.trainer.rewards import Rewards, Scoring
+from adjudge.rl_integration.trainer.batches.rewards import Rewards, Scoring
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.writer import Writer
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tasks.task import Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from adjudge.rl_integration.trainer.batch_facts import PART, REASON
-from adjudge.rl_integration.trainer.curves import figure
-from adjudge.rl_integration.trainer.journal import ALARMS, SAMPLES, STEPS, read_journal
+from adjudge.rl_integration.trainer.records.batch_facts import PART, REASON
+from adjudge.rl_integration.trainer.records.curves import figure
+from adjudge.rl_integration.trainer.records.journal import ALARMS, SAMPLES, STEPS, read_journal
 
 NAME = "report.html"
 

@@ -22,13 +22,12 @@ import torch
 from torch import Tensor
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.batch_facts import advantage_facts
 from adjudge.rl_integration.trainer.credit.choice import CreditChoice
 from adjudge.rl_integration.trainer.credit.learning_credit import LearningCredit
-from adjudge.rl_integration.trainer.critic import ValueModel
-from adjudge.rl_integration.trainer.injection import injected, with_logprobs
-from adjudge.rl_integration.trainer.learning import LearningConfig
-from adjudge.rl_integration.trainer.learning_batch import LearningBatch, groups_of
+from adjudge.rl_integration.trainer.learning.critic import ValueModel
+from adjudge.rl_integration.trainer.learning.injection import injected, with_logprobs
+from adjudge.rl_integration.trainer.learning.learning_batch import LearningBatch, groups_of
+from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
 from adjudge.rl_integration.trainer.objectives.arrays import Bools, Floats, Integers
 from adjudge.rl_integration.trainer.objectives.groups import Groups
 from adjudge.rl_integration.trainer.objectives.losses.policy import PolicyLoss
@@ -38,10 +37,11 @@ from adjudge.rl_integration.trainer.objectives.losses.staleness import sampler_g
 from adjudge.rl_integration.trainer.objectives.losses.tokens import Totals
 from adjudge.rl_integration.trainer.objectives.objective import Critic, Objective
 from adjudge.rl_integration.trainer.objectives.shaping import divergence_penalty, token_rewards
-from adjudge.rl_integration.trainer.policy import Policy
+from adjudge.rl_integration.trainer.policies.policy import Policy
+from adjudge.rl_integration.trainer.policies.token_rows import TokenRows, token_rows, within_budget
 from adjudge.rl_integration.trainer.processes import Processes
+from adjudge.rl_integration.trainer.records.batch_facts import advantage_facts
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout, by_task
-from adjudge.rl_integration.trainer.token_rows import TokenRows, token_rows, within_budget
 
 _LARGEST = "sampler_ratio"  # how much likelier or less likely any token is than when it was drawn
 

@@ -24,7 +24,7 @@ from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.refusals import Refused
 from adjudge.rl_integration.service.service import RewardService
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.tasks import Task
+from adjudge.rl_integration.trainer.tasks.task import Task
 from adjudge.runtime.contract import is_groupwise
 
 _NAME = "reward"

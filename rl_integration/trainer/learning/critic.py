@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from adjudge.rl_integration.trainer.token_rows import TokenRows
+from adjudge.rl_integration.trainer.policies.token_rows import TokenRows
 
 
 class ValueModel(nn.Module):

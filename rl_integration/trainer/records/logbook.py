@@ -13,7 +13,7 @@ from typing import Any
 
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.guard import Guard, Measurement
-from adjudge.rl_integration.trainer.journal import ALARMS, SAMPLES, STEPS, Journal, read_journal
+from adjudge.rl_integration.trainer.records.journal import ALARMS, SAMPLES, STEPS, Journal, read_journal
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout, by_task
 from adjudge.rl_integration.watch.hacking import HackingWatch
 

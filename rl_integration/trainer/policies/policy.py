@@ -18,10 +18,10 @@ from torch import Tensor
 
 from adjudge.engines.interface import Fault
 from adjudge.engines.prompt_tokens import PromptTokens
-from adjudge.rl_integration.trainer.policy_weights import merged_weights
-from adjudge.rl_integration.trainer.tasks import Task
-from adjudge.rl_integration.trainer.token_logprobs import token_logprobs
-from adjudge.rl_integration.trainer.token_rows import TokenRows
+from adjudge.rl_integration.trainer.policies.policy_weights import merged_weights
+from adjudge.rl_integration.trainer.policies.token_logprobs import token_logprobs
+from adjudge.rl_integration.trainer.policies.token_rows import TokenRows
+from adjudge.rl_integration.trainer.tasks.task import Task
 from adjudge.training.lora import Lora, with_lora
 
 

@@ -1,0 +1,1 @@
+"""Rollouts with their scores."""

@@ -1,0 +1,1 @@
+"""The model that writes and learns, and its tokens as tensors."""

@@ -1,0 +1,1 @@
+"""What a policy is trained on, and where it is read from."""
