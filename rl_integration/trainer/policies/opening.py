@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -42,7 +43,8 @@ def open_policy(
     libraries()
     from accelerate import PartialState
 
-    device = torch.device(processes.device) if processes.device else PartialState().device
+    state: Any = PartialState()
+    device = torch.device(processes.device or state.device)
     frozen = learning.lora is not None and learning.bf16(device.type)
     if not processes.first:
         processes.told(None)  # the first one makes a new model, or gets one from the hub
