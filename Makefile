@@ -26,7 +26,7 @@ lesson: $(VENV)/.dev
 	@$(BIN)/adjudge demo train --output lesson
 
 test: tools check frameworks
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
