@@ -3,7 +3,8 @@
 Now and then some answers of a step are also scored by a scorer that the policy is not trained against, the gold one.
 The run is stopped when, of the means over a few such measurements, the gold one is surely below its highest and the
 reward's is surely above what it was there (arXiv 2210.10760 has what happens otherwise).  The policy of the highest
-gold mean is kept beside the checkpoints.
+gold mean is kept beside the checkpoints; the one that the run began with is the first, so that a reward that is hacked
+within the first few measurements has something to be compared with and to go back to.
 
 Not covered: rewards that no other scorer can judge; `adjudge.rl_integration.watch` looks at their outer signs.
 """
@@ -21,6 +22,8 @@ from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.batches.rewards import RewardConfig, Rewards
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
 
+_START = "start_"  # how the names of what was measured before the first step begin
+
 
 @dataclass(frozen=True, kw_only=True)
 class GuardConfig:
@@ -29,7 +32,7 @@ class GuardConfig:
     Attributes:
         gold: the scorer that is trusted.
         every: steps between measurements.
-        samples: answers of one measurement.
+        samples: answers of one measurement; of the one before the first step, up to as many as a window has.
         window: measurements whose mean is compared.
         surely: how many standard errors a difference of means must have.
         then: "stop" leaves the policy as it is; "roll_back" puts that of the highest gold mean in its place.
@@ -60,7 +63,7 @@ class Measurement:
     """The same answers under both scorers.
 
     Attributes:
-        step: of the run.
+        step: of the run; 0 is before the first one.
         gold: mean under the gold scorer, and its standard error.
         reward: mean under the reward, and its standard error.
     """
@@ -75,12 +78,21 @@ class Measurement:
         return {"gold": gold, "gold_error": gold_error, "proxy": reward, "proxy_error": reward_error}
 
     @classmethod
-    def of_line(cls, line: Mapping[str, Any]) -> Measurement | None:
-        """Return what a line of the log says, if it was measured in that step."""
-        if "gold" not in line:
+    def of_line(cls, line: Mapping[str, Any], *, start: bool = False) -> Measurement | None:
+        """Return what a line of the log says, if it was measured in that step.
+
+        Args:
+            line: of a step.
+            start: what it says of the policy that the run began with, instead.
+        """
+        prefix = _START if start else ""
+        if f"{prefix}gold" not in line:
             return None
-        gold, reward = (line["gold"], line["gold_error"]), (line["proxy"], line["proxy_error"])
-        return cls(step=line["step"], gold=gold, reward=reward)
+        gold, gold_error, reward, reward_error = (
+            line[prefix + name] for name in ("gold", "gold_error", "proxy", "proxy_error")
+        )
+        step = line["step"] - 1 if start else line["step"]
+        return cls(step=step, gold=(gold, gold_error), reward=(reward, reward_error))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,11 +115,13 @@ class Guard:
     Attributes:
         config: how.
         rewards: where gold scores come from.
+        start: of the policy that the run began with; it counts as a window of its own.
         measurements: of the run so far.
     """
 
     config: GuardConfig
     rewards: Rewards
+    start: Measurement | None = None
     measurements: list[Measurement] = field(default_factory=list)
 
     def due(self, step: int) -> bool:
@@ -116,7 +130,25 @@ class Guard:
 
     def measure(self, step: int, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> dict[str, float]:
         """Score some answers of a step once more; return the numbers for the log, none if too few could be judged."""
-        places = np.linspace(0, len(rollouts) - 1, min(self.config.samples, len(rollouts))).round().astype(int)
+        made, numbers = self._measured(step, rollouts, scores, self.config.samples)
+        self.measurements += [] if made is None else [made]
+        return numbers
+
+    def measure_start(self, step: int, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> dict[str, float]:
+        """Score answers of the policy that the run began with, as many as a window has; return numbers for the log.
+
+        Args:
+            step: that it began behind.
+            rollouts: what the policy wrote before it learnt.
+            scores: of them.
+        """
+        self.start, numbers = self._measured(step, rollouts, scores, self.config.samples * self.config.window)
+        return {f"{_START}{name}": value for name, value in numbers.items()}
+
+    def _measured(
+        self, step: int, rollouts: Sequence[Rollout], scores: Sequence[Score], most: int
+    ) -> tuple[Measurement | None, dict[str, float]]:
+        places = np.linspace(0, len(rollouts) - 1, min(most, len(rollouts))).round().astype(int)
         chosen = sorted({int(place) for place in places})
         golds = self.rewards.ask([rollouts[place].sample() for place in chosen]).result()
         both = [
@@ -125,25 +157,24 @@ class Guard:
             if gold.value is not None and scores[place].value is not None
         ]
         if len(both) < max(2, len(chosen) // 2):
-            return {"gold_unscored": 1 - len(both) / len(chosen)}
+            return None, {"gold_unscored": 1 - len(both) / len(chosen)}
         values = np.array(both, dtype=np.float64)
         means, errors = values.mean(axis=0), values.std(axis=0, ddof=1) / math.sqrt(len(values))
         gold, reward = ((float(mean), float(error)) for mean, error in zip(means, errors, strict=True))
         made = Measurement(step=step, gold=gold, reward=reward)
-        self.measurements.append(made)
-        return made.numbers()
+        return made, made.numbers()
 
     def best(self) -> int | None:
-        """Return the last step of the window with the highest gold mean, once there is a whole window."""
+        """Return the last step of the window with the highest gold mean, the latest of equals; None without any."""
         found = self._windows()
-        return max(found, key=lambda window: (_mean(window, "gold")[0], window[-1].step))[-1].step if found else None
+        return _highest(found)[-1].step if found else None
 
     def parting(self) -> Parting | None:
         """Return what happened, if the reward and the gold scorer parted."""
         windows = self._windows()
         if not windows:
             return None
-        now, best = windows[-1], max(windows, key=lambda window: _mean(window, "gold")[0])
+        now, best = windows[-1], _highest(windows)
         fallen = _difference(_mean(best, "gold"), _mean(now, "gold"))
         risen = _difference(_mean(now, "reward"), _mean(best, "reward"))
         if min(fallen, risen) < self.config.surely:
@@ -158,7 +189,13 @@ class Guard:
 
     def _windows(self) -> list[list[Measurement]]:
         size = self.config.window
-        return [self.measurements[at : at + size] for at in range(len(self.measurements) - size + 1)]
+        found = [self.measurements[at : at + size] for at in range(len(self.measurements) - size + 1)]
+        return found if self.start is None else [[self.start], *found]
+
+
+def _highest(windows: Sequence[list[Measurement]]) -> list[Measurement]:
+    """The window with the highest gold mean, the latest of equals."""
+    return max(windows, key=lambda window: (_mean(window, "gold")[0], window[-1].step))
 
 
 def _mean(window: Sequence[Measurement], of: Literal["gold", "reward"]) -> tuple[float, float]:

@@ -23,9 +23,10 @@ from adjudge.rl_integration.trainer.records.journal import ALARMS, read_journal
 from adjudge.rl_integration.trainer.records.logs import Log, open_log, require_logs
 from adjudge.rl_integration.trainer.records.report import write_report
 from adjudge.rl_integration.trainer.records.run_report import POLICY, RunReport
+from adjudge.rl_integration.trainer.rollouts.engine_choice import window
 from adjudge.rl_integration.trainer.run import Run, RunResult
 from adjudge.rl_integration.trainer.run_file import RunFile
-from adjudge.rl_integration.trainer.tasks.run_tasks import RunTasks, digest
+from adjudge.rl_integration.trainer.tasks.run_tasks import RunTasks, digest, prompt_key
 from adjudge.rl_integration.trainer.tasks.task import Task
 from adjudge.rl_integration.trainer.tasks.task_reader import read_tasks
 from adjudge.training.config_file import plain_config
@@ -107,6 +108,14 @@ def _checked(config: RunFile) -> tuple[RunFile, RunTasks]:
             gold.accept(sample)
 
     tasks = read_tasks(config.data, accept=accept)
+    if config.measured_by is not None:
+        measure = RewardCheck("measured_by", config.measured_by)
+        for task in tasks.held_out:
+            try:
+                measure.accept(task.sample("", id=task.id, finish_reason="stop"))
+            except ValueError as error:
+                raise ValueError(f"measured_by cannot judge the held-out prompt {task.id!r}: {error}") from error
+        config = replace(config, measured_by=measure.config)
     if config.guard is not None and gold is not None:
         config = replace(config, guard=replace(config.guard, gold=gold.config))
     return replace(config, reward=reward.config), tasks
@@ -163,19 +172,26 @@ class _Prepared:
         )
 
     def before(self) -> float | None:
-        """Return the mean score on held-out prompts before the first step, which is measured once."""
+        """Return the mean score on held-out prompts before the first step.
+
+        It is measured once, by what measures the policy afterwards, and anew for other prompts or another scorer.
+        """
         path = self.folder / _START
+        judged_by = self.config.measured_by or self.config.reward
+        asked = [[prompt_key(task), task.reference] for task in self.tasks.held_out]
+        of = digest([asked, plain_config(judged_by), self.config.rollouts.sampling.most_new_tokens])
         known = self.processes.told(path.read_text(encoding="utf-8") if path.is_file() else "")
-        if known:
-            found: float | None = json.loads(known)["held_out"]
+        found: float | None
+        if known and (record := json.loads(known)).get("of") == of:
+            found = record["held_out"]
             return found
         found = None
         if self.tasks.held_out:
-            with Rewards(self.config.reward) as rewards:
+            with Rewards(judged_by) as rewards:
                 found = self.run.evaluate(self.tasks.held_out, rewards).get("held_out")
         if self.processes.first:
             draft = path.with_suffix(".part")
-            draft.write_text(json.dumps({"held_out": found}) + "\n", encoding="utf-8")
+            draft.write_text(json.dumps({"of": of, "held_out": found}) + "\n", encoding="utf-8")
             draft.replace(path)
         return found
 
@@ -247,22 +263,20 @@ def _texts(task: Task) -> Iterator[str]:
 
 def _most_prompt_tokens(config: RunFile, policy: Policy) -> int:
     """Most tokens of a prompt that leave room for an answer."""
-    answer, window = config.rollouts.sampling.most_new_tokens, policy.tokens.window
-    if config.rollouts.engine == "vllm":
-        window = min(window, config.rollouts.vllm.max_model_len or window)
-    if answer >= window:
+    answer, most = config.rollouts.sampling.most_new_tokens, window(policy, config.rollouts)
+    if answer >= most:
         raise ValueError(
-            f"rollouts.sampling.most_new_tokens is {answer!r}, and {config.model.label} reads {window} tokens in all; "
+            f"rollouts.sampling.most_new_tokens is {answer!r}, and {config.model.label} reads {most} tokens in all; "
             "lower it"
         )
     wanted = config.data.max_prompt_tokens
-    if wanted is not None and wanted > window - answer:
+    if wanted is not None and wanted > most - answer:
         raise ValueError(
             f"data.max_prompt_tokens is {wanted!r}, and with {answer} tokens of an answer "
-            f"(rollouts.sampling.most_new_tokens) more than the {window} that {config.model.label} reads; lower one of "
+            f"(rollouts.sampling.most_new_tokens) more than the {most} that {config.model.label} reads; lower one of "
             "them"
         )
-    return window - answer if wanted is None else wanted
+    return most - answer if wanted is None else wanted
 
 
 def _notes(name: str, policy: Policy, tasks: RunTasks) -> tuple[str, ...]:

@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.batches.batches import Batches
+from adjudge.rl_integration.trainer.batches.batches import Batch, Batches
 from adjudge.rl_integration.trainer.batches.rewards import Rewards, Scoring
 from adjudge.rl_integration.trainer.checkpoints import Checkpoint, drop_later, newest_checkpoint, save_checkpoint
 from adjudge.rl_integration.trainer.config import RunConfig
@@ -32,11 +31,11 @@ from adjudge.rl_integration.trainer.records.batch_facts import batch_facts
 from adjudge.rl_integration.trainer.records.journal import STEPS, read_journal
 from adjudge.rl_integration.trainer.records.logbook import LogBook, OnStep, Verdict
 from adjudge.rl_integration.trainer.rollouts.dialogue import open_writer
-from adjudge.rl_integration.trainer.rollouts.engine_choice import open_generator
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
+from adjudge.rl_integration.trainer.rollouts.engine_choice import open_generator, window
 from adjudge.rl_integration.trainer.rollouts.tree_writer import TreeWriter
+from adjudge.rl_integration.trainer.rollouts.writer import check_room
 from adjudge.rl_integration.trainer.run_facts import check_facts, run_facts, weights_digest
-from adjudge.rl_integration.trainer.tasks.task import Task, TaskOrder, TaskSource
+from adjudge.rl_integration.trainer.tasks.task import Task, TaskOrder, TaskSource, check_tasks
 from adjudge.rl_integration.watch.hacking import HackingWatch
 
 _BEST = "best"
@@ -51,7 +50,7 @@ class RunResult:
         steps: that are done, those before a resumption included.
         resumed: the step it was resumed at; 0 if it was not.
         stopped: why it ended before its last step; "" if it did not.
-        rolled_back: the step whose policy was put back; 0 if none was.
+        rolled_back: the step whose policy was put back, 0 for the one before the first; None if none was.
         history: the numbers of every step.
         held_out: mean score on held-out tasks of the policy that it ended with; None if nothing could be measured.
     """
@@ -59,7 +58,7 @@ class RunResult:
     steps: int
     resumed: int
     stopped: str
-    rolled_back: int
+    rolled_back: int | None
     history: tuple[Mapping[str, float], ...]
     held_out: float | None = None
 
@@ -110,6 +109,15 @@ class Run:
             open_writer(policy, self._generator, config.rollouts.tools)
             if config.rollouts.tree is None
             else TreeWriter(policy, self._generator, config.rollouts.tree)
+        )
+        for side in (tasks, held_out):
+            if side:  # a source may have tasks of its own
+                check_tasks(side)
+        check_room(
+            self._writer,
+            [*tasks, *held_out],
+            most_new_tokens=config.rollouts.sampling.most_new_tokens,
+            window=window(policy, config.rollouts),
         )
         self._learner = Learner(
             policy,
@@ -176,10 +184,12 @@ class Run:
                     f"that of step {first}; all processes must see the same folder"
                 )
             book = self._book(stack, on_step) if self._processes.first else None
-            stopped, rolled_back = "", 0
+            stopped, rolled_back = "", None
+            if self.config.guard is not None and self._processes.told(book is not None and book.opens):
+                self._save(self.folder / _BEST, batches, keep=2)
             while self._learner.step < self.config.steps and not stopped:
-                numbers, rollouts, scores = self._step(batches, examiner)
-                entered = Verdict() if book is None else book.enter(numbers, rollouts, scores)
+                numbers, batch = self._step(batches, examiner)
+                entered = Verdict() if book is None else book.enter(numbers, batch)
                 verdict = self._processes.told(entered)
                 stopped = verdict.stopped
                 if verdict.best:
@@ -210,7 +220,7 @@ class Run:
         return newest.step
 
     def evaluate(self, tasks: Sequence[Task], rewards: Rewards) -> dict[str, float]:
-        """Return the mean score of the likeliest answers to tasks, and the share without a score.
+        """Return the mean score of the likeliest answers to tasks, if any has one, and the share without a score.
 
         With several processes each must call it, and answers its share.
         """
@@ -228,10 +238,10 @@ class Run:
             )
         scores = self._processes.gathered(scoring.wait()[0])
         values = [score.value for score in scores if score.value is not None]
-        found = {"held_out_unscored": 1 - len(values) / len(scores)}
+        found = {"held_out_unscored": 1 - len(values) / len(scores)} if scores else {}
         return found | ({"held_out": float(np.mean(values))} if values else {})
 
-    def _step(self, batches: Batches, examiner: Rewards) -> tuple[dict[str, float], list[Rollout], list[Score]]:
+    def _step(self, batches: Batches, examiner: Rewards) -> tuple[dict[str, float], Batch]:
         """Learn from one batch, and return its numbers."""
         began = time.perf_counter()
         batch = batches.next(self._learner.step)
@@ -246,7 +256,7 @@ class Run:
         if self._held_out and (step == self.config.steps or (every and step % every == 0)):
             numbers |= self.evaluate(self._held_out, examiner)
         numbers["seconds"] = time.perf_counter() - began
-        return {"step": step, **numbers}, batch.rollouts, batch.scores
+        return {"step": step, **numbers}, batch
 
     def _book(self, stack: ExitStack, on_step: OnStep | None) -> LogBook:
         """The journals, with those who look at each step."""
@@ -256,12 +266,12 @@ class Run:
             drop_later(self.folder / _BEST, self._learner.step)
         return LogBook(self.folder, step=self._learner.step, guard=guard, watch=self._watch, on_step=on_step)
 
-    def _rolled_back(self) -> int:
-        """Put the best policy so far in place; return its step, 0 if there is none."""
+    def _rolled_back(self) -> int | None:
+        """Put the best policy so far in place; return its step, None if there is none."""
         self._processes.told(None)  # the first process has written it
         best = newest_checkpoint(self.folder / _BEST)
         if best is None:
-            return 0
+            return None
         self._learner.put_back(best.tensors)
         return best.step
 

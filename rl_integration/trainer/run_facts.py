@@ -59,7 +59,7 @@ def run_facts(
     options = dict(_flat({item.name: plain_config(getattr(config, item.name)) for item in fields(RunConfig)}))
     free = _FREE | ({"steps"} if config.learning.decay == "constant" else set())
     kept = {name: value for name, value in options.items() if not any(_below(name, one) for one in free)}
-    told = [[task.id, task.prompt, task.reference, dict(task.extra)] for task in tasks]
+    told = [[task.id, task.prompt, task.reference, dict(task.extra), task.cohort] for task in tasks]
     weights = list(policy.model.named_parameters())
     shapes = [[name, list(value.shape)] for name, value in weights if value.requires_grad]
     frozen = weights_digest(value for _, value in weights if not value.requires_grad)

@@ -157,6 +157,16 @@ def test_a_guard_that_stops_a_run_is_told_and_its_best_policy_saved(adjudge: Adj
     assert "The run ended early: since step" in card
 
 
+def test_before_and_after_are_measured_by_the_same_scorer(adjudge: Adjudge, tmp_path: Path) -> None:
+    more = {"reward": "scorers_of_this_test:Short", "measured_by": "scorers_of_this_test:Gold", "steps": 1}
+    path = written(tmp_path, {**config(tmp_path), **more, "learning": {"learning_rate": 1e-12}})
+    lengths = adjudge("train", "policy", path, "--json").json["held_out"]
+    assert lengths["before"] == lengths["after"]
+    resumed = ("--resume", "--set", "measured_by=scorers_of_this_test:Short", "--set", "steps=2")
+    again = adjudge("train", "policy", path, "--json", *resumed).json["held_out"]
+    assert again["before"] == again["after"] != lengths["before"]
+
+
 def test_a_reward_that_is_down_stops_the_run_and_says_how_it_goes_on(adjudge: Adjudge, tmp_path: Path) -> None:
     path = written(tmp_path, config(tmp_path, reward="scorers_of_this_test:Down", data=str(tmp_path / "sums.jsonl")))
     ran = adjudge("train", "policy", path, "--set", "data.held_out=0")
@@ -180,6 +190,8 @@ MISTAKES: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("no scorer", {"reward": "mathh"}, ("reward.scorer", "mathh", "math")),
     ("no reference", {"data": {"path": "{bare}"}}, ("data.reference",)),
     ("no guard scorer", {"guard": {"gold": "golld"}}, ("guard.gold.scorer", "golld")),
+    ("no measuring scorer", {"measured_by": "mathh"}, ("measured_by.scorer", "mathh")),
+    ("a measure without its reference", {"measured_by": "code"}, ("measured_by cannot judge the held-out prompt",)),
     ("no server", {"reward": {"server": "http://127.0.0.1:9"}}, ("reward.server", "does not answer", "adjudge serve")),
     ("no objective", {"objective": "gropo"}, ("gropo", "grpo")),
     ("an option of no objective", {"objective": {"name": "grpo", "set": {"policy.clip": 1}}}, ("policy.clip",)),

@@ -28,7 +28,7 @@ from adjudge.verifiers.math_answer.extraction import Extraction, extract
 from adjudge.verifiers.math_answer.numerals import MAX_DIGITS, decimal_comma
 from adjudge.verifiers.math_answer.reading import Reading, read_answer, read_gold
 from adjudge.verifiers.math_answer.scalars import Rules, Verdict, numbers_equal
-from adjudge.verifiers.math_answer.symbolic import symbolic_verdict
+from adjudge.verifiers.math_answer.symbolic import load, symbolic_verdict
 
 SHOWN = 200  # characters of an answer kept as evidence
 
@@ -97,6 +97,10 @@ class MathVerifier(Verifier):
             value = getattr(self, option)
             if type(value) not in (int, float) or not 0 <= value < 1e6:
                 raise ValueError(f"math option {option}={value!r}; it must be a number from 0")
+
+    def warm_up(self) -> None:
+        """Load what the last tier needs, before workers are forked and outside any sample's time."""
+        load()
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the reference is missing or is no answer text, number, or list of these."""

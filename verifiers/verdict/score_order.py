@@ -29,7 +29,7 @@ SIDES = ("chosen", "rejected")
 class ScoreOrderScorer(PairScorer):
     """1 when the better response of a pair gets the higher score, else 0; compares the answers of a group.
 
-    The reference says which response was rated: "chosen" or "rejected".
+    The reference is which response was rated: "chosen" or "rejected".
 
     Attributes:
         form: how the score is written.

@@ -41,12 +41,15 @@ class Batch:
         rollouts: whole groups.
         scores: one for each.
         copies: (n,) how often each is learnt from; one with 0 still has a vote in its group's mean.
+        drawn: all that the policy wrote by itself for this step, what is not learnt from included: what a measurement
+            of the policy looks at, since groups that were chosen by their scores say little about it.
         numbers: for the log.
     """
 
     rollouts: list[Rollout]
     scores: list[Score]
     copies: Integers
+    drawn: Answered
     numbers: dict[str, float]
 
 
@@ -98,9 +101,11 @@ class Batches:
         rounds = config.rounds if self._filter is not None and self._filter.refills else 1
         kept: list[_Kept] = []
         told: list[dict[str, float]] = []
+        drawn: list[Answered] = []
         while len(told) < rounds and len(kept) < config.tasks:
-            groups, numbers = self._one(version)
+            groups, own, numbers = self._one(version)
             told.append(numbers)
+            drawn += own
             found = self._kept(groups)
             kept += [one for one in found if one.copies.any()]
         # Where nothing was kept, nothing is learnt from this step, and the run shows what there was.
@@ -109,6 +114,10 @@ class Batches:
             rollouts=[rollout for one in chosen for rollout in one.group.rollouts],
             scores=[score for one in chosen for score in one.group.scores],
             copies=np.concatenate([one.copies for one in chosen]),
+            drawn=Answered(
+                rollouts=[rollout for group in drawn for rollout in group.rollouts],
+                scores=[score for group in drawn for score in group.scores],
+            ),
             numbers=_summed(told),
         )
 
@@ -145,8 +154,8 @@ class Batches:
                 _Pending(number=record["number"], tasks=drawn, rollouts=rollouts, scoring=scoring, seconds=0.0)
             )
 
-    def _one(self, version: int) -> tuple[list[Answered], dict[str, float]]:
-        """The oldest batch that is on its way: all processes' groups, with what the curriculum and the improver add."""
+    def _one(self, version: int) -> tuple[list[Answered], list[Answered], dict[str, float]]:
+        """The oldest batch that is on its way: all processes' groups, with and without what the improver adds."""
         while len(self._pending) <= self._config.rollouts.ahead:
             self._pending.append(self._begun(version))
         pending = self._pending.popleft()
@@ -154,7 +163,7 @@ class Batches:
         own = _groups(pending.rollouts, scores, [self._config.rollouts.group] * len(pending.tasks))
         answering = self._answering(pending.number, version)
         own = self._further(own, answering)
-        groups = self._gathered(own)
+        groups = drawn = self._gathered(own)
         rollouts = [rollout for group in groups for rollout in group.rollouts]
         scores = [score for group in groups for score in group.scores]
         self._checked(scores)
@@ -168,7 +177,7 @@ class Batches:
             groups = self._gathered(improved.groups)
         numbers["seconds_waiting"] = waited + answering.seconds_waiting
         numbers["seconds_writing"] = pending.seconds + answering.seconds_writing
-        return groups, numbers
+        return groups, drawn, numbers
 
     def _answering(self, number: int, version: int) -> Answering:
         rank = self._processes.rank

@@ -1,7 +1,7 @@
 """A policy made from nothing learns from verdicts alone, in minutes on a laptop.
 
-First it is shown right answers until it is right now and then, so that there is something to reward; from there on it
-is told nothing but its rewards.  `subjects` has what it may learn.
+First it is shown answers until it is right now and then, so that there is something to reward; from there on it is
+told nothing but its rewards.  `subjects` has what it may learn.
 
 Not covered: anything a user would train.
 """
@@ -52,7 +52,7 @@ class Lesson:
         characters: that tasks and answers are written with.
         words: further texts that are a token each.
         tasks: to learn from.
-        answers: a right one to each task.
+        answers: one to each task, shown in the warm-up: a right one, or a guess in the right form.
         held_out: tasks to measure on.
         reward: what is learnt from.
         truth: says whether an answer is right.  Where it is not the reward, the policy never learns what it says.
@@ -97,7 +97,7 @@ class Learnt:
         after: share that it has right at the end.
         steps: of reinforcement learning.
         stopped: why it ended early; "" if it did not.
-        rolled_back: the step whose policy was put back; 0 if none was.
+        rolled_back: the step whose policy was put back, 0 for the one before the first; None if none was.
         seconds: in all, by the clock.
         cpu_seconds: of this process.
         report: the page of the run.
@@ -107,7 +107,7 @@ class Learnt:
     after: float
     steps: int
     stopped: str
-    rolled_back: int
+    rolled_back: int | None
     seconds: float
     cpu_seconds: float
     report: Path
@@ -192,7 +192,7 @@ def _rollouts(lesson: Lesson, method: Method) -> RolloutsConfig:
 
 
 def _shown(lesson: Lesson, policy: Policy, run: Run, truth: Rewards, *, seed: int) -> None:
-    """Show the policy right answers until it has enough of those right that it was not shown."""
+    """Show the policy answers until it has enough of the tasks right that it was not shown any to."""
     warm_up(
         policy,
         lesson.tasks[_EXAM:],

@@ -4,7 +4,8 @@ r"""Sums of three small numbers, added line by line, and solutions with a label 
                     4+6=10
                     \boxed{10}
 
-A line is right if it takes the sum so far and the next term, adds them right, and no earlier line is wrong.
+A line is right if it takes the sum of the line before and the next term, and adds them right.  So it is judged by
+itself: behind a wrong line, one that goes on from it rightly is right.  A solution is right if all its lines are.
 
 Not covered: other ways to the same sum; a solution adds from left to right.
 """
@@ -29,10 +30,10 @@ HELD_OUT = 0.2
 _TERMS = 3  # of a sum
 _SIZES = range(7)  # of a term
 _TOTALS = range(_TERMS * max(_SIZES) + 1)
-_FAULTS = (*["sum"] * 4, *["term"] * 3, *["answer"] * 2, "start", "missing", "again")
-"""How a solution goes wrong, the commoner ways more often."""
-
-_RIGHT = 0.35  # share of the solutions without a fault
+_WRONG = 0.25  # share of the lines with a fault, so that two fifths of the solutions are right
+_FAULTS = (*["sum"] * 3, *["near"] * 2, *["term"] * 2, "start")
+"""How a line goes wrong: another sum, one that is a little off, another term, another sum so far."""
+_MISPLACED = 0.1  # share of the solutions with a line that is missing or there twice
 
 
 def running_sums(*, held_out: float, seed: int) -> tuple[list[Task], list[Task]]:
@@ -60,7 +61,7 @@ def solution(task: Task) -> list[str]:
 
 
 def labelled_solutions(tasks: Sequence[Task], count: int, *, seed: int) -> list[dict[str, Any]]:
-    """Return solutions, two thirds of them wrong in one place, as the rows that `adjudge train prm` reads.
+    """Return solutions, most of them with faults, as the rows that `adjudge train prm` reads.
 
     Args:
         tasks: what they solve.
@@ -72,27 +73,39 @@ def labelled_solutions(tasks: Sequence[Task], count: int, *, seed: int) -> list[
 
 
 def _labelled(task: Task, chance: random.Random) -> dict[str, Any]:
-    right = solution(task)
-    lines = right if chance.random() < _RIGHT else _spoilt(task, chance)
-    wrong = next((at for at, line in enumerate(lines) if at >= len(right) or line != right[at]), len(lines))
-    labels = [at < wrong for at in range(len(lines))]
-    return {"prompt": task.prompt, "steps": lines, "labels": labels, "outcome": all(labels)}
+    first, *rest = _terms(task)
+    sums = _written(first, rest, chance)
+    total = sums[-1][2] if sums else first
+    boxed = chance.choice(_TOTALS) if chance.random() < _WRONG else total
+    before = [first, *(line[2] for line in sums)]
+    labels = [at < len(rest) and line == (before[at], rest[at], before[at] + rest[at]) for at, line in enumerate(sums)]
+    labels.append(len(sums) == len(rest) and boxed == total)
+    lines = [f"{start}+{term}={total}" for start, term, total in sums]
+    return {
+        "prompt": task.prompt,
+        "steps": [*lines, f"\\boxed{{{boxed}}}"],
+        "labels": labels,
+        "outcome": all(labels),
+    }
 
 
-def _spoilt(task: Task, chance: random.Random) -> list[str]:
-    """A solution with a fault, gone on with as if there were none; now and then the fault changes nothing."""
-    fault, place = chance.choice(_FAULTS), chance.randrange(_TERMS - 1)
-    lines: list[str] = []
-    total, *rest = _terms(task)
-    for at, term in enumerate(rest):
-        here = at == place
-        if here and fault == "missing":
-            continue
-        added = chance.choice(_SIZES) if here and fault == "term" else term
-        start = chance.choice(_TOTALS) if here and fault == "start" else total
-        total = chance.choice(_TOTALS) if here and fault == "sum" else start + added
-        lines += [f"{start}+{added}={total}"] * (2 if here and fault == "again" else 1)
-    return [*lines, f"\\boxed{{{chance.choice(_TOTALS) if fault == 'answer' else total}}}"]
+def _written(total: int, rest: Sequence[int], chance: random.Random) -> list[tuple[int, int, int]]:
+    """Lines as (sum so far, term, new sum), some with a fault; now and then a fault changes nothing."""
+    lines: list[tuple[int, int, int]] = []
+    for term in rest:
+        fault = chance.choice(_FAULTS) if chance.random() < _WRONG else ""
+        start = chance.choice(_TOTALS) if fault == "start" else total
+        added = chance.choice(_SIZES) if fault == "term" else term
+        total = start + added
+        if fault == "sum":
+            total = chance.choice(_TOTALS)
+        elif fault == "near":
+            total = max(0, total + chance.choice((-2, -1, 1, 2)))
+        lines.append((start, added, total))
+    if chance.random() < _MISPLACED:
+        at = chance.randrange(len(lines))
+        lines[at : at + 1] = [lines[at]] * chance.choice((0, 2))
+    return lines
 
 
 def _task(terms: Sequence[int]) -> Task:

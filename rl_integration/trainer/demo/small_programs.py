@@ -1,6 +1,8 @@
 """Functions of a number, told by what they are at 0 and 1, as programs to write.
 
     0:37 1:38=      f=lambda x:x+37
+    0:-37 1:-36=    f=lambda x:x-37
+    0:0 1:37=       f=lambda x:x*37
 
 The tests that an answer must pass are at other numbers.
 
@@ -10,20 +12,24 @@ Not covered: statements, loops, and anything else of Python.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from adjudge.rl_integration.trainer.tasks.task import Task
 
-CHARACTERS = "0123456789: =x+*"
+CHARACTERS = "0123456789: =x+-*"
 """What tasks and answers are written with, beside `WORDS`."""
 
 WORDS = ("f=lambda x:",)
 
 _FORMS: Mapping[str, Callable[[int, int], int]] = {
     "x+{c}": lambda x, c: x + c,
+    "x-{c}": lambda x, c: x - c,
     "x*{c}": lambda x, c: x * c,
 }
 """What is asked for, as it may be written; another way to write it is as good."""
+
+_GUESSES = (*_FORMS, "{c}-x")
+"""How a program may look; no task asks for the last one, so a guess is right in one of four."""
 
 _CONSTANTS = range(2, 200)
 _SHOWN = (0, 1)
@@ -45,7 +51,22 @@ def small_programs(*, held_out: float, seed: int) -> tuple[list[Task], list[Task
 
 def program(task: Task) -> str:
     """Return a right program."""
-    return f"f=lambda x:{task.extra['function']}"
+    return _written(task.extra["function"])
+
+
+def guesses(tasks: Sequence[Task], *, seed: int) -> list[str]:
+    """Return a program for each task that has the right number and is of any form, whatever the task says of it.
+
+    Args:
+        tasks: what the programs are for.
+        seed: of the forms.
+    """
+    draw = random.Random(seed)
+    return [_written(draw.choice(_GUESSES).format(c=task.extra["constant"])) for task in tasks]
+
+
+def _written(function: str) -> str:
+    return f"f=lambda x:{function}"
 
 
 def _task(form: str, constant: int) -> Task:
@@ -56,5 +77,5 @@ def _task(form: str, constant: int) -> Task:
         id=examples,
         prompt=f"{examples}=",
         reference={"tests": tests, "entry_point": "f"},
-        extra={"function": form.format(c=constant)},
+        extra={"function": form.format(c=constant), "constant": constant},
     )

@@ -73,7 +73,7 @@ def warm_up(
     seed: int,
     enough: Callable[[], bool],
 ) -> int:
-    """Teach a policy right answers for a few steps, so that it writes in the right form; return how many it took.
+    """Teach a policy answers for a few steps, so that it writes in the right form; return how many it took.
 
     Args:
         policy: it is changed.

@@ -22,7 +22,8 @@ class LearningConfig:
         learning_rate: the highest; about 1e-6 for whole models, 1e-5 with LoRA, 1e-3 for new tiny ones.
         critic_rate: of the value model, where there is one; None for ten times `learning_rate`.
         warmup_steps: steps in which the rate rises from 0.
-        decay: what the rate does afterwards: "constant", "linear" or "cosine", to 0 at the last step.
+        decay: what the rate does afterwards: "constant", or "linear" or "cosine", which would be 0 in the step behind
+            the last one.
         weight_decay: of AdamW.
         betas: of AdamW.
         max_grad_norm: gradients are scaled down to this length; 0 leaves them.

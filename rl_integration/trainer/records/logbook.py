@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.protocol import Score
+from adjudge.rl_integration.trainer.batches.batches import Batch
 from adjudge.rl_integration.trainer.guard import Guard, Measurement
 from adjudge.rl_integration.trainer.records.journal import ALARMS, SAMPLES, STEPS, Journal, read_journal
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout, by_task
@@ -48,6 +49,10 @@ class LogBook:
         guard: measures some of them.
         watch: sees all their answers.
         on_step: told of each.
+
+    Attributes:
+        opens: whether the guard has measured nothing yet, so that the policy as it is now is to be kept, and the next
+            step's answers, which it writes, are measured.
     """
 
     def __init__(
@@ -60,21 +65,28 @@ class LogBook:
         self._watch = watch
         self._standing = {line["kind"]: line["standing"] for line in read_journal(folder, ALARMS)}
         self._on_step = on_step
+        self.opens = False
         if guard is not None:
-            found = map(Measurement.of_line, read_journal(folder, STEPS))
-            guard.measurements += [one for one in found if one is not None]
+            lines = read_journal(folder, STEPS)
+            guard.measurements += [one for one in map(Measurement.of_line, lines) if one is not None]
+            starts = (Measurement.of_line(line, start=True) for line in lines)
+            guard.start = next((one for one in starts if one is not None), None)
+            self.opens = guard.start is None and not guard.measurements
 
-    def enter(self, numbers: dict[str, float], rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Verdict:
+    def enter(self, numbers: dict[str, float], batch: Batch) -> Verdict:
         """Write a step down, and return how the run goes on."""
-        step, guard = int(numbers["step"]), self._guard
-        if guard is not None and guard.due(step):
-            numbers |= guard.measure(step, rollouts, scores)
+        step, guard, drawn = int(numbers["step"]), self._guard, batch.drawn
+        if guard is not None and self.opens:
+            self.opens = False
+            numbers |= guard.measure_start(step - 1, drawn.rollouts, drawn.scores)
+        elif guard is not None and guard.due(step):
+            numbers |= guard.measure(step, drawn.rollouts, drawn.scores)
         if self._watch is not None:
-            numbers |= self._watched(self._watch, step, rollouts, scores)
+            numbers |= self._watched(self._watch, step, drawn.rollouts, drawn.scores)
         self._steps.write(numbers)
-        for record in _shown(step, rollouts, scores):
+        for record in _shown(step, batch.rollouts, batch.scores):
             self._samples.write(record)
-        told = self._on_step is not None and self._on_step(numbers, rollouts, scores)
+        told = self._on_step is not None and self._on_step(numbers, batch.rollouts, batch.scores)
         stopped = "it was told to stop" if told else ""
         if guard is None or "gold" not in numbers:
             return Verdict(stopped=stopped)

@@ -6,6 +6,7 @@ Not covered: curves and answers (`report`).
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -38,7 +39,7 @@ class RunReport:
         seconds: that the steps took, those before a resumption included.
         stopped: why it ended before its last step; "" if it did not.
         goes_on: whether it was stopped by its user, so that it can go on.
-        rolled_back: the step whose policy was put back; 0 if none was.
+        rolled_back: the step whose policy was put back, 0 for the one before the first; None if none was.
         data: counts of rows and prompts, and of those that were left out, by reason.
         held_out: mean score on held-out prompts "before" and "after"; empty if there are none.
         last: the numbers of the last step.
@@ -54,7 +55,7 @@ class RunReport:
     seconds: float = 0.0
     stopped: str = ""
     goes_on: bool = False
-    rolled_back: int = 0
+    rolled_back: int | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
     held_out: Mapping[str, float] = field(default_factory=dict)
     last: Mapping[str, float] = field(default_factory=dict)
@@ -69,7 +70,8 @@ class RunReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
-        return {"what": "policy", **json.loads(json.dumps(asdict(self), default=str))}
+        record: dict[str, Any] = _plain(asdict(self))
+        return {"what": "policy", **record}
 
     @classmethod
     def read(cls, folder: Path) -> RunReport | None:
@@ -98,7 +100,7 @@ class RunReport:
         """Return the options whose values would make another policy than this run's."""
         now, was = (
             {name: value for name, value in one.items() if name not in _FREE}
-            for one in (json.loads(json.dumps(config, default=str)), self.config)
+            for one in (_plain(dict(config)), _plain(dict(self.config)))
         )
         return sorted(name for name in {*now, *was} if now.get(name) != was.get(name))
 
@@ -110,7 +112,7 @@ class RunReport:
         lines[-1] += f"{_cell(reward.get('scorer') or reward.get('server') or '')}."
         if self.stopped:
             lines += ["", f"The run ended early: {_cell(self.stopped)}."]
-        if self.rolled_back:
+        if self.rolled_back is not None:
             lines += [f"This is its policy of step {self.rolled_back}."]
         if self.held_out:
             lines += ["", "## On held-out prompts", "", "| mean score | |", "|---|---|"]
@@ -122,6 +124,19 @@ class RunReport:
         if mind := (*self.alarms, *self.notes):
             lines += ["", "## Mind", "", *(f"- {_cell(sentence)}" for sentence in mind)]
         return "\n".join(lines) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """Plain JSON data; numbers that JSON does not have (an option may be infinite) become texts."""
+
+    def named(one: Any) -> Any:
+        if isinstance(one, dict):
+            return {name: named(inner) for name, inner in one.items()}
+        if isinstance(one, list):
+            return [named(inner) for inner in one]
+        return str(one) if isinstance(one, float) and not math.isfinite(one) else one
+
+    return named(json.loads(json.dumps(value, default=str)))
 
 
 def _flat(record: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:

@@ -85,6 +85,10 @@ class Dialogue:
         self._most_turns = most_turns
         self._patience = patience
 
+    def prompt(self, task: Task) -> tuple[int, ...]:
+        """Return the task's prompt as tokens, with what it says of the tools."""
+        return self._style.prompt(task)
+
     def roll_out(
         self,
         tasks: Sequence[Task],

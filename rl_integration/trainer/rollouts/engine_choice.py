@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from adjudge.rl_integration.trainer.config import RolloutsConfig
 
 
+def window(policy: Policy, config: RolloutsConfig) -> int:
+    """Return the most tokens of a prompt and its answer together."""
+    own = policy.tokens.window
+    return min(own, config.vllm.max_model_len or own) if config.engine == "vllm" else own
+
+
 def open_generator(policy: Policy, config: RolloutsConfig) -> Generator:
     """Return what writes a policy's answers; a heavy engine starts with the first of them.
 

@@ -7,6 +7,7 @@ Not covered: several GPUs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -56,11 +57,19 @@ class TransformersGenerator:
         limits: Sequence[int] | None = None,
         stops: Sequence[str] = (),
     ) -> None:
-        """Write pieces; see `Generator`."""
+        """Write pieces; see `Generator`.  A piece that comes to the end of the model's window is cut off there.
+
+        Raises:
+            ValueError: a prompt leaves no room in the window, or the weights are no longer numbers.
+        """
         model = self._policy.model
         most = [sampling.most_new_tokens] * len(prompts)
         if limits is not None:
             most = [min(own, limit) for own, limit in zip(most, limits, strict=True)]
+        most = [min(own, room) for own, room in zip(most, _room(prompts, self._policy), strict=True)]
+        if most and min(most) < 1:
+            at = most.index(min(most))
+            raise ValueError(f"the piece after prompt {at} may have {most[at]} tokens; it must be at least 1")
         generator = torch.Generator(device=model.device).manual_seed(seed)
         stop_texts = StopTexts(stops, self._policy.decode)
         # Prompts of like length are read together.
@@ -120,6 +129,22 @@ class TransformersGenerator:
         return Continuation(self._policy.model, torch.tensor(padded, device=device), lengths, most)
 
 
+def _room(prompts: Sequence[Sequence[int]], policy: Policy) -> list[int]:
+    """How many tokens may follow each prompt: beyond its window a model fails, or writes what means nothing.
+
+    Raises:
+        ValueError: a prompt is empty, or fills the window.
+    """
+    window = policy.tokens.window
+    for at, prompt in enumerate(prompts):
+        if not 0 < len(prompt) < window:
+            raise ValueError(
+                f"prompt {at} has {len(prompt)} tokens; {policy.name} needs at least 1, and room for an answer among "
+                f"the {window} tokens that it reads; shorten the prompt"
+            )
+    return [window - len(prompt) for prompt in prompts]
+
+
 def _drawn(logits: Tensor, temperature: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """A token of each row, and its log-probability."""
     if temperature == 0:
@@ -157,6 +182,11 @@ class _Writing:
     def piece(self) -> Piece:
         """Return it as it was written; it has ended."""
         assert self.finish_reason is not None, "asked for finished pieces alone"
+        if not all(map(math.isfinite, self.logprobs)):
+            raise ValueError(
+                "the log-probabilities of the policy's tokens are not finite, so its weights are spoilt; go on from "
+                "an earlier checkpoint with a lower learning.learning_rate, or try learning.precision: fp32"
+            )
         return Piece(
             ids=tuple(self.ids),
             logprobs=tuple(self.logprobs),

@@ -70,6 +70,10 @@ class TreeWriter:
         self._generator = generator
         self._config = config
 
+    def prompt(self, task: Task) -> tuple[int, ...]:
+        """Return the task's prompt as tokens."""
+        return self._policy.encode(task)
+
     def roll_out(
         self,
         tasks: Sequence[Task],

@@ -5,7 +5,7 @@ Not covered: answers of several turns (`dialogue`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -22,6 +22,14 @@ OnRollout: TypeAlias = Callable[[int, Rollout], None]
 
 class Writer(Protocol):
     """Answers tasks."""
+
+    def prompt(self, task: Task) -> tuple[int, ...]:
+        """Return the tokens that answers to a task begin behind.
+
+        Raises:
+            ValueError: the prompt is empty, or cannot be written as tokens.
+        """
+        ...
 
     def roll_out(
         self,
@@ -48,6 +56,28 @@ class Writer(Protocol):
         ...
 
 
+def check_room(writer: Writer, tasks: Iterable[Task], *, most_new_tokens: int, window: int) -> None:
+    """Look whether each task's prompt can be written, and leaves room for the longest answer.
+
+    Args:
+        writer: will answer them.
+        tasks: what it will answer.
+        most_new_tokens: of an answer.
+        window: most tokens of a prompt and its answer together.
+
+    Raises:
+        ValueError: one does not.
+    """
+    for task in tasks:
+        length = len(writer.prompt(task))
+        if length + most_new_tokens > window:
+            raise ValueError(
+                f"the prompt of task {task.id!r} has {length} tokens, and with {most_new_tokens} of an answer "
+                f"(rollouts.sampling.most_new_tokens) that is more than the {window} that are read; lower "
+                "most_new_tokens, or leave long prompts out (data.max_prompt_tokens)"
+            )
+
+
 class SingleTurn:
     """Writes answers of one turn.
 
@@ -59,6 +89,10 @@ class SingleTurn:
     def __init__(self, policy: Policy, generator: Generator) -> None:
         self._policy = policy
         self._generator = generator
+
+    def prompt(self, task: Task) -> tuple[int, ...]:
+        """Return the task's prompt as tokens."""
+        return self._policy.encode(task)
 
     def roll_out(
         self,

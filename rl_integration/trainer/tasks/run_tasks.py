@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -75,15 +75,12 @@ class RunTasks:
                 self.left_out.add(f"longer than {most} tokens", f"{task.id} has {length}")
             return length <= most
 
-        gone = {task.id for task in (*self.train, *self.held_out) if not fits(task)}
-        parted = {task.cohort for task in (*self.train, *self.held_out) if task.cohort and task.id in gone}
+        def fitting(tasks: Sequence[Task]) -> tuple[Task, ...]:  # the two sides may be of files with the same ids
+            kept = [task for task in tasks if fits(task)]
+            there = {task.id for task in kept}
+            return tuple(whole(kept, {task.cohort for task in tasks if task.id not in there}, self.left_out))
 
-        def whole(task: Task) -> bool:
-            if task.cohort in parted and task.id not in gone:
-                self.left_out.add("another of its cohort is left out", task.id)
-            return task.id not in gone and task.cohort not in parted
-
-        kept = replace(self, train=tuple(filter(whole, self.train)), held_out=tuple(filter(whole, self.held_out)))
+        kept = replace(self, train=fitting(self.train), held_out=fitting(self.held_out))
         kept.require()
         return kept
 
@@ -107,6 +104,23 @@ class RunTasks:
         if not self.train:
             why = self.left_out.sentence() or "there were no rows"
             raise ValueError(f"none of the {self.rows} prompts in data.path can be trained on: {why}")
+
+
+def whole(tasks: Sequence[Task], parted: Collection[str], left_out: LeftOut) -> list[Task]:
+    """Return the tasks whose cohorts are whole; those that are left alone are counted.
+
+    Args:
+        tasks: that can be used.
+        parted: cohorts of tasks that cannot.
+        left_out: counts.
+    """
+    found = []
+    for task in tasks:
+        if task.cohort and task.cohort in parted:
+            left_out.add("another of its cohort is left out", task.id)
+        else:
+            found.append(task)
+    return found
 
 
 def prompt_key(task: Task) -> str:

@@ -25,7 +25,7 @@ from adjudge.data_pipelines.labeling.rows import Cursor, Row
 from adjudge.data_pipelines.labeling.samples import Sampler
 from adjudge.data_pipelines.labeling.source import Source, open_source
 from adjudge.protocol import Message, Sample
-from adjudge.rl_integration.trainer.tasks.run_tasks import LeftOut, RunTasks, digest, prompt_key
+from adjudge.rl_integration.trainer.tasks.run_tasks import LeftOut, RunTasks, digest, prompt_key, whole
 from adjudge.rl_integration.trainer.tasks.task import Task
 from adjudge.rl_integration.trainer.tasks.task_files import PLACE, TaskFiles
 
@@ -53,9 +53,12 @@ def read_tasks(files: TaskFiles, *, accept: Callable[[Sample], None]) -> RunTask
         rows += more
         asked = {prompt_key(task) for task in held}
         train = [task for task in tasks if prompt_key(task) not in asked]
+        parted = set()
         for task in tasks:
             if prompt_key(task) in asked:
                 left_out.add("the prompt is held out", f"row {task.id}")
+                parted.add(task.cohort)
+        train = whole(train, parted, left_out)
     else:
         train, held = _divided(tasks, files)
     found = RunTasks(train=tuple(train), held_out=tuple(held), rows=rows, left_out=left_out)
@@ -84,8 +87,9 @@ def _read(
 ) -> tuple[list[Task], int]:
     """The tasks of some files, and how many rows these have."""
     tasks: list[Task] = []
-    seen: set[str] = set()
+    seen: dict[str, str] = {}  # with the cohort that it was seen in
     ids: set[str] = set()
+    parted: set[str] = set()
     number = -1
     for number, (path, row, sampler) in enumerate(itertools.islice(_rows(files, paths), files.limit)):
         where = f"{path}, line {row.line}" if row.line else f"{path}, row {row.index}"
@@ -93,6 +97,7 @@ def _read(
             made = _task(row, sampler, files, f"{name}{number}")
         except _Unusable as unusable:
             left_out.add(unusable.reason, f"{where}{unusable.detail}")
+            parted.add(_cohort(row, files))
             continue
         if made.id in ids:
             raise ValueError(f"two rows have the id {made.id!r}, the second is {where}; name another column (data.id)")
@@ -103,14 +108,17 @@ def _read(
             if sampler.columns.reference is None and made.reference is None:
                 raise ValueError(_no_reference(path, error)) from error
             left_out.add("the reward cannot judge it", f"{where}: {error}")
+            parted.add(made.cohort)
             continue
         same = digest([prompt_key(made), made.reference, made.extra])
         if same in seen:
             left_out.add("the prompt and reference of an earlier row", where)
+            if seen[same] != made.cohort:  # else the cohort has it already
+                parted.add(made.cohort)
             continue
-        seen.add(same)
+        seen[same] = made.cohort
         tasks.append(made)
-    return tasks, number + 1
+    return whole(tasks, parted, left_out), number + 1
 
 
 def _rows(files: TaskFiles, paths: Sequence[str]) -> Iterator[tuple[str, Row, Sampler]]:
@@ -171,8 +179,14 @@ def _task(row: Row, sampler: Sampler, files: TaskFiles, number: str) -> Task:
         prompt=_written(item.sample.prompt, files),
         reference=item.sample.reference,
         extra=item.sample.extra,
-        cohort=str(Column(files.cohort).of(row.data)) if files.cohort else "",
+        cohort=_cohort(row, files),
     )
+
+
+def _cohort(row: Row, files: TaskFiles) -> str:
+    """The name of a row's cohort; "" for a row without one."""
+    name = MISSING if row.data is None or not files.cohort else Column(files.cohort).of(row.data)
+    return "" if name is MISSING or name is None else str(name)
 
 
 class _Unusable(Exception):

@@ -33,8 +33,9 @@ Next:
 class DemoCommand:
     """Score ten small answers that come with the package, and say why.
 
-    adjudge demo train has a tiny policy learn to add from its verdicts,
-    and with --lesson from other rewards:
+    adjudge demo train: a tiny policy learns to add from its verdicts.
+
+    With --lesson it learns from other rewards:
     - steps: a process model, on sums line by line;
     - code: tests, on small programs;
     - hacked: a reward model that likes length, which goes wrong;

@@ -139,7 +139,7 @@ def _lesson(subject: Subject, folder: Path, seed: int) -> Lesson:
 def _print(learnt: Learnt, shown: Demonstration) -> None:
     if learnt.stopped:
         print(f"Stopped: {learnt.stopped}.")
-    if learnt.rolled_back:
+    if learnt.rolled_back is not None:
         print(f"The policy of step {learnt.rolled_back} was put back.")
     print(
         f"Tasks it had never seen: {learnt.before:.0%} right before, {learnt.after:.0%} after {learnt.steps} steps by "

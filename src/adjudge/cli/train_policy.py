@@ -164,7 +164,7 @@ def print_report(report: RunReport) -> None:
         print(f"alarm: {visible(alarm)}")
     if report.stopped:
         print(f"It ended early: {visible(report.stopped)}.")
-    if report.rolled_back:
+    if report.rolled_back is not None:
         print(f"The policy is that of step {report.rolled_back}.")
     resumed = f", resumed at {report.resumed}" if report.resumed else ""
     prompts = plain(report.data.get("trained_on"))

@@ -44,6 +44,9 @@ class Scripted:
         self.seeds: list[int] = []
         self.sizes: list[tuple[int, int]] = []
 
+    def prompt(self, task: Task) -> tuple[int, ...]:
+        return tuple(map(ord, str(task.prompt)))
+
     def roll_out(
         self,
         tasks: Sequence[Task],
@@ -67,7 +70,7 @@ class Scripted:
                 Rollout(
                     id=f"{name}:{place}",
                     task=task,
-                    prompt_ids=tuple(map(ord, str(task.prompt))),
+                    prompt_ids=self.prompt(task),
                     ids=(*map(ord, text), 1),
                     logprobs=-np.arange(1, len(text) + 2, dtype=np.float32),
                     own=np.ones(len(text) + 1, dtype=np.bool_),

@@ -90,6 +90,7 @@ def test_groups_that_are_dropped_are_made_up_for_by_later_batches() -> None:
         batch = batches.next(0)
     assert len(batch.rollouts) == 32
     assert batch.numbers["batches"] > 1
+    assert len(batch.drawn.rollouts) == len(batch.drawn.scores) == 32 * batch.numbers["batches"]
     for places in by_task(batch.rollouts).values():
         assert 0 < sum(batch.scores[place].value or 0.0 for place in places) < len(places)
     with batches_of(HALF, Scripted(), curriculum=choice("zero_variance"), rounds=3) as batches:
@@ -168,6 +169,8 @@ def test_what_was_written_with_help_says_nothing_about_the_task() -> None:
     assert [score.value for score in batch.scores] == [1.0] * 16, "all are solved with help"
     assert [record["right"] for record in known.values()] == [0.0] * 4
     assert batch.numbers["pass_rate"] == 0.0
+    assert {score.value for score in batch.drawn.scores} == {0.0}
+    assert {one.origin for one in batch.drawn.rollouts} == {"policy"}
     assert (batch.numbers["unsolved"], batch.numbers["hinted"], batch.numbers["hint_solved"]) == (1.0, 1.0, 1.0)
 
 

@@ -13,6 +13,7 @@ from tests.rl_integration.trainer.small_runs import TASKS, Digits, small_config,
 from adjudge.rl_integration.trainer.batches.rewards import RewardConfig, Rewards
 from adjudge.rl_integration.trainer.checkpoints import newest_checkpoint
 from adjudge.rl_integration.trainer.guard import Guard, GuardConfig, Measurement
+from adjudge.rl_integration.trainer.records.journal import STEPS, read_journal
 
 
 def guard_of(golds: Sequence[float], rewards: Sequence[float], *, error: float = 0.01, **options: Any) -> Guard:
@@ -60,6 +61,23 @@ def test_a_difference_that_may_be_chance_is_none() -> None:
     assert guard_of(golds, rewards, error=0.05).parting() is None
 
 
+def test_a_hack_within_the_first_window_is_seen_by_what_was_measured_before_it() -> None:
+    hacked = guard_of([0.1, 0.1, 0.1], [0.9, 0.9, 0.9])
+    assert hacked.parting() is None, "a guard that looks late takes the hacked policy for the best"
+    hacked.start = Measurement(step=0, gold=(0.8, 0.01), reward=(0.2, 0.01))
+    found = hacked.parting()
+    assert found is not None
+    assert found.best == hacked.best() == 0
+    assert "since step 0 the reward rose from 0.2 to 0.9" in found.sentence
+
+
+def test_of_equal_windows_the_one_that_is_kept_is_the_one_that_is_told_of() -> None:
+    guard = guard_of([0.5, 0.5, 0.5, 0.1, 0.1], [0.2, 0.2, 0.2, 0.9, 0.9])
+    found = guard.parting()
+    assert found is not None
+    assert found.best == guard.best() == 15
+
+
 class Length(Digits):
     """Longer is better: what a biased reward model says."""
 
@@ -94,7 +112,40 @@ def test_a_hacked_run_is_stopped(tmp_path: Path, then: Any) -> None:
         torch.equal(value, best.tensors[f"policy.{name}"]) for name, value in run.policy.model.named_parameters()
     )
     assert same == (then == "roll_back")
-    assert result.rolled_back == (best.step if then == "roll_back" else 0)
+    assert result.rolled_back == (best.step if then == "roll_back" else None)
+
+
+def test_a_run_goes_back_to_the_policy_that_it_began_with(tmp_path: Path) -> None:
+    # The first whole window comes behind step 12, when answers have long been hacked.
+    gold = GuardConfig(gold=RewardConfig(scorer=Brevity()), every=2, window=6, samples=32)
+    run = small_run(tmp_path, small_config(scorer=Length(), steps=60, tasks=8, group=8, guard=gold, save_steps=100))
+    began = {name: value.detach().clone() for name, value in run.policy.model.named_parameters()}
+    result = run.train()
+    assert "since step 0 the reward rose" in result.stopped
+    assert result.rolled_back == 0
+    assert all(torch.equal(value, began[name]) for name, value in run.policy.model.named_parameters())
+    first, *others = read_journal(tmp_path, STEPS)
+    assert first["start_gold"] > others[-1]["gold"]
+    assert not any("start_gold" in line for line in others)
+
+
+def test_the_guard_looks_at_what_was_drawn_and_not_at_what_a_filter_left(tmp_path: Path) -> None:
+    gold = GuardConfig(gold=RewardConfig(scorer=Digits()), every=1, window=2, samples=1000)
+    config = small_config(scorer=Whole(), objective="dapo", steps=2, group=2, guard=gold)
+    (first, second) = small_run(tmp_path, config).train().history
+    assert first["batches"] > 1
+    assert first["start_proxy"] != pytest.approx(first["reward"]), "groups of equal rewards are not learnt from"
+    assert second["gold"] >= second["proxy"] > 0
+
+
+class Whole(Digits):
+    """1 for answers of digits alone."""
+
+    name = "whole"
+    fingerprint = "whole:1"
+
+    def _share(self, text: str) -> float:
+        return float(text.isdigit())
 
 
 def test_without_a_guard_the_same_run_goes_on(tmp_path: Path) -> None:
@@ -117,6 +168,12 @@ def test_a_guard_remembers_after_a_resumption(tmp_path: Path) -> None:
     expected = small_run(tmp_path / "whole", config, tasks=TASKS).train()
     small_run(tmp_path / "cut", config).train(on_step=lambda numbers, *_: numbers["step"] == 2)
     found = small_run(tmp_path / "cut", config).train(resume=True)
+    starts = [
+        [line["start_gold"] for line in read_journal(tmp_path / name, STEPS) if "start_gold" in line]
+        for name in ("whole", "cut")
+    ]
+    assert len(starts[0]) == 1
+    assert starts[0] == starts[1]
     assert (found.steps, found.stopped) == (expected.steps, expected.stopped)
 
 

@@ -13,9 +13,11 @@ from tests.rl_integration.trainer.small_runs import TASKS, Digits, Unsure, small
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.source import TooManyFailures
+from adjudge.rl_integration.trainer.batches.rewards import Rewards
 from adjudge.rl_integration.trainer.checkpoints import newest_checkpoint
 from adjudge.rl_integration.trainer.objectives.table import OBJECTIVES
 from adjudge.rl_integration.trainer.run import Run, RunResult
+from adjudge.rl_integration.trainer.tasks.task import Task
 
 
 def curve(result: RunResult) -> list[dict[str, float]]:
@@ -170,3 +172,33 @@ def test_the_group_scorer_gets_whole_groups(tmp_path: Path) -> None:
 
     small_run(tmp_path, small_config(scorer=Best(), steps=2)).train()
     assert set(sizes) == {4}
+
+
+def test_a_prompt_without_room_for_an_answer_is_refused_before_any_work(tmp_path: Path) -> None:
+    long = Task(id="long", prompt="1+" * 40 + "1=")
+    for tasks, held_out in (([*TASKS, long], []), (TASKS, [long])):
+        with pytest.raises(
+            ValueError, match=r"'long' has 82 tokens, and with 8 .* more than the 64 .*max_prompt_tokens"
+        ):
+            small_run(tmp_path, small_config(), tasks=tasks, held_out=held_out)
+    with pytest.raises(ValueError, match="prompt of task 'none' is empty"):
+        small_run(tmp_path, small_config(), tasks=[Task(id="none", prompt="")])
+
+
+def test_tasks_with_one_id_are_refused_on_either_side(tmp_path: Path) -> None:
+    twice = [TASKS[0], replace(TASKS[1], id=TASKS[0].id)]
+    for tasks, held_out in ((twice, []), (TASKS, twice)):
+        with pytest.raises(ValueError, match="two tasks have the id"):
+            small_run(tmp_path, small_config(), tasks=tasks, held_out=held_out)
+
+
+def test_groups_that_are_too_small_to_compare_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"rollouts.group is 1, and grpo compares .* at least 2"):
+        small_config(group=1)
+    assert small_config(group=1, objective="ppo").rollouts.group == 1
+
+
+def test_nothing_is_measured_where_there_are_no_tasks(tmp_path: Path) -> None:
+    config = small_config()
+    with Rewards(config.reward) as rewards:
+        assert small_run(tmp_path, config).evaluate([], rewards) == {}

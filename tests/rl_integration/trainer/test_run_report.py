@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,18 @@ def test_nothing_in_a_card_becomes_markup() -> None:
 )
 def test_options_that_make_another_policy_are_named(change: dict[str, object], odd: list[str]) -> None:
     assert REPORT.differing({**REPORT.config, **change}) == odd
+
+
+def test_an_option_that_json_has_no_number_for_is_written_as_text(tmp_path: Path) -> None:
+    (tmp_path / POLICY).mkdir()
+    config = {"reward": {"scorer": "math", "patience": float("inf")}}
+    replace(REPORT, config=config).write(tmp_path)
+    found = RunReport.read(tmp_path)
+    assert found is not None
+    assert found.config["reward"]["patience"] == "inf"
+    assert found.differing(config) == []
+
+
+def test_the_policy_before_the_first_step_may_be_the_one_that_was_put_back() -> None:
+    assert "This is its policy of step 0." in replace(REPORT, rolled_back=0).card()
+    assert "This is its policy" not in replace(REPORT, rolled_back=None).card()

@@ -229,3 +229,44 @@ def test_prompts_that_do_not_fit_are_left_out_and_counted(tmp_path: Path) -> Non
     assert len(fitting.train) + len(fitting.held_out) == 11
     with pytest.raises(ValueError, match="longer than 0 tokens"):
         found.fitting(encode, 0)
+
+
+def test_a_prompt_that_does_not_fit_leaves_its_namesake_on_the_other_side_alone(tmp_path: Path) -> None:
+    train = write(tmp_path / "train.jsonl", [{"prompt": "short", "id": "1"}, {"prompt": "brief", "id": "2"}])
+    held = write(tmp_path / "held.jsonl", [{"prompt": "far too long", "id": "1"}, {"prompt": "terse", "id": "2"}])
+    found = read(train, id="id", held_out_path=(held,)).fitting(lambda task: [0] * len(task.prompt), 5)
+    assert prompts(found.train) == ["short", "brief"]
+    assert prompts(found.held_out) == ["terse"]
+
+
+def test_rows_without_a_cohort_are_by_themselves(tmp_path: Path) -> None:
+    rows = [{"prompt": "a", "pair": None}, {"prompt": "b"}, {"prompt": "c", "pair": ""}, {"prompt": "d", "pair": 7}]
+    found = read(write(tmp_path / "rows.jsonl", rows), cohort="pair", held_out=0.0)
+    assert [task.cohort for task in found.train] == ["", "", "", "7"]
+
+
+@pytest.mark.parametrize(
+    ("odd", "reason"),
+    [
+        ({"prompt": " ", "answer": "1", "pair": "y"}, "the prompt is empty"),
+        ({"prompt": "c", "answer": None, "pair": "y"}, "the reward cannot judge it"),
+        ({"prompt": "a", "answer": "1", "pair": "y"}, "the prompt and reference of an earlier row"),
+    ],
+)
+def test_a_cohort_with_a_row_that_cannot_be_used_is_left_out_whole(
+    tmp_path: Path, odd: dict[str, Any], reason: str
+) -> None:
+    whole = [{"prompt": "a", "answer": "1", "pair": "x"}, {"prompt": "b", "answer": "1", "pair": "x"}]
+    rows = [*whole, {"prompt": "d", "answer": "1", "pair": "y"}, odd, whole[1]]
+    found = read(write(tmp_path / "rows.jsonl", rows), with_reference, cohort="pair", held_out=0.0)
+    assert prompts(found.train) == ["a", "b"], "and one that is there twice is not parted by that"
+    assert found.left_out.counts[reason] >= 1
+    assert found.left_out.counts["another of its cohort is left out"] == 1
+
+
+def test_a_cohort_with_a_prompt_that_is_held_out_is_not_trained_on(tmp_path: Path) -> None:
+    rows = [{"prompt": "a", "pair": "x"}, {"prompt": "b", "pair": "x"}, {"prompt": "c", "pair": "y"}]
+    held = write(tmp_path / "held.jsonl", [{"prompt": "b", "pair": "z"}])
+    found = read(write(tmp_path / "rows.jsonl", rows), cohort="pair", held_out_path=(held,))
+    assert prompts(found.train) == ["c"]
+    assert found.left_out.counts == {"the prompt is held out": 1, "another of its cohort is left out": 1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from adjudge.protocol import Limits, Sample
 from adjudge.runtime.outcome import Kind, Outcome
 from adjudge.runtime.pool import Pool
+from adjudge.runtime.verifying import VerifyCall
 from adjudge.verifiers.math_answer import symbolic
 from adjudge.verifiers.math_answer.scalars import Verdict
 from adjudge.verifiers.math_answer.symbolic import MAX_LENGTH, Pair, same, symbolic_verdict
@@ -28,7 +30,7 @@ class StandInPool:
         self.pairs: list[Pair] = []
 
     def run(self, target: Callable[[Pair], bool], items: Sequence[Pair], *, limits: Limits) -> list[Outcome[bool]]:
-        assert target is symbolic.same
+        assert isinstance(target, symbolic.Comparison)
         assert limits.seconds > 0
         self.pairs += items
         return [Outcome(kind=self.kind, value=self.value, error="" if self.kind == "ok" else "stopped") for _ in items]
@@ -107,9 +109,12 @@ def test_a_stopped_call_is_a_doubt(kind: Kind, stand_in: Callable[..., StandInPo
     assert len(pool.pairs) == 3
 
 
-def _never_ends(pair: Pair) -> bool:
-    while True:
-        pass
+class NeverEnds:
+    """A call that has to be stopped."""
+
+    def __call__(self, pair: Pair) -> bool:
+        while True:
+            pass
 
 
 @pytest.fixture
@@ -120,11 +125,32 @@ def small_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
 
 
 def test_a_call_that_never_ends_is_stopped(small_pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-    never: Any = _never_ends
-    monkeypatch.setattr(symbolic, "same", never)
+    monkeypatch.setattr(symbolic, "Comparison", NeverEnds)
     assert symbolic_verdict("x", "y", Limits(seconds=0.2)) == Verdict(None, "math_verify")
+    (stopped,) = small_pool.run(NeverEnds(), [Pair("x", "y")], limits=Limits(seconds=0.2))
+    assert stopped.kind == "timeout"
     monkeypatch.undo()
-    assert small_pool.run(same, [Pair("1", "2")], limits=LIMITS)[0].value is False
+    assert small_pool.run(symbolic.Comparison(), [Pair("1", "2")], limits=LIMITS)[0].value is False
+
+
+class Loaded(symbolic.Comparison):
+    """Tells whether math-verify was there when the call began."""
+
+    def __call__(self, pair: Pair) -> bool:
+        return "math_verify" in sys.modules
+
+
+class LoadedForVerifying(VerifyCall):
+    """The same of a call of the verifier."""
+
+    def __call__(self, fields: tuple[Any, ...]) -> str:
+        return "loaded" if "math_verify" in sys.modules else "not loaded"
+
+
+def test_no_call_pays_for_the_import() -> None:
+    with Pool(workers=1) as pool:
+        assert pool.run(Loaded(), [Pair("1", "2")], limits=LIMITS)[0].value is True
+        assert pool.run(LoadedForVerifying(MathVerifier()), [()], limits=LIMITS)[0].value == "loaded"
 
 
 def test_through_a_real_worker() -> None:

@@ -16,29 +16,38 @@ LINE = re.compile(r"(\d+)\+(\d+)=(\d+)")
 BOX = re.compile(r"\\boxed\{(\d+)\}")
 
 
-def first_wrong(prompt: str, lines: list[str]) -> int:
-    """The first line that does not go on with the prompt's sum, by reading the text alone."""
-    terms = [int(term) for term in prompt.rstrip("=").split("+")]
-    total, used = terms[0], 1
+def read_alone(prompt: str, lines: list[str]) -> list[bool]:
+    """Which lines go on rightly from the line before, by reading the text alone."""
+    before, *rest = (int(term) for term in prompt.rstrip("=").split("+"))
+    found = []
     for at, line in enumerate(lines):
-        sum_, box = LINE.fullmatch(line), BOX.fullmatch(line)
-        if sum_ and used < len(terms):
-            if [int(sum_[1]), int(sum_[2]), int(sum_[3])] != [total, terms[used], total + terms[used]]:
-                return at
-            total, used = total + terms[used], used + 1
-        elif not (box and used == len(terms) and int(box[1]) == total and at == len(lines) - 1):
-            return at
-    return len(lines)
+        if sum_ := LINE.fullmatch(line):
+            found.append(
+                at < len(rest) and [int(each) for each in sum_.groups()] == [before, rest[at], before + rest[at]]
+            )
+            before = int(sum_[3])
+        else:
+            box = BOX.fullmatch(line)
+            found.append(box is not None and at == len(rest) == len(lines) - 1 and int(box[1]) == before)
+    return found
 
 
 def test_every_line_is_labelled_as_reading_it_says() -> None:
     tasks, _ = running_sums.running_sums(held_out=0.2, seed=0)
     rows = running_sums.labelled_solutions(tasks, 2000, seed=0)
     for row in rows:
-        wrong = first_wrong(row["prompt"], row["steps"])
-        assert row["labels"] == [at < wrong for at in range(len(row["steps"]))], row
-    right = sum(all(row["labels"]) for row in rows) / len(rows)
-    assert 0.35 < right < 0.5  # 0.35 by design, and some faults change nothing
+        assert row["labels"] == read_alone(row["prompt"], row["steps"]), row
+        assert row["outcome"] == all(row["labels"])
+    right = sum(row["outcome"] for row in rows) / len(rows)
+    assert 0.35 < right < 0.5  # 0.75 ** 3 * 0.9 by design, and some faults change nothing
+    assert {len(row["steps"]) for row in rows} == {2, 3, 4}
+
+
+def test_a_line_that_goes_on_from_a_wrong_one_is_right_by_itself() -> None:
+    tasks, _ = running_sums.running_sums(held_out=0.2, seed=0)
+    rows = running_sums.labelled_solutions(tasks, 2000, seed=0)
+    assert any(row["labels"] == [False, True, True] for row in rows)
+    assert read_alone("3+1+6=", ["3+1=5", "5+6=11", "\\boxed{11}"]) == [False, True, True]
 
 
 def test_right_solutions_are_right_for_the_math_scorer_and_spoilt_answers_are_not() -> None:
@@ -53,21 +62,34 @@ def test_right_solutions_are_right_for_the_math_scorer_and_spoilt_answers_are_no
 
 def value_of(expression: str, x: int) -> int:
     """An expression of the lesson, evaluated without running it."""
-    found = re.fullmatch(r"x([+*])(\d+)", expression)
+    found = re.fullmatch(r"x([+*-])(\d+)", expression)
     assert found
-    return x + int(found[2]) if found[1] == "+" else x * int(found[2])
+    number = int(found[2])
+    return {"+": x + number, "-": x - number, "*": x * number}[found[1]]
 
 
 def test_examples_and_tests_follow_from_the_function_and_share_nothing() -> None:
     tasks, held_out = small_programs.small_programs(held_out=0.2, seed=3)
-    assert len({task.prompt for task in (*tasks, *held_out)}) == 2 * 198
-    assert len(held_out) == 79
+    assert len({task.prompt for task in (*tasks, *held_out)}) == 3 * 198
+    assert len(held_out) == 119
     for task in (*tasks, *held_out):
-        shown = [(int(x), int(value)) for x, value in re.findall(r"(\d+):(\d+)", str(task.prompt))]
+        shown = [(int(x), int(value)) for x, value in re.findall(r"(\d+):(-?\d+)", str(task.prompt))]
         hidden = [(*test["args"], test["expected"]) for test in task.reference["tests"]]
         assert (len(shown), len(hidden)) == (2, 4)
         assert all(value_of(task.extra["function"], x) == value for x, value in (*shown, *hidden))
         assert not {x for x, _ in shown} & {x for x, _ in hidden}
+
+
+def test_guesses_have_the_right_number_and_are_right_in_one_of_four() -> None:
+    tasks, _ = small_programs.small_programs(held_out=0.0, seed=0)
+    guesses = small_programs.guesses(tasks, seed=0)
+    right = 0
+    for task, guess in zip(tasks, guesses, strict=True):
+        found = re.fullmatch(r"f=lambda x:(?:x[+*-](\d+)|(\d+)-x)", guess)
+        assert found
+        assert int(found[1] or found[2]) == int(re.sub(r"\D", "", task.extra["function"]))
+        right += guess == small_programs.program(task)
+    assert 0.2 < right / len(tasks) < 0.3
 
 
 def test_programs_are_run_and_another_way_to_write_one_is_as_good() -> None:
@@ -98,7 +120,7 @@ def test_a_policy_reads_and_writes_what_its_lesson_is_made_of(module: Any) -> No
     policy = tiny_policy(module.CHARACTERS, words=module.WORDS, seed=0, width=16, layers=1)
     if module is small_programs:
         tasks = small_programs.small_programs(held_out=0.0, seed=0)[0]
-        answers = [small_programs.program(task) for task in tasks]
+        answers = small_programs.guesses(tasks, seed=0)
     elif module is running_sums:
         tasks = running_sums.running_sums(held_out=0.2, seed=0)[0]
         answers = ["\n".join(running_sums.solution(task)) for task in tasks]

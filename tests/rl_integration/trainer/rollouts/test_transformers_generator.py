@@ -162,3 +162,32 @@ def test_each_prompt_may_have_a_limit_of_its_own(policy: Policy) -> None:
         limit = [1, 2, 3, 9, 5][place // 2]
         assert len(piece.ids) == limit if piece.finish_reason == "length" else len(piece.ids) <= limit
     assert len(found) == 10
+
+
+def test_a_piece_is_cut_off_at_the_end_of_the_window() -> None:
+    policy = tiny_policy("0123456789+=", seed=3, width=16, window=10)
+    for rollout in drawn(policy, 8, tasks=TASKS[:3]):
+        room = 10 - len(rollout.prompt_ids)
+        assert len(rollout.ids) <= room
+        assert rollout.finish_reason == ("stop" if rollout.ids[-1] in policy.ends else "length")
+
+
+@pytest.mark.parametrize("window", [5, 4])
+def test_a_prompt_that_fills_the_window_is_refused(window: int) -> None:
+    policy = tiny_policy("0123456789+=", seed=3, width=16, window=window)
+    with pytest.raises(ValueError, match=rf"prompt 1 has 5 tokens.*the {window} tokens that it reads"):
+        drawn(policy, 2, tasks=[TASKS[2], TASKS[1]])
+
+
+def test_a_piece_of_no_tokens_is_refused(policy: Policy) -> None:
+    generator = TransformersGenerator(policy)
+    with pytest.raises(ValueError, match="the piece after prompt 1 may have 0 tokens"):
+        generator.generate([[5], [6]], 1, SamplingConfig(), seed=0, on_piece=lambda *_: None, limits=[3, 0])
+
+
+def test_weights_that_are_no_numbers_end_the_writing() -> None:
+    policy = tiny_policy("0123456789+=", seed=3, width=16)
+    with torch.no_grad():
+        policy.model.lm_head.weight.fill_(float("nan"))
+    with pytest.raises(ValueError, match=r"not finite.*learning_rate"):
+        drawn(policy, 2)
