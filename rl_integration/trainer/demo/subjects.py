@@ -67,8 +67,9 @@ def steps(seed: int, scorer: Any) -> Lesson:
         held_out=held_out,
         reward=RewardConfig(scorer=scorer),
         truth=_MATH,
-        rollouts=RolloutsConfig(tasks=32, group=8, sampling=SamplingConfig(most_new_tokens=24)),
+        rollouts=RolloutsConfig(tasks=64, group=8, sampling=SamplingConfig(most_new_tokens=24, rows=512)),
         steps=300,
+        bonus=0.02,
         credit=_EACH_LINE,
     )
 

@@ -15,9 +15,7 @@ _SHOWN = 200  # batches of right solutions
 _SOLUTIONS = 40_000
 _BETA = 0.5
 _FLOOR = -20.0
-_LOWEST = (
-    -10.0
-)  # what is worse counts as this, and so does what has not the form; half of the wrong answers are below -8
+_LOWEST = -10.0  # what is worse counts as this, and so does another form; half of the wrong answers are below -8
 _FORM = r"(\d+\+\d+=\d+\n){2}\\boxed\{\d+\}"
 """Both lines, and an answer at the end.  Without it the policy stops after a line's first sign within 25 steps: nothing
 that it wrote is wrong then, and a process model has no word on what is missing.  Where fewer lines pass, and each is
