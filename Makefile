@@ -13,7 +13,7 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUILD_
 
 help:
 	@echo 'make demo     install the core into .venv and score ten small answers'
-	@echo 'make lesson   a new tiny model learns to add from verdicts: two minutes, and a page with its curves in lesson/'
+	@echo 'make lesson   a new tiny model learns to add from verdicts: a few minutes, and a page with its curves in lesson/'
 	@echo 'make test     install every extra (as root on Debian also the programs that tests run), lint, type-check, test'
 	@echo 'make check    the lint and type checks of `make test` alone'
 	@echo 'make format   rewrite the sources in the house style'

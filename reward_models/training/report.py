@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from adjudge.intervals import Interval
+from adjudge.training.card_tables import card_cell, card_rows
 
 Kind = Literal["scalar", "process", "critique", "ngrams", "policy"]
 
@@ -107,39 +108,25 @@ class TrainingReport:
     def card(self) -> str:
         """Return the model card as Markdown."""
         lines = ["---", "tags: [reward-model, adjudge]", "---", "", f"# {Path(self.output).name}", ""]
-        lines += [f"A {self.what} reward model, trained from {_cell(self.model)} by adjudge in {self.steps} steps.", ""]
+        lines += [
+            f"A {self.what} reward model, trained from {card_cell(self.model)} by adjudge in {self.steps} steps.",
+            "",
+        ]
         if self.metrics:
             lines += ["## On held-out prompts", "", "| | value | rows | |", "|---|---|---|---|"]
             lines += [_measured(name, measure, _MEANINGS.get(name, "")) for name, measure in self.metrics.items()]
             lines += [_measured(f"baseline: {name}", measure, "") for name, measure in self.baselines.items()]
             lines += [""]
         lines += ["## Data", "", "| | |", "|---|---|"]
-        lines += [f"| {_cell(name)} | {_cell(value)} |" for name, value in _flat(self.data)]
+        lines += [f"| {card_cell(name)} | {card_cell(value)} |" for name, value in card_rows(self.data)]
         lines += ["", "## Options", "", "| | |", "|---|---|"]
-        lines += [f"| {_cell(name)} | {_cell(value)} |" for name, value in _flat(self.config)]
+        lines += [f"| {card_cell(name)} | {card_cell(value)} |" for name, value in card_rows(self.config)]
         for heading, text in self.sections.items():
             lines += ["", f"## {heading}", "", text]
         if self.warnings:
-            lines += ["", "## Mind", "", *(f"- {_cell(text)}" for text in self.warnings)]
+            lines += ["", "## Mind", "", *(f"- {card_cell(text)}" for text in self.warnings)]
         return "\n".join(lines) + "\n"
 
 
 def _measured(name: str, measure: Interval, meaning: str) -> str:
-    return f"| {_cell(name)} | {measure} | {measure.n} | {meaning} |"
-
-
-def _flat(record: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    rows: list[tuple[str, Any]] = []
-    for key, value in record.items():
-        if isinstance(value, Mapping):
-            rows += _flat(value, f"{prefix}{key}.")
-        elif value not in (None, "", [], ()):
-            rows.append((f"{prefix}{key}", value))
-    return rows
-
-
-def _cell(value: Any) -> str:
-    """A value as one cell of a table: data may hold anything, and nothing of it may become markup."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    flat = " ".join(text.split())[:300]
-    return "".join(f"\\{char}" if char in "\\`*_[]<>|#" else char for char in flat if char.isprintable())
+    return f"| {card_cell(name)} | {measure} | {measure.n} | {meaning} |"

@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adjudge.training.card_tables import card_cell, card_rows
+
 FILE = "report.json"
 POLICY = "policy"
 """Folder of the trained policy in a run's folder."""
@@ -107,22 +109,31 @@ class RunReport:
     def card(self) -> str:
         """Return the model card as Markdown."""
         reward = self.config.get("reward", {})
-        lines = ["---", "tags: [reinforcement-learning, adjudge]", "---", "", f"# {_cell(Path(self.output).name)}", ""]
-        lines += [f"A policy, trained from {_cell(self.model)} by adjudge in {self.steps} steps against the reward "]
-        lines[-1] += f"{_cell(reward.get('scorer') or reward.get('server') or '')}."
+        lines = [
+            "---",
+            "tags: [reinforcement-learning, adjudge]",
+            "---",
+            "",
+            f"# {card_cell(Path(self.output).name)}",
+            "",
+        ]
+        lines += [
+            f"A policy, trained from {card_cell(self.model)} by adjudge in {self.steps} steps against the reward "
+        ]
+        lines[-1] += f"{card_cell(reward.get('scorer') or reward.get('server') or '')}."
         if self.stopped:
-            lines += ["", f"The run ended early: {_cell(self.stopped)}."]
+            lines += ["", f"The run ended early: {card_cell(self.stopped)}."]
         if self.rolled_back is not None:
             lines += [f"This is its policy of step {self.rolled_back}."]
         if self.held_out:
             lines += ["", "## On held-out prompts", "", "| mean score | |", "|---|---|"]
-            lines += [f"| {_cell(when)} training | {value:.4g} |" for when, value in self.held_out.items()]
+            lines += [f"| {card_cell(when)} training | {value:.4g} |" for when, value in self.held_out.items()]
         for heading, record in (("Data", self.data), ("Options", self.config)):
             lines += ["", f"## {heading}", "", "| | |", "|---|---|"]
-            lines += [f"| {_cell(name)} | {_cell(value)} |" for name, value in _flat(record)]
+            lines += [f"| {card_cell(name)} | {card_cell(value)} |" for name, value in card_rows(record)]
         lines += ["", "## Use", "", "An ordinary causal language model of transformers with its tokenizer."]
         if mind := (*self.alarms, *self.notes):
-            lines += ["", "## Mind", "", *(f"- {_cell(sentence)}" for sentence in mind)]
+            lines += ["", "## Mind", "", *(f"- {card_cell(sentence)}" for sentence in mind)]
         return "\n".join(lines) + "\n"
 
 
@@ -137,20 +148,3 @@ def _plain(value: Any) -> Any:
         return str(one) if isinstance(one, float) and not math.isfinite(one) else one
 
     return named(json.loads(json.dumps(value, default=str)))
-
-
-def _flat(record: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    rows: list[tuple[str, Any]] = []
-    for key, value in record.items():
-        if isinstance(value, Mapping):
-            rows += _flat(value, f"{prefix}{key}.")
-        elif value not in (None, "", [], ()):
-            rows.append((f"{prefix}{key}", value))
-    return rows
-
-
-def _cell(value: Any) -> str:
-    """A value as one cell of a table: data may hold anything, and nothing of it may become markup."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    flat = " ".join(text.split())[:300]
-    return "".join(f"\\{char}" if char in "\\`*_[]<>|#" else char for char in flat if char.isprintable())
