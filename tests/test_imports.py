@@ -33,7 +33,7 @@ CORE = {
     "trajectories",
     "bad_reference",
 }
-ENGINE_ROOM = CORE | {"runtime", "engines"}
+ENGINE_ROOM = CORE | {"runtime", "engines", "io"}
 FRONT = ENGINE_ROOM | {"compose", "registry", "api", "conformance"}
 ALLOWED: dict[str, set[str]] = {
     "reasons": set(),
@@ -52,6 +52,7 @@ ALLOWED: dict[str, set[str]] = {
     "bad_reference": set(),
     "ratings": {"frozen", "intervals", "logistic"},
     "protocol": {"frozen", "reasons", "wire"},
+    "io": {"protocol"},
     "runtime": CORE | {"engines"},
     "engines": CORE | {"runtime"},
     "prompts": CORE | {"engines"},

@@ -23,9 +23,9 @@ from adjudge.data_pipelines.cards.origin import KEY, UNKNOWN, Origin, card_of, o
 from adjudge.data_pipelines.jobs.config import JobConfig
 from adjudge.data_pipelines.jobs.maker import Maker
 from adjudge.data_pipelines.jobs.report import JobReport
-from adjudge.data_pipelines.rows.errors import JobError
-from adjudge.data_pipelines.rows.row import Cursor
-from adjudge.data_pipelines.rows.source import open_source
+from adjudge.io.errors import JobError
+from adjudge.io.row import Cursor
+from adjudge.io.source import open_source
 
 _LABELLED_ROWS: Final = 1_000
 _NO_OPTIONS: Final = {"restart", "overwrite", "in_flight", "output"}  # they change nothing in the output

@@ -25,9 +25,9 @@ from adjudge.data_pipelines.cards.card_config import CardConfig
 from adjudge.data_pipelines.cards.card_report import CardReport, CardSummary
 from adjudge.data_pipelines.cards.origin import KEY, UNKNOWN, card_of, origin_of
 from adjudge.data_pipelines.hygiene.row_scores import number_of
-from adjudge.data_pipelines.rows.row import Cursor
-from adjudge.data_pipelines.rows.source import open_source
 from adjudge.intervals import wilson
+from adjudge.io.row import Cursor
+from adjudge.io.source import open_source
 
 
 def run_card(config: CardConfig, *, progress: object = None) -> CardReport:

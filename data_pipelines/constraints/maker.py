@@ -19,9 +19,9 @@ from adjudge.data_pipelines.constraints.wording import stated
 from adjudge.data_pipelines.jobs.made import Made
 from adjudge.data_pipelines.jobs.maker import Kind
 from adjudge.data_pipelines.jobs.unit import Unit
-from adjudge.data_pipelines.rows.columns import Column, unknown_column
 from adjudge.instructions.conflicts import conflicts
 from adjudge.instructions.constraint import Constraint
+from adjudge.io.columns import Column, unknown_column
 
 _VERSION = "1"
 _TRIES: Final = 8  # draws, until one has a witness

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from adjudge.data_pipelines.databases.edge_rows import add_edge_rows
 from adjudge.data_pipelines.databases.foreign_keys import repair
-from adjudge.data_pipelines.rows.errors import JobError
 from adjudge.databases.row_maker import RowMaker
 from adjudge.databases.schema_shape import MOST_BYTES, Schema, bound_work, quoted
+from adjudge.io.errors import JobError
 
 
 class FillingError(ValueError):

@@ -29,10 +29,10 @@ from adjudge.data_pipelines.jobs.kinds import Unfit, fitted
 from adjudge.data_pipelines.jobs.made import Made
 from adjudge.data_pipelines.jobs.maker import Kind
 from adjudge.data_pipelines.jobs.unit import Unit
-from adjudge.data_pipelines.rows.columns import MISSING, Column, nested_names, unknown_column
 from adjudge.databases.aim import aimed_rows
 from adjudge.databases.mutants import mutants, parsed
 from adjudge.databases.schema_shape import SchemaError, read_schema
+from adjudge.io.columns import MISSING, Column, nested_names, unknown_column
 
 VERSION = "1"
 _MOST_QUERIES = 64

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjudge import registry
-from adjudge.data_pipelines.rows.errors import JobError
+from adjudge.io.errors import JobError
 from adjudge.protocol import Sample, Score, Scorer
 from adjudge.runtime.contract import score_checked
 

@@ -20,7 +20,7 @@ from adjudge.data_pipelines.hygiene.sieve import KEPT, Sieve, Verdict, run_sieve
 from adjudge.data_pipelines.jobs.maker import Kind
 from adjudge.data_pipelines.jobs.progress import JobProgress
 from adjudge.data_pipelines.jobs.report import JobReport
-from adjudge.data_pipelines.rows.columns import Column
+from adjudge.io.columns import Column
 
 
 def run_dedup(config: DedupConfig, *, progress: JobProgress | None = None) -> JobReport:

@@ -27,8 +27,8 @@ from adjudge.data_pipelines.hygiene.sieve import Sieve, Verdict, run_sieve
 from adjudge.data_pipelines.jobs.maker import Kind
 from adjudge.data_pipelines.jobs.progress import JobProgress
 from adjudge.data_pipelines.jobs.report import JobReport
-from adjudge.data_pipelines.rows.columns import Column
 from adjudge.intervals import UNKNOWN, Interval, wilson
+from adjudge.io.columns import Column
 
 
 def run_difficulty(config: DifficultyConfig, *, progress: JobProgress | None = None) -> JobReport:

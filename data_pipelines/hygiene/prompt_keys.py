@@ -10,7 +10,7 @@ from typing import Any
 
 from adjudge.data_pipelines.hygiene.row_text import PROMPTS, existing, holds_objects
 from adjudge.data_pipelines.hygiene.shingles import normalised
-from adjudge.data_pipelines.rows.columns import GUESSES, MISSING, Column, nested_names
+from adjudge.io.columns import GUESSES, MISSING, Column, nested_names
 
 
 @dataclass(frozen=True, slots=True)

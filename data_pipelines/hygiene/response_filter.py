@@ -22,7 +22,7 @@ from adjudge.data_pipelines.hygiene.prompt_scores import Numbers, Wholes
 from adjudge.data_pipelines.hygiene.row_scores import RowScores, row_scores
 from adjudge.data_pipelines.hygiene.sieve import Sieve, Verdict
 from adjudge.data_pipelines.jobs.maker import Kind
-from adjudge.data_pipelines.rows.columns import Column
+from adjudge.io.columns import Column
 from adjudge.response_weights import KEEPING, Keeping, explained, response_weights
 
 

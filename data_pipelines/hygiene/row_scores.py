@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from adjudge.data_pipelines.hygiene.row_text import existing, holds_objects
-from adjudge.data_pipelines.rows.columns import Column, nested_names
+from adjudge.io.columns import Column, nested_names
 from adjudge.protocol import STATUSES
 
 GUESSES: Final = ("value", "score", "reward", "scores", "rewards", "is_correct", "correct", "passed")

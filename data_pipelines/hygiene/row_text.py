@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from adjudge.data_pipelines.rows.columns import GUESSES, MISSING, Column, nested_names, unknown_column
+from adjudge.io.columns import GUESSES, MISSING, Column, nested_names, unknown_column
 
 # The usual names, and the same in the output of `adjudge label --keep-columns`.
 PROMPTS: Final = (*GUESSES["prompt"], *(f"input.{name}" for name in GUESSES["prompt"]))

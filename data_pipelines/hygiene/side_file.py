@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.data_pipelines.jobs.opening import glance
-from adjudge.data_pipelines.rows.row import Cursor
-from adjudge.data_pipelines.rows.source import open_source
+from adjudge.io.row import Cursor
+from adjudge.io.source import open_source
 
 
 class SideFile:

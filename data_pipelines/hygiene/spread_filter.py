@@ -20,7 +20,7 @@ from adjudge.data_pipelines.hygiene.prompt_scores import PromptScores
 from adjudge.data_pipelines.hygiene.row_scores import RowScores, row_scores
 from adjudge.data_pipelines.hygiene.sieve import Sieve, Verdict
 from adjudge.data_pipelines.jobs.maker import Kind
-from adjudge.data_pipelines.rows.columns import Column
+from adjudge.io.columns import Column
 
 _ROUNDED = 1 - 1e-9  # a mean of equal deviations may come out a last bit above them
 

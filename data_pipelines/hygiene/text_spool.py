@@ -11,7 +11,7 @@ import zlib
 from array import array
 from pathlib import Path
 
-from adjudge.data_pipelines.rows.errors import JobError
+from adjudge.io.errors import JobError
 
 
 class TextSpool:

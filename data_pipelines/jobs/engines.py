@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from adjudge.data_pipelines.rows.errors import JobError
 from adjudge.engines.interface import Engine, Fault
 from adjudge.engines.loading import engine_of
+from adjudge.io.errors import JobError
 
 GONE: Final = ("engine_unavailable", "engine_timeout", "engine_overloaded")
 """Reasons that are nobody's doing but the engine's: the job stops, and goes on when the engine is back."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from adjudge.data_pipelines.jobs.unit import Unit
-from adjudge.data_pipelines.rows.columns import MISSING, Column
-from adjudge.data_pipelines.rows.row import Cursor, Row
+from adjudge.io.columns import MISSING, Column
+from adjudge.io.row import Cursor, Row
 
 GROUP_BYTES: Final = 256 << 20  # a group is worked on as a whole, so it must fit in memory
 _CHUNK_BYTES: Final = 4 << 20

@@ -31,8 +31,8 @@ from adjudge.data_pipelines.jobs.progress import JobProgress, JobSnapshot
 from adjudge.data_pipelines.jobs.report import JobReport
 from adjudge.data_pipelines.jobs.schema import Columns
 from adjudge.data_pipelines.jobs.tally import JobTally
-from adjudge.data_pipelines.rows.errors import JobError, JobStopped
-from adjudge.data_pipelines.rows.row import Cursor
+from adjudge.io.errors import JobError, JobStopped
+from adjudge.io.row import Cursor
 
 _LOG = logging.getLogger(__name__)
 _CHUNK: Final = 64  # units handed over by the reading thread at once: a hand-over takes 0.1 ms

@@ -25,8 +25,8 @@ from typing import IO, Any, Generic, Protocol, Self, TypeVar
 
 from adjudge.data_pipelines.jobs.disk import remove, sync
 from adjudge.data_pipelines.jobs.lock import OutputLock
-from adjudge.data_pipelines.rows.errors import JobError
-from adjudge.data_pipelines.rows.row import Cursor
+from adjudge.io.errors import JobError
+from adjudge.io.row import Cursor
 
 
 class Tally(Protocol):

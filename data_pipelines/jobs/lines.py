@@ -13,7 +13,7 @@ from adjudge import wire
 from adjudge.data_pipelines.jobs.kinds import Unfit, fitted, kind_of, known_kinds, shown
 from adjudge.data_pipelines.jobs.made import Made
 from adjudge.data_pipelines.jobs.unit import Unit
-from adjudge.data_pipelines.rows.errors import JobError
+from adjudge.io.errors import JobError
 from adjudge.protocol import NO_COST, Cost
 
 _ENCODE: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode

@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 from typing import Self
 
-from adjudge.data_pipelines.rows.errors import JobError
+from adjudge.io.errors import JobError
 
 _GUARD = threading.Lock()
 _HELD: set[tuple[int, str]] = set()  # record locks do not keep two threads of one process apart

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from adjudge.data_pipelines.rows.row import Cursor, Place, Row
+from adjudge.io.row import Cursor, Place, Row
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from adjudge.data_pipelines.jobs.formats import format_of, is_dataset
 from adjudge.data_pipelines.jobs.groups import RowSource
 from adjudge.data_pipelines.jobs.journal import partial_of
-from adjudge.data_pipelines.rows.row import Cursor, Row
+from adjudge.io.row import Cursor, Row
 
 _PEEKED_ROWS: Final = 100
 _PEEKED_BYTES: Final = 64 << 20

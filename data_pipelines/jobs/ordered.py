@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from adjudge.data_pipelines.rows.errors import JobError
+from adjudge.io.errors import JobError
 
 T = TypeVar("T")
 R = TypeVar("R")

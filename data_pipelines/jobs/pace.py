@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from adjudge.data_pipelines.jobs.groups import RowSource
-from adjudge.data_pipelines.rows.row import Cursor
+from adjudge.io.row import Cursor
 
 
 class Pace:

@@ -12,8 +12,8 @@ from adjudge.data_pipelines.jobs.groups import RowSource, UnitReader
 from adjudge.data_pipelines.jobs.lines import LineWriter
 from adjudge.data_pipelines.jobs.maker import KeepsColumns, Maker
 from adjudge.data_pipelines.jobs.opening import Glance, check_paths, glance
-from adjudge.data_pipelines.rows.columns import MISSING, Column, nested_names, unknown_column
-from adjudge.data_pipelines.rows.source import open_source
+from adjudge.io.columns import MISSING, Column, nested_names, unknown_column
+from adjudge.io.source import open_source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

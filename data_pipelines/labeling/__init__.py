@@ -8,6 +8,6 @@ from __future__ import annotations
 from adjudge.data_pipelines.labeling.config import LabelConfig
 from adjudge.data_pipelines.labeling.job import run_label
 from adjudge.data_pipelines.labeling.report import LabelReport, Progress, Snapshot
-from adjudge.data_pipelines.rows.errors import JobError, JobStopped
+from adjudge.io.errors import JobError, JobStopped
 
 __all__ = ["JobError", "JobStopped", "LabelConfig", "LabelReport", "Progress", "Snapshot", "run_label"]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from adjudge.data_pipelines.labeling.samples import Item, Sampler
-from adjudge.data_pipelines.rows.row import Cursor, Row
+from adjudge.io.row import Cursor, Row
 
 _BATCH_BYTES = 4 << 20  # a batch of long rows closes early, so that memory does not follow the row length
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from adjudge.data_pipelines.labeling.asked import Asked, asked_scorers
 from adjudge.data_pipelines.labeling.shares import Shares
-from adjudge.data_pipelines.rows.columns import Wanted
+from adjudge.io.columns import Wanted
 
 
 @dataclass(frozen=True, kw_only=True)

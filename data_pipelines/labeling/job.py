@@ -29,8 +29,8 @@ from adjudge.data_pipelines.labeling.samples import Item
 from adjudge.data_pipelines.labeling.scoring import loader
 from adjudge.data_pipelines.labeling.stages import Column, Stage
 from adjudge.data_pipelines.labeling.verdicts import Written
-from adjudge.data_pipelines.rows.errors import JobError, JobStopped
-from adjudge.data_pipelines.rows.row import Cursor
+from adjudge.io.errors import JobError, JobStopped
+from adjudge.io.row import Cursor
 from adjudge.protocol import Provenance, Scorer
 from adjudge.runtime.contract import BrokenScorer
 

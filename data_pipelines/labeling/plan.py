@@ -14,9 +14,9 @@ from adjudge.data_pipelines.labeling.outputs import converter
 from adjudge.data_pipelines.labeling.samples import Sampler
 from adjudge.data_pipelines.labeling.scoring import Load
 from adjudge.data_pipelines.labeling.stages import Stages
-from adjudge.data_pipelines.rows.columns import ColumnMap, map_columns
-from adjudge.data_pipelines.rows.row import Row
-from adjudge.data_pipelines.rows.source import Source, open_source
+from adjudge.io.columns import ColumnMap, map_columns
+from adjudge.io.row import Row
+from adjudge.io.source import Source, open_source
 from adjudge.protocol import Sample
 
 

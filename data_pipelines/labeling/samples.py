@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjudge.data_pipelines.jobs.groups import group_key
-from adjudge.data_pipelines.rows.columns import MISSING, Column, ColumnMap
-from adjudge.data_pipelines.rows.row import Row
+from adjudge.io.columns import MISSING, Column, ColumnMap
+from adjudge.io.row import Row
 from adjudge.protocol import Message, Sample
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from adjudge.data_pipelines.rows.columns import MISSING, Column
+from adjudge.io.columns import MISSING, Column
 from adjudge.protocol import Message
 
 _SPELLED = {"true": 1.0, "false": 0.0}

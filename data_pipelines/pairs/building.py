@@ -14,7 +14,7 @@ from adjudge.data_pipelines.pairs.layout import layout_of
 from adjudge.data_pipelines.pairs.maker import LearningPairMaker, PairMaker
 from adjudge.data_pipelines.pairs.rule import LearningRule
 from adjudge.data_pipelines.pairs.rule_specs import rule_of
-from adjudge.data_pipelines.rows.source import open_source
+from adjudge.io.source import open_source
 
 
 def build_pairs(config: PairsConfig, *, progress: JobProgress | None = None) -> JobReport:

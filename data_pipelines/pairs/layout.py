@@ -15,7 +15,7 @@ from typing import Any, Final
 from adjudge.data_pipelines.pairs.answers import value_in
 from adjudge.data_pipelines.pairs.config import PairsConfig
 from adjudge.data_pipelines.pairs.rule import Rule
-from adjudge.data_pipelines.rows.columns import GUESSES, MISSING, Column, nested_names, unknown_column
+from adjudge.io.columns import GUESSES, MISSING, Column, nested_names, unknown_column
 
 _STATUSES: Final = ("scored", "abstained", "failed")
 _LABELLED: Final = ("value", "status", "reason", "provenance")

@@ -13,7 +13,7 @@ from typing import Any, Final
 from adjudge.data_pipelines.pairs.answers import number_of
 from adjudge.data_pipelines.pairs.leak_config import LeaksConfig
 from adjudge.data_pipelines.pairs.split import opening_of
-from adjudge.data_pipelines.rows.columns import MISSING, Column
+from adjudge.io.columns import MISSING, Column
 from adjudge.protocol import content_text
 
 

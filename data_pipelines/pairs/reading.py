@@ -30,7 +30,7 @@ from adjudge.data_pipelines.jobs.unit import Unit
 from adjudge.data_pipelines.pairs.answers import Answer, ScoredGroup, number_of, squeezed
 from adjudge.data_pipelines.pairs.layout import Layout
 from adjudge.data_pipelines.pairs.rule import Rule
-from adjudge.data_pipelines.rows.columns import MISSING, Column
+from adjudge.io.columns import MISSING, Column
 from adjudge.protocol import Message, content_text
 
 _SAME = 1e-6  # scores of one text that differ by less are one score: batches move the last bits

@@ -16,12 +16,12 @@ from adjudge.data_pipelines.jobs.engines import engine_named
 from adjudge.data_pipelines.jobs.made import Made
 from adjudge.data_pipelines.jobs.maker import Kind
 from adjudge.data_pipelines.jobs.unit import Unit
-from adjudge.data_pipelines.rows.columns import MISSING, Column, nested_names, unknown_column
 from adjudge.data_pipelines.rubrics.account import Account, Unusable
 from adjudge.data_pipelines.rubrics.config import AskingConfig, GatedConfig
 from adjudge.data_pipelines.rubrics.gate import Gate, Separates
 from adjudge.data_pipelines.rubrics.labelled import Labelled
 from adjudge.data_pipelines.rubrics.model import Model
+from adjudge.io.columns import MISSING, Column, nested_names, unknown_column
 from adjudge.prompts.template import load_template
 from adjudge.protocol import Message, Scorer
 

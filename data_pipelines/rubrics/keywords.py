@@ -21,7 +21,6 @@ from adjudge.data_pipelines.jobs.maker import Kind
 from adjudge.data_pipelines.jobs.progress import JobProgress
 from adjudge.data_pipelines.jobs.report import JobReport
 from adjudge.data_pipelines.jobs.unit import Unit
-from adjudge.data_pipelines.rows.errors import JobError
 from adjudge.data_pipelines.rubrics.account import Account, Unusable
 from adjudge.data_pipelines.rubrics.gate import Agrees, Gate
 from adjudge.data_pipelines.rubrics.item_maker import ItemMaker
@@ -30,6 +29,7 @@ from adjudge.data_pipelines.rubrics.keywords_config import KeywordsConfig
 from adjudge.data_pipelines.rubrics.labelled import labelled_of, prompt_of, texts_of
 from adjudge.data_pipelines.rubrics.model import Model
 from adjudge.engines.interface import Engine
+from adjudge.io.errors import JobError
 from adjudge.protocol import Message, Sample, Scorer
 from adjudge.runtime.contract import BrokenScorer, score_checked, validate_sample
 

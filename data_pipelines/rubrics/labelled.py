@@ -12,9 +12,9 @@ from typing import Any
 
 from adjudge.data_pipelines.jobs.kinds import Unfit, fitted
 from adjudge.data_pipelines.jobs.unit import Unit
-from adjudge.data_pipelines.rows.columns import MISSING, Column
 from adjudge.data_pipelines.rubrics.account import Account, Unusable
 from adjudge.data_pipelines.rubrics.config import AskingConfig
+from adjudge.io.columns import MISSING, Column
 from adjudge.protocol import Message, Sample, response_text
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from adjudge.data_pipelines.jobs.engines import GONE
-from adjudge.data_pipelines.rows.errors import JobError
 from adjudge.engines.interface import Completion, Engine, Fault, Generation, Prompt, Sampling
+from adjudge.io.errors import JobError
 from adjudge.protocol import Message
 
 _DRAWS = 1 << 16  # of one prefix; the seeds of two configurations stay apart

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adjudge.data_pipelines.jobs.engines import GONE
-from adjudge.data_pipelines.rows.errors import JobError
 from adjudge.data_pipelines.step_labels.spending import Spending
+from adjudge.io.errors import JobError
 from adjudge.protocol import Sample, Score, Scorer
 from adjudge.runtime.contract import BrokenScorer, score_checked
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from adjudge.data_pipelines.jobs.kinds import Unfit, fitted
 from adjudge.data_pipelines.pairs.answers import number_of
-from adjudge.data_pipelines.rows.columns import MISSING, Column, nested_names, unknown_column
 from adjudge.data_pipelines.step_labels.config import WITH_ENGINE, StepsConfig
 from adjudge.data_pipelines.step_labels.pieces import Pieces
+from adjudge.io.columns import MISSING, Column, nested_names, unknown_column
 from adjudge.protocol import Message, Sample, content_text
 
 

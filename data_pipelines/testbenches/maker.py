@@ -20,7 +20,6 @@ from adjudge.data_pipelines.jobs.kinds import Unfit, fitted
 from adjudge.data_pipelines.jobs.made import Made
 from adjudge.data_pipelines.jobs.maker import Kind
 from adjudge.data_pipelines.jobs.unit import Unit
-from adjudge.data_pipelines.rows.columns import MISSING, Column, nested_names, unknown_column
 from adjudge.data_pipelines.testbenches.bench import Bench, counted
 from adjudge.data_pipelines.testbenches.config import TestbenchesConfig
 from adjudge.data_pipelines.testbenches.design import BadDesignError, Design, read_design
@@ -29,6 +28,7 @@ from adjudge.data_pipelines.testbenches.recorded import SAMPLES, read_samples, r
 from adjudge.data_pipelines.testbenches.trials import NotTriedError, Trials, as_response
 from adjudge.data_pipelines.testbenches.written import TEMPLATES, BenchWriter, Budget, NotWrittenError, template
 from adjudge.engines.interface import Engine, Sampling
+from adjudge.io.columns import MISSING, Column, nested_names, unknown_column
 from adjudge.prompts.asking import Retry
 
 VERSION = "1"

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from adjudge import registry
-from adjudge.data_pipelines.rows.errors import JobError
 from adjudge.data_pipelines.testbenches.bench import Bench
 from adjudge.data_pipelines.testbenches.design import Design
+from adjudge.io.errors import JobError
 from adjudge.protocol import Sample, Score, Scorer
 from adjudge.runtime.contract import score_checked
 

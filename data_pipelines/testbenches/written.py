@@ -15,12 +15,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from adjudge.data_pipelines.jobs.engines import GONE
-from adjudge.data_pipelines.rows.errors import JobError
 from adjudge.data_pipelines.testbenches.bench import Bench, counted
 from adjudge.data_pipelines.testbenches.design import Design
 from adjudge.data_pipelines.testbenches.trials import NotTriedError, Trials
 from adjudge.engines.interface import Engine, Fault, Sampling
 from adjudge.hardware.front_end import SyntaxFaultError, parse
+from adjudge.io.errors import JobError
 from adjudge.prompts.asking import Answer, NoVerdict, Reader, Retry, ask
 from adjudge.prompts.reading import json_value
 from adjudge.prompts.template import Rendered, load_template

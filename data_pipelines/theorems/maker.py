@@ -19,13 +19,13 @@ from adjudge.data_pipelines.jobs.engines import engine_named
 from adjudge.data_pipelines.jobs.made import Made
 from adjudge.data_pipelines.jobs.maker import Kind
 from adjudge.data_pipelines.jobs.unit import Unit
-from adjudge.data_pipelines.rows.columns import Column, unknown_column
 from adjudge.data_pipelines.theorems.conclusion import conclusion_of
 from adjudge.data_pipelines.theorems.config import TheoremsConfig
 from adjudge.data_pipelines.theorems.rules import variants_by_rule
 from adjudge.data_pipelines.theorems.variant import LABELS, Variant, statement_key
 from adjudge.data_pipelines.theorems.writing import VariantWriter
 from adjudge.engines.interface import Engine, Sampling
+from adjudge.io.columns import Column, unknown_column
 from adjudge.protocol import NO_COST, Cost
 
 _VERSION = "1"

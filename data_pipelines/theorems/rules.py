@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 
-from adjudge.data_pipelines.rows.errors import JobError
 from adjudge.data_pipelines.theorems.conclusion import Conclusion, latex_number
 from adjudge.data_pipelines.theorems.variant import Variant
+from adjudge.io.errors import JobError
 from adjudge.protocol import NO_COST, Cost, Sample, Scorer
 from adjudge.runtime.contract import score_checked
 

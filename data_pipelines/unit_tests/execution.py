@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from adjudge.data_pipelines.jobs.engines import GONE
-from adjudge.data_pipelines.rows.errors import JobError
+from adjudge.io.errors import JobError
 from adjudge.protocol import NO_COST, Cost, Sample, Score, Scorer
 from adjudge.runtime.contract import score_checked
 

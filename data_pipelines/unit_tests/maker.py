@@ -23,7 +23,6 @@ from adjudge.data_pipelines.jobs.engines import engine_named
 from adjudge.data_pipelines.jobs.made import Made
 from adjudge.data_pipelines.jobs.maker import Kind
 from adjudge.data_pipelines.jobs.unit import Unit
-from adjudge.data_pipelines.rows.columns import Column, unknown_column
 from adjudge.data_pipelines.unit_tests.agreement import Agreed, agreed, has_form, output_key, reference_of
 from adjudge.data_pipelines.unit_tests.config import UnitTestsConfig
 from adjudge.data_pipelines.unit_tests.execution import Output, ProgramRunner, stop_if_gone
@@ -32,6 +31,7 @@ from adjudge.data_pipelines.unit_tests.inputs import call_inputs, stdin_inputs
 from adjudge.data_pipelines.unit_tests.known_inputs import Call
 from adjudge.data_pipelines.unit_tests.problem import Problem, UnusableRow, read_problem
 from adjudge.engines.interface import Engine
+from adjudge.io.columns import Column, unknown_column
 from adjudge.protocol import Cost, Sample
 from adjudge.runtime.contract import score_checked, validate_sample
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adjudge.data_pipelines.jobs.unit import Unit
-from adjudge.data_pipelines.rows.columns import MISSING, Column
 from adjudge.data_pipelines.unit_tests.calls_guest import DEPTH
 from adjudge.data_pipelines.unit_tests.config import UnitTestsConfig
 from adjudge.data_pipelines.unit_tests.known_inputs import inside
+from adjudge.io.columns import MISSING, Column
 
 _DEEPEST = DEPTH + 10  # of known tests: a list of tests holds objects, which hold arguments
 _ENTRY = re.compile(r"[A-Za-z_]\w*(?:\(\)\.[A-Za-z_]\w*)?", re.ASCII)

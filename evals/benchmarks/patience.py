@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from adjudge.data_pipelines.rows.errors import JobError
 from adjudge.evals.benchmarks.given import Given
+from adjudge.io.errors import JobError
 
 _MOST_IN_A_ROW: Final = 512
 _SHOWN: Final = 300

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from adjudge.data_pipelines.rows.row import Cursor, Row
-from adjudge.data_pipelines.rows.source import Source, open_source
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case
 from adjudge.evals.benchmarks.config import BenchmarkConfig
 from adjudge.evals.results.input_facts import input_facts
+from adjudge.io.row import Cursor, Row
+from adjudge.io.source import Source, open_source
 from adjudge.protocol import Sample
 
 _ROW_BYTES: Final = 256 << 20

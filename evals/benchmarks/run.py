@@ -19,8 +19,6 @@ from adjudge.data_pipelines.jobs.event_loop import run_to_end
 from adjudge.data_pipelines.jobs.ordered import in_order
 from adjudge.data_pipelines.jobs.pace import Pace
 from adjudge.data_pipelines.jobs.progress import JobProgress, JobSnapshot
-from adjudge.data_pipelines.rows.errors import JobStopped
-from adjudge.data_pipelines.rows.row import Cursor
 from adjudge.evals.benchmarks.asking import check_texts
 from adjudge.evals.benchmarks.baselines import baseline_notes, with_baselines
 from adjudge.evals.benchmarks.benchmark import Benchmark
@@ -39,6 +37,8 @@ from adjudge.evals.benchmarks.voice import FileVoice, StoredVoice, Voice, voices
 from adjudge.evals.benchmarks.worst import Worst
 from adjudge.evals.results.result import Comparison, Counts, Result
 from adjudge.evals.statistics.multiple import NOTE
+from adjudge.io.errors import JobStopped
+from adjudge.io.row import Cursor
 from adjudge.protocol import NO_COST, Cost
 
 

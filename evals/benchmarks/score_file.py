@@ -12,11 +12,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from adjudge.data_pipelines.rows.row import Cursor
-from adjudge.data_pipelines.rows.source import open_source
 from adjudge.evals.benchmarks.counting import sample_ids
 from adjudge.evals.benchmarks.given import Given, finite, is_cut
 from adjudge.evals.benchmarks.outcome import Outcome
+from adjudge.io.row import Cursor
+from adjudge.io.source import open_source
 from adjudge.protocol import NO_COST, STATUSES, Cost
 
 _ROW_BYTES: Final = 256 << 20

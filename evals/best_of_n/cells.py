@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from adjudge.data_pipelines.jobs.opening import Glance
-from adjudge.data_pipelines.rows.columns import MISSING, Column, nested_names, unknown_column
+from adjudge.io.columns import MISSING, Column, nested_names, unknown_column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any
 
-from adjudge.data_pipelines.rows.columns import Wanted
 from adjudge.evals.results.config import EvalConfig
+from adjudge.io.columns import Wanted
 from adjudge.solutions.aggregate import AGGREGATES
 
 

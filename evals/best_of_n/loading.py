@@ -18,10 +18,6 @@ from adjudge.data_pipelines.jobs.progress import JobProgress, JobSnapshot
 from adjudge.data_pipelines.labeling.bench import LocalBench
 from adjudge.data_pipelines.labeling.samples import Item, Sampler
 from adjudge.data_pipelines.labeling.verdicts import Unfit
-from adjudge.data_pipelines.rows.columns import MISSING, ColumnMap, map_columns
-from adjudge.data_pipelines.rows.errors import JobError
-from adjudge.data_pipelines.rows.row import Cursor, Row
-from adjudge.data_pipelines.rows.source import Source, open_source
 from adjudge.evals.benchmarks.asking import asked
 from adjudge.evals.best_of_n.candidates import Candidate, Candidates, Group
 from adjudge.evals.best_of_n.cells import ALONE, Cells, Spot, spots
@@ -37,6 +33,10 @@ from adjudge.evals.best_of_n.said import (
     said_in,
 )
 from adjudge.evals.results.input_facts import input_facts
+from adjudge.io.columns import MISSING, ColumnMap, map_columns
+from adjudge.io.errors import JobError
+from adjudge.io.row import Cursor, Row
+from adjudge.io.source import Source, open_source
 from adjudge.protocol import NO_COST, Cost, Sample, Score, Scorer, content_text
 from adjudge.runtime.loop import run_blocking
 

@@ -19,9 +19,6 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from adjudge.data_pipelines.hygiene.row_scores import number_of
-from adjudge.data_pipelines.rows.columns import MISSING, Column
-from adjudge.data_pipelines.rows.row import Cursor
-from adjudge.data_pipelines.rows.source import Source, open_source
 from adjudge.evals.best_of_n.config import BestOfNConfig, options_of
 from adjudge.evals.best_of_n.laws import fit_law, refusal
 from adjudge.evals.best_of_n.said import LARGEST_ROW
@@ -31,6 +28,9 @@ from adjudge.evals.results.measure import Measure
 from adjudge.evals.results.result import Check, Counts, Result
 from adjudge.evals.statistics.bootstrap import weighted_bootstrap
 from adjudge.intervals import Interval
+from adjudge.io.columns import MISSING, Column
+from adjudge.io.row import Cursor
+from adjudge.io.source import Source, open_source
 
 if TYPE_CHECKING:
     from adjudge.evals.best_of_n.estimators import Floats

@@ -13,11 +13,11 @@ from dataclasses import replace
 
 from adjudge.data_pipelines.jobs.engines import GONE
 from adjudge.data_pipelines.labeling.bench import LocalBench
-from adjudge.data_pipelines.rows.errors import JobError
 from adjudge.data_pipelines.step_labels.solutions_in_rows import Problem
 from adjudge.evals.benchmarks.asking import asked
 from adjudge.evals.best_of_n.said import UNFIT, said_by
 from adjudge.evals.decoding.paths import Path, Writer
+from adjudge.io.errors import JobError
 from adjudge.protocol import Score
 
 

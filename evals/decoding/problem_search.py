@@ -12,7 +12,6 @@ from typing import assert_never
 
 from adjudge.data_pipelines.jobs.engines import GONE
 from adjudge.data_pipelines.labeling.bench import LocalBench
-from adjudge.data_pipelines.rows.errors import JobError
 from adjudge.data_pipelines.step_labels.completer import EngineCompleter
 from adjudge.data_pipelines.step_labels.solutions_in_rows import Problem
 from adjudge.engines.interface import Engine, Sampling
@@ -22,6 +21,7 @@ from adjudge.evals.decoding.config import Method, SearchConfig
 from adjudge.evals.decoding.guide import Guide
 from adjudge.evals.decoding.paths import Account, Writer
 from adjudge.evals.decoding.searches import Finished, beam, tree, whole_solutions
+from adjudge.io.errors import JobError
 from adjudge.protocol import NO_COST, Cost, Score
 
 _AT_ONCE = 4  # whole solutions in one call, at most

@@ -17,9 +17,6 @@ from adjudge.data_pipelines.jobs.engines import engine_named
 from adjudge.data_pipelines.jobs.opening import glance
 from adjudge.data_pipelines.jobs.progress import JobProgress, JobSnapshot
 from adjudge.data_pipelines.labeling.bench import LocalBench
-from adjudge.data_pipelines.rows.columns import MISSING, Column, nested_names, unknown_column
-from adjudge.data_pipelines.rows.row import Cursor
-from adjudge.data_pipelines.rows.source import Source, open_source
 from adjudge.data_pipelines.step_labels.solutions_in_rows import Problem
 from adjudge.engines.interface import Engine
 from adjudge.evals.best_of_n.config import options_of
@@ -31,6 +28,9 @@ from adjudge.evals.decoding.search_report import comparisons_of, figures_of, mea
 from adjudge.evals.results.input_facts import input_facts
 from adjudge.evals.results.result import Counts, Result
 from adjudge.evals.statistics.multiple import NOTE
+from adjudge.io.columns import MISSING, Column, nested_names, unknown_column
+from adjudge.io.row import Cursor
+from adjudge.io.source import Source, open_source
 from adjudge.protocol import NO_COST, Cost
 from adjudge.runtime.loop import run_blocking
 

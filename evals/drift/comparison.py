@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from adjudge.data_pipelines.rows.row import Cursor
-from adjudge.data_pipelines.rows.source import open_source
+from adjudge.io.row import Cursor
+from adjudge.io.source import open_source
 from adjudge.protocol import Sample, Score
 
 OUTPUTS: Final = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", ".parquet")

@@ -14,12 +14,12 @@ from typing import Final
 
 from adjudge import registry, wire
 from adjudge.data_pipelines.labeling.samples import Item, Sampler
-from adjudge.data_pipelines.rows.columns import Wanted, map_columns
-from adjudge.data_pipelines.rows.row import Cursor, Row
-from adjudge.data_pipelines.rows.source import open_source
 from adjudge.evals.drift.config import DriftConfig
 from adjudge.evals.verdicts.table import VerdictTable, read_verdicts, shortened, texts_of
 from adjudge.evals.verdicts.verdict import Verdict
+from adjudge.io.columns import Wanted, map_columns
+from adjudge.io.row import Cursor, Row
+from adjudge.io.source import open_source
 from adjudge.protocol import Sample, Scorer, response_text
 from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
 from adjudge.runtime.loop import run_blocking

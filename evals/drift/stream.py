@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from adjudge.data_pipelines.rows.columns import GUESSES, MISSING, Column, unknown_column
-from adjudge.data_pipelines.rows.row import Cursor
-from adjudge.data_pipelines.rows.source import open_source
 from adjudge.evals.drift.config import LiveDriftConfig
 from adjudge.evals.verdicts.verdict import MISSING as MISSING_STATUS
 from adjudge.evals.verdicts.verdict import verdict_of
+from adjudge.io.columns import GUESSES, MISSING, Column, unknown_column
+from adjudge.io.row import Cursor
+from adjudge.io.source import open_source
 
 if TYPE_CHECKING:
     import numpy as np

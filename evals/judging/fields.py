@@ -1,6 +1,6 @@
 """Columns of a row as what they must be; what is missing or of another kind is an error that names the column.
 
-Not covered: reading files (`adjudge.data_pipelines.rows`).
+Not covered: reading files (`adjudge.io`).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, TypeVar
 
-from adjudge.data_pipelines.rows.row import Cursor
-from adjudge.data_pipelines.rows.source import open_source
+from adjudge.io.row import Cursor
+from adjudge.io.source import open_source
 
 Key = TypeVar("Key", bound=Hashable)
 

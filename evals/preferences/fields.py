@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-from adjudge.data_pipelines.rows.columns import MISSING, Column
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Stored
+from adjudge.io.columns import MISSING, Column
 from adjudge.protocol import Message
 
 Text: TypeAlias = str | Sequence[Message]

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from adjudge.data_pipelines.rows.columns import GUESSES, MISSING, Column, nested_names, unknown_column
-from adjudge.data_pipelines.rows.row import Cursor
-from adjudge.data_pipelines.rows.source import open_source
 from adjudge.evals.probes.shipped import place_of
 from adjudge.evals.results.config import EvalConfig
 from adjudge.evals.results.input_facts import input_facts
+from adjudge.io.columns import GUESSES, MISSING, Column, nested_names, unknown_column
+from adjudge.io.row import Cursor
+from adjudge.io.source import open_source
 from adjudge.protocol import Message, content_text
 
 TRIED: Final[Mapping[str, tuple[str, ...]]] = {

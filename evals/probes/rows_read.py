@@ -11,12 +11,12 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from adjudge.data_pipelines.rows.columns import GUESSES
 from adjudge.evals.probes.config import ProbesConfig
 from adjudge.evals.probes.given import KINDS
 from adjudge.evals.probes.planted import gold_texts
 from adjudge.evals.probes.row import DOMAINS, ProbeRow, domain_of, with_others
 from adjudge.evals.probes.row_file import TRIED, FileRow, ReadRows, read_rows
+from adjudge.io.columns import GUESSES
 from adjudge.protocol import Message
 
 _TRIED: Final[Mapping[str, tuple[str, ...]]] = {

@@ -18,7 +18,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
-from adjudge.data_pipelines.rows.columns import GUESSES
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Stored
 from adjudge.evals.benchmarks.outcome import Outcome
@@ -39,6 +38,7 @@ from adjudge.evals.ratings.rated import Rated, rating_measures
 from adjudge.evals.ratings.unread import unread_ratings
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.draws import Draws
+from adjudge.io.columns import GUESSES
 from adjudge.protocol import Sample
 
 _RATINGS: Final = ("rating", "human_score", "human_scores", "gpt4_score", "orig_score", "score")

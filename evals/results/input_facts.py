@@ -9,7 +9,7 @@ import hashlib
 from typing import Any
 
 from adjudge import wire
-from adjudge.data_pipelines.rows.source import Source
+from adjudge.io.source import Source
 
 
 def input_facts(source: Source, rows: int) -> dict[str, Any]:

@@ -16,14 +16,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from adjudge import wire
-from adjudge.data_pipelines.rows.columns import GUESSES, MISSING, Column, nested_names, unknown_column
-from adjudge.data_pipelines.rows.row import Cursor
-from adjudge.data_pipelines.rows.source import Source, open_source
 from adjudge.evals.results.input_facts import input_facts
 from adjudge.evals.results.result import Counts
 from adjudge.evals.verdicts.config import VerdictConfig
 from adjudge.evals.verdicts.verdict import MISSING as EMPTY
 from adjudge.evals.verdicts.verdict import NOTHING, Verdict, verdict_of
+from adjudge.io.columns import GUESSES, MISSING, Column, nested_names, unknown_column
+from adjudge.io.row import Cursor
+from adjudge.io.source import Source, open_source
 
 _ROW_BYTES: Final = 256 << 20
 _PEEKED: Final = 100

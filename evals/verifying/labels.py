@@ -15,12 +15,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from adjudge.data_pipelines.rows.columns import GUESSES
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Stored
 from adjudge.evals.preferences.fields import Row, case_id, field, first_of, has, score, text, word
 from adjudge.evals.verifying.labelled import Labelled, labelled_case
 from adjudge.evals.verifying.truth import INVALID, RIGHT, WRONG, Truth
+from adjudge.io.columns import GUESSES
 
 _LABELS: Final = ("label", "is_correct", "correct", "gold_label", "passed", "gold_correct")
 _SCORES: Final = ("value", "score", "reward", "prediction")

@@ -24,7 +24,7 @@ from adjudge.data_pipelines.jobs.job import run_job
 from adjudge.data_pipelines.jobs.number_source import NumberSource
 from adjudge.data_pipelines.jobs.progress import JobProgress
 from adjudge.data_pipelines.jobs.report import JobReport
-from adjudge.data_pipelines.rows.errors import JobError, JobStopped
+from adjudge.io.errors import JobError, JobStopped
 
 Adjudge = Callable[..., Any]
 

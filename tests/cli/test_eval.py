@@ -22,12 +22,12 @@ from adjudge.cli.config_flags import field_helps, flags_of, options_of
 from adjudge.cli.eval_flags import layout_of
 from adjudge.cli.eval_kinds import GROUPS, KINDS, BenchmarkKind, EvalKind, PlainKind
 from adjudge.cli.main import main
-from adjudge.data_pipelines.rows.errors import JobStopped
 from adjudge.evals.benchmarks.config import BenchmarkConfig
 from adjudge.evals.results.config import EvalConfig
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.results.result import Check, Comparison, Counts, Result
 from adjudge.intervals import Interval
+from adjudge.io.errors import JobStopped
 
 Adjudge = Callable[..., Any]
 READER = f"{HOME}:Reader"

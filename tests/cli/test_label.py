@@ -11,7 +11,7 @@ import pytest
 from adjudge.cli import exits
 from adjudge.cli.label import LabelCommand
 from adjudge.data_pipelines.labeling.config import LabelConfig
-from adjudge.data_pipelines.rows.errors import JobStopped
+from adjudge.io.errors import JobStopped
 
 Adjudge = Callable[..., Any]
 

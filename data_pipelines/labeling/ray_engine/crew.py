@@ -20,7 +20,7 @@ from adjudge.data_pipelines.labeling.ray_engine.member import Member
 from adjudge.data_pipelines.labeling.ray_engine.order import Order
 from adjudge.data_pipelines.labeling.ray_engine.worker import Fields, Worker, fields_of
 from adjudge.data_pipelines.labeling.verdicts import Verdict
-from adjudge.data_pipelines.rows.errors import JobError
+from adjudge.io.errors import JobError
 from adjudge.protocol import Sample, Score
 from adjudge.runtime.contract import BrokenScorer
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from adjudge.data_pipelines.labeling.samples import Sampler
-from adjudge.data_pipelines.rows.columns import (
+from adjudge.io.columns import (
     GUESSES,
     MISSING,
     Column,
@@ -22,8 +22,8 @@ from adjudge.data_pipelines.rows.columns import (
     nested_names,
     unknown_column,
 )
-from adjudge.data_pipelines.rows.row import Cursor, Row
-from adjudge.data_pipelines.rows.source import Source, open_source
+from adjudge.io.row import Cursor, Row
+from adjudge.io.source import Source, open_source
 from adjudge.protocol import Message, Sample
 from adjudge.rl_integration.trainer.tasks.run_tasks import LeftOut, RunTasks, digest, prompt_key, whole
 from adjudge.rl_integration.trainer.tasks.task import Task

@@ -99,7 +99,7 @@ class CompareCommand:
 
     def _scored_pairs(self, result: Comparison) -> Iterator[Pair]:
         from adjudge import registry
-        from adjudge.data_pipelines.rows.columns import Wanted
+        from adjudge.io.columns import Wanted
         from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
         from adjudge.runtime.loop import run_blocking
 

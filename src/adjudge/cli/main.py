@@ -131,7 +131,7 @@ def _unknown(name: str) -> str:
 
 
 def _explain(error: Exception) -> int:
-    from adjudge.data_pipelines.rows.errors import JobError
+    from adjudge.io.errors import JobError
     from adjudge.runtime.contract import BrokenScorer
 
     if isinstance(error, OSError) and error.filename is not None:

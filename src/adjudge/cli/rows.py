@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from adjudge.data_pipelines.labeling.samples import Item, Sampler
-from adjudge.data_pipelines.rows.columns import (
+from adjudge.io.columns import (
     GUESSES,
     MISSING,
     Column,
@@ -17,8 +17,8 @@ from adjudge.data_pipelines.rows.columns import (
     nested_names,
     unknown_column,
 )
-from adjudge.data_pipelines.rows.row import Cursor, Row
-from adjudge.data_pipelines.rows.source import Source, open_source
+from adjudge.io.row import Cursor, Row
+from adjudge.io.source import Source, open_source
 from adjudge.protocol import Sample
 
 _ROW_BYTES: Final = 16 << 20

@@ -18,9 +18,9 @@ from adjudge.data_pipelines.databases.foreign_keys import foreign_keys
 from adjudge.data_pipelines.databases.making import make_databases
 from adjudge.data_pipelines.databases.suite import Judges
 from adjudge.data_pipelines.jobs.report import JobReport
-from adjudge.data_pipelines.rows.errors import JobError
 from adjudge.databases.row_maker import RowMaker
 from adjudge.databases.schema_shape import read_schema, schema_of_file
+from adjudge.io.errors import JobError
 from adjudge.protocol import Sample
 
 SCHEMA = """

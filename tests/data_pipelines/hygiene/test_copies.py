@@ -19,7 +19,7 @@ from adjudge.data_pipelines.hygiene.minhash import Bands, MinHash
 from adjudge.data_pipelines.hygiene.near_copies import Clusters, Similarity, buckets, join_alike
 from adjudge.data_pipelines.hygiene.shingles import Shingles, jaccard, normalised
 from adjudge.data_pipelines.hygiene.text_spool import TextSpool
-from adjudge.data_pipelines.rows.errors import JobError
+from adjudge.io.errors import JobError
 
 FOLDER = Path(gettempdir())
 WORDS = [f"word{number}" for number in range(30)]

@@ -13,9 +13,9 @@ from tests.data_pipelines.hygiene.row_files import read, write
 
 from adjudge.data_pipelines.hygiene.dedup import run_dedup
 from adjudge.data_pipelines.hygiene.dedup_config import DedupConfig
-from adjudge.data_pipelines.rows.errors import JobStopped
-from adjudge.data_pipelines.rows.row import Cursor
-from adjudge.data_pipelines.rows.source import open_source
+from adjudge.io.errors import JobStopped
+from adjudge.io.row import Cursor
+from adjudge.io.source import open_source
 
 LONG = " ".join(f"word{number}" for number in range(60))
 ROWS: list[dict[str, Any]] = [

@@ -20,9 +20,9 @@ from adjudge.data_pipelines.jobs.job import run_job
 from adjudge.data_pipelines.jobs.journal import partial_of
 from adjudge.data_pipelines.jobs.maker import Kind
 from adjudge.data_pipelines.labeling import LabelConfig, run_label
-from adjudge.data_pipelines.rows.errors import JobError
-from adjudge.data_pipelines.rows.row import Cursor
-from adjudge.data_pipelines.rows.source import open_source
+from adjudge.io.errors import JobError
+from adjudge.io.row import Cursor
+from adjudge.io.source import open_source
 
 TURNS = [{"role": "user", "content": "é"}, {"role": "assistant", "content": None}]
 FIELDS: Mapping[str, Kind] = {

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from adjudge.data_pipelines.jobs import groups
 from adjudge.data_pipelines.jobs.groups import Piece, UnitReader, group_key
-from adjudge.data_pipelines.rows.columns import MISSING, Column
-from adjudge.data_pipelines.rows.row import Cursor, Place, Row
+from adjudge.io.columns import MISSING, Column
+from adjudge.io.row import Cursor, Place, Row
 
 
 @dataclass

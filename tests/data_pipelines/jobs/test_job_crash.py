@@ -18,7 +18,7 @@ JOB = """
 import asyncio, os, sys
 from adjudge.data_pipelines.jobs.config import JobConfig
 from adjudge.data_pipelines.jobs.job import run_job
-from adjudge.data_pipelines.rows.errors import JobStopped
+from adjudge.io.errors import JobStopped
 from tests.data_pipelines.jobs.toys import Doubler
 
 class Hangs(Doubler):

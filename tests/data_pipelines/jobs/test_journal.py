@@ -15,8 +15,8 @@ import pytest
 
 from adjudge.data_pipelines.jobs.journal import Journal, partial_of
 from adjudge.data_pipelines.labeling.report import Tally
-from adjudge.data_pipelines.rows.errors import JobError
-from adjudge.data_pipelines.rows.row import Cursor, Place
+from adjudge.io.errors import JobError
+from adjudge.io.row import Cursor, Place
 from adjudge.protocol import Provenance, Score
 
 IDENTITY: dict[str, Any] = {"input": {"bytes": 3}, "scorer": {"fingerprint": "a:1"}}
@@ -197,7 +197,7 @@ def test_one_job_at_a_time_from_threads_and_processes(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from adjudge.data_pipelines.jobs.journal import Journal; "
         "from adjudge.data_pipelines.labeling.report import Tally; "
-        "from adjudge.data_pipelines.rows.errors import JobError\n"
+        "from adjudge.io.errors import JobError\n"
         "try: Journal(Path(sys.argv[1]), {}, Tally())\n"
         "except JobError as error: print(error)\n"
         "else: print('got it')"
@@ -244,10 +244,10 @@ def test_a_full_disk_says_so_and_costs_only_what_was_not_committed(tmp_path: Pat
     code = """
 import json, resource, sys
 from pathlib import Path
-from adjudge.data_pipelines.rows.errors import JobError
+from adjudge.io.errors import JobError
 from adjudge.data_pipelines.jobs.journal import Journal
 from adjudge.data_pipelines.labeling.report import Tally
-from adjudge.data_pipelines.rows.row import Cursor
+from adjudge.io.row import Cursor
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
 journal = Journal(Path(sys.argv[1]), {}, Tally(), commit_seconds=0)
 try:

@@ -17,7 +17,7 @@ from adjudge.data_pipelines.jobs.kinds import Unfit, fitted, joined, kind_of, kn
 from adjudge.data_pipelines.jobs.lines import LineWriter, json_line, place_of
 from adjudge.data_pipelines.jobs.made import Made
 from adjudge.data_pipelines.jobs.unit import Unit
-from adjudge.data_pipelines.rows.errors import JobError
+from adjudge.io.errors import JobError
 from adjudge.protocol import Cost
 
 UNIT = Unit(rows=({"q": 1},), first=7)

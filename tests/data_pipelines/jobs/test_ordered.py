@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge.data_pipelines.jobs.ordered import in_order
-from adjudge.data_pipelines.rows.errors import JobError
+from adjudge.io.errors import JobError
 
 
 def chunked(count: int, sizes: Sequence[int]) -> Iterator[list[int]]:

@@ -18,7 +18,7 @@ from adjudge.data_pipelines.jobs.made import Made
 from adjudge.data_pipelines.jobs.number_source import NumberSource
 from adjudge.data_pipelines.jobs.report import JobReport
 from adjudge.data_pipelines.jobs.unit import Unit
-from adjudge.data_pipelines.rows.errors import JobError
+from adjudge.io.errors import JobError
 from adjudge.protocol import Cost
 
 DOUBLED = [{"x": 2 * x, "word": word} for x in range(0, 500, 2) for word in ("a", "b\ud800")]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from adjudge.data_pipelines.labeling.batches import Batch, Batcher
 from adjudge.data_pipelines.labeling.samples import Sampler
-from adjudge.data_pipelines.rows.columns import Column, ColumnMap
-from adjudge.data_pipelines.rows.row import Cursor, Place, Row
+from adjudge.io.columns import Column, ColumnMap
+from adjudge.io.row import Cursor, Place, Row
 from adjudge.protocol import Sample
 
 BAD = "bad"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from adjudge.data_pipelines.labeling import LabelConfig, run_label
-from adjudge.data_pipelines.rows.row import Cursor
-from adjudge.data_pipelines.rows.source import open_source
+from adjudge.io.row import Cursor
+from adjudge.io.source import open_source
 from adjudge.protocol import Sample, Score, response_text
 
 DATA = Path(os.environ.get("ADJUDGE_DATA", ""))

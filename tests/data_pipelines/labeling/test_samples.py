@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from adjudge.data_pipelines.labeling.samples import Item, Sampler
-from adjudge.data_pipelines.rows.columns import Column, ColumnMap
-from adjudge.data_pipelines.rows.row import Place, Row
+from adjudge.io.columns import Column, ColumnMap
+from adjudge.io.row import Place, Row
 from adjudge.protocol import Sample
 
 CHAT = [{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": "4"}]

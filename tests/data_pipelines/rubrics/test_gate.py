@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge import registry
-from adjudge.data_pipelines.rows.errors import JobError
 from adjudge.data_pipelines.rubrics.account import Account
 from adjudge.data_pipelines.rubrics.gate import Agrees, Gate, Separates, Trial, difference
 from adjudge.data_pipelines.rubrics.labelled import Labelled
 from adjudge.intervals import wilson
+from adjudge.io.errors import JobError
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.persona.admission import admission
 

@@ -10,12 +10,12 @@ from tests.data_pipelines.rubrics.making import keyed, run
 from tests.engines.scripted import ScriptedEngine, fault, field_of, key_of, text_of
 
 from adjudge import registry
-from adjudge.data_pipelines.rows.errors import JobError
 from adjudge.data_pipelines.rubrics.likeness import CountLikeness
 from adjudge.data_pipelines.rubrics.model import Model
 from adjudge.data_pipelines.rubrics.nuggets import NuggetMaker, different_orders, make_nuggets
 from adjudge.data_pipelines.rubrics.nuggets_config import NuggetsConfig
 from adjudge.engines.interface import Sampling
+from adjudge.io.errors import JobError
 from adjudge.protocol import Sample
 
 PASSAGES = [

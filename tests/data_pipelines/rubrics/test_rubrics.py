@@ -11,12 +11,12 @@ from tests.data_pipelines.rubrics.making import keyed, run
 from tests.engines.scripted import ScriptedEngine, fault, field_of, key_of, text_of
 
 from adjudge import registry
-from adjudge.data_pipelines.rows.errors import JobError
 from adjudge.data_pipelines.rubrics.gate import Trial
 from adjudge.data_pipelines.rubrics.labelled import Labelled
 from adjudge.data_pipelines.rubrics.rubrics import distinct, make_rubrics
 from adjudge.data_pipelines.rubrics.rubrics_config import RubricsConfig
 from adjudge.intervals import UNKNOWN
+from adjudge.io.errors import JobError
 from adjudge.protocol import Sample
 
 GOOD = [f"Step {n}: 2 + 2. The unit is metres. Result 4. Note {n}." for n in range(8)]

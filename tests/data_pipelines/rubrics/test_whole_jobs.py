@@ -11,9 +11,6 @@ import pytest
 from tests.data_pipelines.rubrics import test_keywords, test_nuggets, test_principles, test_rubrics
 from tests.engines.scripted import ScriptedEngine, fault
 
-from adjudge.data_pipelines.rows.errors import JobError
-from adjudge.data_pipelines.rows.row import Cursor
-from adjudge.data_pipelines.rows.source import open_source
 from adjudge.data_pipelines.rubrics.keywords import make_keywords
 from adjudge.data_pipelines.rubrics.keywords_config import KeywordsConfig
 from adjudge.data_pipelines.rubrics.nuggets import make_nuggets
@@ -22,6 +19,9 @@ from adjudge.data_pipelines.rubrics.principles import make_principles
 from adjudge.data_pipelines.rubrics.principles_config import PrinciplesConfig
 from adjudge.data_pipelines.rubrics.rubrics import make_rubrics
 from adjudge.data_pipelines.rubrics.rubrics_config import RubricsConfig
+from adjudge.io.errors import JobError
+from adjudge.io.row import Cursor
+from adjudge.io.source import open_source
 
 KINDS: dict[str, tuple[Any, Any, Any, dict[str, Any]]] = {
     "nuggets": (make_nuggets, NuggetsConfig, test_nuggets.writer, test_nuggets.ROW),

@@ -12,9 +12,9 @@ import pytest
 from tests.data_pipelines.step_labels.sums import Oracle, Row, adder, config, make, parts_of, read, rows_of
 from tests.engines.scripted import ScriptedEngine, fault
 
-from adjudge.data_pipelines.rows.errors import JobError
 from adjudge.data_pipelines.step_labels.labeling import label_steps, maker_of
 from adjudge.engines.interface import Fault, Prompt
+from adjudge.io.errors import JobError
 from adjudge.protocol import Sample, Score
 
 

@@ -16,11 +16,11 @@ from tests.engines.scripted import ScriptedEngine, fault, field_of, text_of
 
 from adjudge import api
 from adjudge.data_pipelines.jobs.report import JobReport
-from adjudge.data_pipelines.rows.errors import JobError
 from adjudge.data_pipelines.theorems.conclusion import conclusion_of, latex_number
 from adjudge.data_pipelines.theorems.config import TheoremsConfig
 from adjudge.data_pipelines.theorems.making import make_theorems
 from adjudge.engines.interface import Completion, Prompt
+from adjudge.io.errors import JobError
 
 NUMERIC = [
     "The binomial coefficient satisfies $\\binom{6}{2} = 15$.",

@@ -14,10 +14,10 @@ from tests.engines.scripted import ScriptedEngine, fault, field_of, text_of
 
 from adjudge import api
 from adjudge.data_pipelines.jobs.report import JobReport
-from adjudge.data_pipelines.rows.errors import JobError
 from adjudge.data_pipelines.unit_tests.config import UnitTestsConfig
 from adjudge.data_pipelines.unit_tests.making import make_unit_tests
 from adjudge.engines.interface import Completion
+from adjudge.io.errors import JobError
 
 DATA = os.environ.get("ADJUDGE_DATA")
 FEW = {"solutions": 3, "agree": 2, "passing": 3, "inputs": 20, "tests": 8}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.data_pipelines.rows.errors import JobError
 from adjudge.evals.benchmarks.given import Given
 from adjudge.evals.benchmarks.patience import Patience
+from adjudge.io.errors import JobError
 
 DEAD = Given(None, "failed", "gold_unparsable")
 ALIVE = Given(1.0, "scored")

@@ -15,7 +15,6 @@ import pytest
 from tests.evals.decoding.tree_engine import GAP, Letters, TreeEngine, letters_of
 
 from adjudge.data_pipelines.labeling.bench import LocalBench
-from adjudge.data_pipelines.rows.errors import JobError
 from adjudge.data_pipelines.step_labels.completer import EngineCompleter
 from adjudge.data_pipelines.step_labels.solutions_in_rows import Problem
 from adjudge.engines.interface import Fault, Sampling
@@ -29,6 +28,7 @@ from adjudge.evals.decoding.problem_search import Found, Searched
 from adjudge.evals.decoding.searches import Finished, beam, tree, whole_solutions
 from adjudge.evals.decoding.searching import run_search
 from adjudge.evals.results.result import Result
+from adjudge.io.errors import JobError
 from adjudge.protocol import Sample, Score
 from adjudge.runtime.contract import BrokenScorer
 

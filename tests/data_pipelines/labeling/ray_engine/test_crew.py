@@ -12,7 +12,7 @@ import ray.exceptions
 from adjudge.data_pipelines.labeling.ray_engine import crew as module
 from adjudge.data_pipelines.labeling.ray_engine.crew import Crew
 from adjudge.data_pipelines.labeling.verdicts import Verdict, Written
-from adjudge.data_pipelines.rows.errors import JobError
+from adjudge.io.errors import JobError
 from adjudge.protocol import Sample, Score
 from adjudge.runtime.contract import BrokenScorer
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adjudge.data_pipelines.rows import source as source_module
-from adjudge.data_pipelines.rows.row import Cursor, Place
-from adjudge.data_pipelines.rows.source import Source, open_source
+from adjudge.io import source as source_module
+from adjudge.io.row import Cursor, Place
+from adjudge.io.source import Source, open_source
 
 LIMIT = 1 << 20
 

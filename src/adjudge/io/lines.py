@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final, NamedTuple, cast
 
-from adjudge.data_pipelines.rows.errors import JobError
+from adjudge.io.errors import JobError
 
 DAMAGE: Final = (OSError, EOFError, zlib.error)
 """What reading a file that is cut off or damaged raises; gzip itself, and the library under it."""

@@ -15,11 +15,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from adjudge.data_pipelines.rows.errors import JobError
-from adjudge.data_pipelines.rows.extra import need
-from adjudge.data_pipelines.rows.json_rows import TOO_DEEP, nested_too_deeply
-from adjudge.data_pipelines.rows.lines import not_utf8
-from adjudge.data_pipelines.rows.row import Place, Row
+from adjudge.io.errors import JobError
+from adjudge.io.extra import need
+from adjudge.io.json_rows import TOO_DEEP, nested_too_deeply
+from adjudge.io.lines import not_utf8
+from adjudge.io.row import Place, Row
 
 _BATCH = 256  # rows decoded at once; a batch of long solutions (8 kB each) is about 2 MB
 

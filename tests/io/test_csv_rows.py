@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from adjudge.data_pipelines.rows import csv_rows
-from adjudge.data_pipelines.rows.csv_rows import CsvFile
-from adjudge.data_pipelines.rows.lines import Line, read_lines
-from adjudge.data_pipelines.rows.row import Place, Row
+from adjudge.io import csv_rows
+from adjudge.io.csv_rows import CsvFile
+from adjudge.io.lines import Line, read_lines
+from adjudge.io.row import Place, Row
 
 LIMIT = 1 << 16
 CELLS = st.text(st.sampled_from('ab,;"\n\r\t é\u2028'), max_size=8)

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from adjudge.data_pipelines.rows.arrow_rows import HubDataset, ParquetFile, SavedDataset
-from adjudge.data_pipelines.rows.csv_rows import CsvFile
-from adjudge.data_pipelines.rows.json_rows import JsonLines, JsonList, holds_list
-from adjudge.data_pipelines.rows.lines import DAMAGE, is_gzip
-from adjudge.data_pipelines.rows.row import Cursor, Place, Row
+from adjudge.io.arrow_rows import HubDataset, ParquetFile, SavedDataset
+from adjudge.io.csv_rows import CsvFile
+from adjudge.io.json_rows import JsonLines, JsonList, holds_list
+from adjudge.io.lines import DAMAGE, is_gzip
+from adjudge.io.row import Cursor, Place, Row
 
 _HEAD_BYTES = 1 << 20
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")

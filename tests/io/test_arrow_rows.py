@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adjudge.data_pipelines.rows.arrow_rows import HubDataset, ParquetFile, SavedDataset
-from adjudge.data_pipelines.rows.errors import JobError
-from adjudge.data_pipelines.rows.row import Place, Row
-from adjudge.data_pipelines.rows.source import Part
+from adjudge.io.arrow_rows import HubDataset, ParquetFile, SavedDataset
+from adjudge.io.errors import JobError
+from adjudge.io.row import Place, Row
+from adjudge.io.source import Part
 
 
 @pytest.fixture(autouse=True)

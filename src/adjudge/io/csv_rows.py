@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from adjudge.data_pipelines.rows.lines import UTF8_BOM, Line, not_utf8, open_bytes, read_lines, too_long
-from adjudge.data_pipelines.rows.row import Place, Row
+from adjudge.io.lines import UTF8_BOM, Line, not_utf8, open_bytes, read_lines, too_long
+from adjudge.io.row import Place, Row
 
 _OTHER_DELIMITERS = (";", "\t", "|", ",")
 _FEW_LINES = 16

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adjudge.data_pipelines.rows.columns import MISSING, Column, Wanted, map_columns, nested_names
+from adjudge.io.columns import MISSING, Column, Wanted, map_columns, nested_names
 
 GSM8K = {
     "question": "q",

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from adjudge.data_pipelines.rows.errors import JobError
-from adjudge.data_pipelines.rows.json_rows import JsonLines, JsonList, holds_list
-from adjudge.data_pipelines.rows.row import Place, Row
-from adjudge.data_pipelines.rows.source import open_source
+from adjudge.io.errors import JobError
+from adjudge.io.json_rows import JsonLines, JsonList, holds_list
+from adjudge.io.row import Place, Row
+from adjudge.io.source import open_source
 
 LIMIT = 1 << 20
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from adjudge.data_pipelines.rows.lines import UTF8_BOM, not_utf8, open_bytes, read_lines, too_long
-from adjudge.data_pipelines.rows.row import Place, Row
+from adjudge.io.lines import UTF8_BOM, not_utf8, open_bytes, read_lines, too_long
+from adjudge.io.row import Place, Row
 
 _LIST_LIMIT_MB = 256
 _MOST_LEVELS: Final = 100  # Python walks and pickles no more than some hundred, and no data needs as many

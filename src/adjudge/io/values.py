@@ -1,0 +1,215 @@
+"""What a cell of a row says: a prompt, a response, a reference, from whatever file or framework the row comes.
+
+Every command and every adapter reads cells here, so that one row means one thing everywhere:
+
+- a prompt is text or a chat, and a chat may be JSON text;
+- a response is text, the turns of a trajectory, or a whole chat, which begins with the prompt again;
+- a reference is a value, or JSON text of an object or of a list of objects;
+- Arrow gives every object the fields of all others and fills them with None; such fields are left out.
+
+Not covered: which column holds what (`columns`), and two responses in one row (`preferences`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Never, TypeAlias
+
+from adjudge.io.columns import MISSING
+from adjudge.protocol import Message, content_text
+
+Text: TypeAlias = str | Sequence[Message]
+"""A prompt or a response: text, or chat turns."""
+
+_ROLES: Final = {"human": "user", "gpt": "assistant", "bot": "assistant"}
+"""Names that ShareGPT's layout has for roles."""
+
+
+def plain(value: Any) -> Any:
+    """Return a copy of plain data in which arrays, array scalars and configuration nodes are Python's own types.
+
+    Args:
+        value: what a data set's column or a configuration file holds: NumPy arrays and scalars, tensors, OmegaConf
+            nodes, and any nesting of them.
+    """
+    if isinstance(value, str | bytes):
+        return value
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return tuple(plain(item) for item in value)
+    if isinstance(value, Sequence):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):  # arrays, their scalars, and tensors, none of which is a Sequence
+        return plain(value.tolist())
+    return value
+
+
+def without_absent(value: Any) -> Any:
+    """Return plain data from Arrow without the fields that it filled with None.
+
+    A test that calls a function keeps what it says of the call: None may be an argument, and what is expected.
+    """
+    if isinstance(value, Mapping):
+        call = value.get("args") if isinstance(value.get("args"), list) else value.get("kwargs")
+        kept = ("args", "kwargs", "expected") if call is not None and "expected" in value else ()
+        return {
+            key: item if key in kept else without_absent(item)
+            for key, item in value.items()
+            if item is not None or (key in kept and key == "expected")
+        }
+    return [without_absent(item) for item in value] if isinstance(value, list) else value
+
+
+def reference_of(value: Any) -> Any:
+    """Return a reference as plain data; None where the cell is empty.
+
+    JSON text of an object, or of a list of objects, becomes what it stands for: columns are often text alone, and
+    references such as `{"tests": [...]}` are not.  A text that readers of JSON disagree about (a key said twice, NaN)
+    stays a text.  Of an object, fields that hold None are left out.
+    """
+    found = _parsed(plain(value))
+    if isinstance(found, Mapping):
+        found = {key: item for key, item in found.items() if item is not None}
+    return None if found is MISSING or found == "" or found == {} else found
+
+
+def prompt_of(value: Any, column: str = "") -> Text:
+    """Return the prompt of a cell: text, or chat turns.
+
+    Raises:
+        ValueError: the cell holds something else.
+    """
+    found = plain(value)
+    if isinstance(found, str) and found.lstrip().startswith("[{"):
+        turns = _parsed(found)
+        found = turns if is_chat(turns) else found
+    return text_or_chat(found, "prompt", column)
+
+
+def text_or_chat(value: Any, what: str, column: str = "") -> Text:
+    """Return text, or turns with role and content.
+
+    Args:
+        value: plain data.
+        what: what it is, for the message: "prompt" or "response".
+        column: where it stands, for the message.
+
+    Raises:
+        ValueError: it is neither; the message says what it is.
+    """
+    if isinstance(value, str):
+        return value
+    if value is MISSING:
+        raise ValueError(f"the row has no {what}: no field {column!r}")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, Mapping) and is_chat([value]):
+        value = [value]
+    where = f" in {column!r}" if column else ""
+    if not is_chat(value):
+        raise ValueError(f"the {what}{where} is {kind_of(value)}; it must be text or chat turns with a role")
+    turns = [_turn(turn) for turn in value]
+    for turn in turns:
+        if not isinstance(turn.get("content"), str | list | None):
+            raise ValueError(
+                f"a turn of the {what}{where} has the content {kind_of(turn['content'])}; it must be text or parts"
+            )
+    return turns
+
+
+def exchange(prompt: Text, response: Text) -> tuple[Text, Text]:
+    """Return a prompt and its response, from a response that may be the whole chat.
+
+    A whole chat begins with a system or user turn.  It repeats the prompt, and what follows is the response; where
+    there is no other prompt, the response is what follows the last turn of a user.
+
+    Raises:
+        ValueError: a whole chat does not begin with the prompt, or says nothing after it.
+    """
+    if isinstance(response, str) or not response or response[0].get("role") not in ("system", "user"):
+        return prompt, response
+    begun = turns_of(prompt)
+    if not begun:
+        asked = [place for place, turn in enumerate(response) if turn.get("role") == "user"]
+        cut = asked[-1] + 1 if asked else 1
+        prompt = list(response[:cut])
+    elif same_turns(response[: len(begun)], begun):
+        cut = len(begun)
+    elif response[0].get("role") == "system" and same_turns(response[1 : len(begun) + 1], begun):
+        cut = len(begun) + 1
+        prompt = list(response[:cut])
+    else:
+        raise ValueError("the response is a whole chat, and it does not begin with the prompt")
+    if cut >= len(response):
+        raise ValueError("the response is a whole chat without an answer: nothing follows the prompt")
+    return prompt, list(response[cut:])
+
+
+def is_chat(value: Any) -> bool:
+    """Return whether plain data is a list of turns, each with a role (or with ShareGPT's `from`)."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(turn, Mapping) and ("role" in turn or {"from", "value"} <= turn.keys()) for turn in value)
+    )
+
+
+def turns_of(prompt: Text) -> list[Message]:
+    """Return a prompt as turns: text is what a user says, and empty text nothing."""
+    if isinstance(prompt, str):
+        return [{"role": "user", "content": prompt}] if prompt else []
+    return list(prompt)
+
+
+def same_turns(one: Sequence[Message], other: Sequence[Message]) -> bool:
+    """Return whether the same roles say the same, white space at the ends aside."""
+    return len(one) == len(other) and all(map(_same, one, other))
+
+
+def kind_of(value: Any) -> str:
+    """Return what a value is, in a few words."""
+    if value is None:
+        return "null"
+    if isinstance(value, Mapping):
+        return f"an object with the fields {', '.join(map(str, list(value)[:8]))}" if value else "an empty object"
+    return {list: "a list", bool: "true or false", str: "text"}.get(type(value), f"a {type(value).__name__}")
+
+
+def _same(one: Message, other: Message) -> bool:
+    if one.get("role") != other.get("role"):
+        return False
+    try:
+        return content_text(one.get("content")).strip() == content_text(other.get("content")).strip()
+    except ValueError:
+        return one == other
+
+
+def _turn(turn: Mapping[str, Any]) -> Message:
+    if "role" in turn:
+        return dict(turn)
+    return {"role": _ROLES.get(str(turn["from"]), turn["from"]), "content": turn["value"]}
+
+
+def _parsed(value: Any) -> Any:
+    """The object, or list of objects, that a text of JSON stands for; anything else as it is."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
+        return value
+    try:
+        found = json.loads(value, object_pairs_hook=_object, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return value
+    items = found if isinstance(found, list) else [found]
+    return found if items and all(isinstance(item, dict) for item in items) else value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("an object says a key twice")
+    return found
+
+
+def _no_number(text: str) -> Never:
+    raise ValueError(f"{text} is no number in JSON")
