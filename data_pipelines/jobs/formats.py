@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Final, Literal, TypeAlias
 
+from adjudge.extras import need
 from adjudge.io.errors import JobError
-from adjudge.io.extra import need
 
 Format: TypeAlias = Literal["jsonl", "jsonl.gz", "parquet", "folder"]
 Flat: TypeAlias = Callable[[bytes], dict[str, Any]]

@@ -9,7 +9,7 @@ from typing import Any, Final
 from adjudge import wire
 from adjudge.data_pipelines.jobs.formats import json_text, without_surrogates
 from adjudge.data_pipelines.jobs.kinds import ANY, NO_ITEMS, TURNS, UNKNOWN
-from adjudge.io.extra import need
+from adjudge.extras import need
 
 _ONE: Final = {"text": "string", "number": "float64", "whole": "int64", "flag": "bool_"}
 

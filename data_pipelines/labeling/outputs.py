@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.data_pipelines.jobs.formats import convert, format_of, json_text, needs_schema, without_surrogates
-from adjudge.io.extra import need
+from adjudge.extras import need
 
 _VARYING = ("evidence", "parts")
 

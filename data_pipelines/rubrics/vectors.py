@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.engines.model_digest import folder_digest, is_folder
+from adjudge.extras import need
 
 _LONGEST = 512  # tokens; a principle or a fact is a sentence
 
@@ -62,16 +63,10 @@ class TextVectors:
 
     def _ready(self) -> tuple[Any, Any, bool]:
         if self._loaded is None:
+            transformers = need("transformers", "embedding texts with a model", "models")
             try:
-                from transformers import AutoModel, AutoTokenizer
-            except ModuleNotFoundError as error:
-                raise ValueError(
-                    f"vectors of a model need the package {error.name!r}; install it with: "
-                    "pip install 'adjudge[models]'"
-                ) from error
-            try:
-                tokenizer = AutoTokenizer.from_pretrained(self._name)
-                network = AutoModel.from_pretrained(self._name).eval()
+                tokenizer = transformers.AutoTokenizer.from_pretrained(self._name)
+                network = transformers.AutoModel.from_pretrained(self._name).eval()
             except (OSError, ValueError) as error:
                 raise ValueError(f"the model of embeddings {self._name!r} cannot be loaded: {error}") from error
             self._loaded = tokenizer, network, _takes_last(self._name)

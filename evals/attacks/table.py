@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from adjudge.evals.attacks.attacker import Attacker, JointAttacker
+from adjudge.extras import install_hint
 
 SHIPPED: Final = "shipped"
 """The attack suite of a verifier, on tasks of its own; nothing is searched."""
@@ -55,7 +56,7 @@ def make_attacker(name: str) -> Attacker | JointAttacker:
     try:
         made = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
-        remedy = "pip install 'adjudge[train]'" if name == "rl" else "is its folder on PYTHONPATH?"
+        remedy = install_hint("train") if name == "rl" else "is its folder on PYTHONPATH?"
         raise ValueError(f"the attacker {name!r} cannot be imported: {error}; {remedy}") from error
     try:
         attacker = made() if isinstance(made, type) else made

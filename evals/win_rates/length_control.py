@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from adjudge.extras import install_hint
 from adjudge.logistic import sigmoid
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def fit_length_control(annotations: Sequence[Annotation], gamed: Sequence[Annota
         import numpy as np
         from sklearn.model_selection import GroupKFold
     except ImportError as error:
-        raise ImportError('fitting length control needs scikit-learn: pip install "adjudge[calibration]"') from error
+        raise ImportError(f"fitting length control needs scikit-learn; {install_hint('calibration')}") from error
     design = np.array([[row.shorter, row.difficulty, float(not row.gamed)] for row in rows])
     shares = np.array([row.share for row in rows])
     weights = np.array([GAMED_WEIGHT if row.gamed else 1.0 for row in rows])

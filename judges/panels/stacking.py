@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from adjudge.extras import install_hint
 from adjudge.logistic import sigmoid
 
 
@@ -83,7 +84,7 @@ class Stacking:
         try:
             from sklearn.linear_model import LogisticRegression
         except ImportError as error:
-            raise ImportError('fitting a Stacking needs scikit-learn: pip install "adjudge[calibration]"') from error
+            raise ImportError(f"fitting a Stacking needs scikit-learn; {install_hint('calibration')}") from error
         table = [[(row[name] - centres[name]) / scales[name] for name in names] for row in rows]
         fitted: Any = LogisticRegression(C=1 / penalty, tol=1e-8, max_iter=1000).fit(table, labels)
         weights = {name: float(weight) / scales[name] for name, weight in zip(names, fitted.coef_[0], strict=True)}

@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from adjudge.extras import install_hint
 from adjudge.reward_models.baselines.ngrams import Row
 
 Floats = npt.NDArray[np.float64]
@@ -82,7 +83,7 @@ def sparse_rows(rows: Sequence[Row], size: int) -> Any:
     try:
         from scipy import sparse
     except ImportError as error:
-        raise ValueError('fitting a linear model needs scikit-learn: pip install "adjudge[train]"') from error
+        raise ValueError(f"fitting a linear model needs scikit-learn; {install_hint('train')}") from error
     ends = np.cumsum([0, *(len(columns) for columns, _ in rows)], dtype=np.int64)
     columns = np.concatenate([columns for columns, _ in rows])
     values = np.concatenate([values for _, values in rows])

@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from adjudge.extras import install_hint
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -29,9 +31,7 @@ def numpy_module() -> Any:
     try:
         import numpy
     except ImportError as error:
-        raise ImportError(
-            'fitting strengths and regressions needs numpy: pip install "adjudge[calibration]"'
-        ) from error
+        raise ImportError(f"fitting strengths and regressions needs numpy; {install_hint('calibration')}") from error
     return numpy
 
 

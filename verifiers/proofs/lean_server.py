@@ -31,6 +31,7 @@ from adjudge.engines.http_circuit import Circuit, CircuitPlan
 from adjudge.engines.http_client import JsonClient, Refusal
 from adjudge.engines.interface import Fault
 from adjudge.engines.retry import Retry
+from adjudge.extras import install_hint
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.proofs.attacks import attack_cases
 from adjudge.verifiers.proofs.lean_answer import answered
@@ -109,7 +110,7 @@ class LeanServerScorer:
         if self.key_variable and not os.environ.get(self.key_variable):
             raise ValueError(f"lean_server: the environment variable {self.key_variable!r} holds no key; set it")
         if importlib.util.find_spec("httpx") is None:
-            raise ValueError("lean_server needs httpx: pip install 'adjudge[openai]'")
+            raise ValueError(f"lean_server needs httpx; {install_hint('openai')}")
 
     @cached_property
     def fingerprint(self) -> str:

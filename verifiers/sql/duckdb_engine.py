@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from adjudge.databases.statement import Statement
 from adjudge.databases.tokens import Dialect
+from adjudge.extras import install_hint
 from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.engine import Collector, Engine, EngineUnavailableError, Fault, QueryLimits, refused_function
 
@@ -45,7 +46,7 @@ class DuckdbEngine(Engine):
             import duckdb
         except ModuleNotFoundError as error:
             raise EngineUnavailableError(
-                "the reference names a DuckDB file, and duckdb is not installed; pip install 'adjudge[sql]'"
+                f"the reference names a DuckDB file, and duckdb is not installed; {install_hint('sql')}"
             ) from error
         self._duckdb: Any = duckdb
         settings: dict[str, Any] = {

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from adjudge.databases.statement import Statement
 from adjudge.databases.tokens import Dialect
+from adjudge.extras import install_hint
 from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.engine import Collector, Engine, EngineUnavailableError, Fault, QueryLimits, refused_function
 
@@ -67,7 +68,7 @@ class PostgresEngine(Engine):
             from adjudge.verifiers.sql.postgres_memory import WatchedConnection
         except ModuleNotFoundError as error:
             raise EngineUnavailableError(
-                "the reference names a PostgreSQL database, and psycopg is not installed; pip install 'adjudge[sql]'"
+                f"the reference names a PostgreSQL database, and psycopg is not installed; {install_hint('sql')}"
             ) from error
         self._psycopg: Any = psycopg
         self._memory = memory_mb << 20

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Literal
 from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.databases.statement import Statement
+from adjudge.extras import install_hint
 from adjudge.protocol import Limits, Sample, Score, Verifier, response_text
 from adjudge.verifiers.sql.attacks import attack_cases, make_shop
 from adjudge.verifiers.sql.cells import Table
@@ -129,9 +130,7 @@ class SqlVerifier(Verifier):
             object.__setattr__(self, "comparator", dict(self.comparator))
         named_comparator(self.comparator)  # type: ignore[arg-type]
         if importlib.util.find_spec("sqlglot") is None:
-            raise ValueError(
-                "the sql scorer parses references with sqlglot, and it is not installed; pip install 'adjudge[sql]'"
-            )
+            raise ValueError(f"the sql scorer parses references with sqlglot, and it is missing; {install_hint('sql')}")
 
     @property
     def limits(self) -> Limits:  # type: ignore[override]  # of the class elsewhere; here the options decide

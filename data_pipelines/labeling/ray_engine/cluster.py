@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from adjudge.extras import need
 from adjudge.runtime.pool import usable_cpus
 
 _LEAST_STORE = 128 << 20  # bytes; Ray refuses less than 75 MiB
@@ -31,13 +32,7 @@ def need_ray() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # A worker sees the GPUs it reserved and no others; where nothing is said, Ray does the same and warns.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1")
-    try:
-        import ray
-    except ModuleNotFoundError as error:
-        raise ValueError(
-            f"--engine ray needs the package {error.name!r}; install it with: pip install 'adjudge[ray]'"
-        ) from error
-    return ray
+    return need("ray", "--engine ray", "ray")
 
 
 @contextmanager

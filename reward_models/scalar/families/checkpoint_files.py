@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adjudge.engines.checkpoint_notes import CheckpointNotes
+from adjudge.extras import install_hint
 
 if TYPE_CHECKING:
     import torch
@@ -144,8 +145,8 @@ def _downloaded(model: str, revision: str, *, weights: bool) -> Path:
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
     except ImportError as error:
         raise ValueError(
-            f"{model!r} is no folder here, and fetching it from the hub needs huggingface_hub ({error}); install it "
-            "with pip install 'adjudge[models]'"
+            f"{model!r} is no folder here, and fetching it from the hub needs huggingface_hub ({error}); "
+            f"install it with: {install_hint('models')}"
         ) from error
     try:
         wanted: list[str] = [*_SMALL, _WEIGHTS] if weights else list(_SMALL)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from adjudge.extras import install_hint
 from adjudge.rl_integration.trainer.records.journal import STEPS, read_journal
 
 _COLOURS = ("#2f7ed8", "#d9730d", "#2a9d5c", "#b04fc4", "#c0392b", "#0f9aa8")
@@ -32,7 +33,7 @@ def draw(runs: Mapping[str, Path], before: Mapping[str, float], path: Path, *, t
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ValueError(f"the picture needs matplotlib ({error}); pip install 'adjudge[train]'") from error
+        raise ValueError(f"the picture needs matplotlib ({error}); {install_hint('train')}") from error
     with mpl.rc_context(_LOOKS):
         figure = Figure(figsize=(8.0, 3.0), layout="constrained")
         right, paid = figure.subplots(1, 2)

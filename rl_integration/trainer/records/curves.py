@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from adjudge.extras import install_hint
+
 COLOURS = ("#2f7ed8", "#d9730d", "#2a9d5c", "#b04fc4", "#c0392b", "#0f9aa8")
 """Of the lines; each is readable on white and on dark grey."""
 
@@ -66,7 +68,7 @@ def _drawn(lines: Sequence[np.ndarray[Any, Any]]) -> str:
         from matplotlib.figure import Figure
         from matplotlib.ticker import MaxNLocator
     except ImportError as error:
-        raise ValueError(f"the report needs matplotlib ({error}); pip install 'adjudge[train]'") from error
+        raise ValueError(f"the report needs matplotlib ({error}); {install_hint('train')}") from error
     with rc_context(_LOOKS):
         drawing = Figure(figsize=(4.4, 2.4), layout="constrained", facecolor="none")
         axes = drawing.subplots()

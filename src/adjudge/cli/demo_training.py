@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from adjudge.cli import exits
 from adjudge.cli.console import print_json, visible
+from adjudge.extras import install_hint
 
 if TYPE_CHECKING:
     from adjudge.rl_integration.trainer.demo.lesson import Learnt, Lesson
@@ -80,7 +81,7 @@ def train(shown: Demonstration) -> int:
         from adjudge.rl_integration.trainer.demo.lesson import one_thread
         from adjudge.rl_integration.trainer.demo.picture import draw
     except ImportError as error:
-        raise ValueError(f"training needs more packages ({error}); pip install 'adjudge[train]'") from error
+        raise ValueError(f"training needs more packages ({error}); {install_hint('train')}") from error
     found: dict[str, Learnt] = {}
     with ExitStack() as stack:
         stack.enter_context(one_thread())

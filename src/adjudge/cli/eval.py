@@ -14,6 +14,7 @@ from typing import Any, Final
 from adjudge.cli import exits
 from adjudge.cli.eval_kinds import GROUPS, KINDS, EvalKind
 from adjudge.cli.kinds import kind_named
+from adjudge.extras import install_hint
 
 _EXIT_CODES: Final = (
     "Exit code: 0 fine, 1 a sample could not be judged or a rule does not hold, "
@@ -45,9 +46,7 @@ class EvalCommand:
         from adjudge.cli.eval_shown import print_result
 
         if self.name not in _WITHOUT_NUMPY and importlib.util.find_spec("numpy") is None:  # told before any scoring
-            raise ValueError(
-                "evaluations need numpy, which is not here; install it with: pip install 'adjudge[calibration]'"
-            )
+            raise ValueError(f"evaluations need numpy, which is not here; {install_hint('calibration')}")
         configs = tuple(config(**options_of(config, self.given)) for config in self.kind.configs())
         output = self.given.output
         if output and Path(output).exists() and not Path(output).is_dir():

@@ -10,6 +10,8 @@ import importlib
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from adjudge.extras import install_hint
+
 K = TypeVar("K")
 
 
@@ -28,8 +30,7 @@ def imported(path: str, extra: str) -> Any:
         return getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
         raise ValueError(
-            f"this kind needs {error.name!r}, which is not here; install what it needs with: "
-            f"pip install 'adjudge[{extra}]'"
+            f"this kind needs {error.name!r}, which is not here; install what it needs with: {install_hint(extra)}"
         ) from error
 
 

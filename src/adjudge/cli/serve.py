@@ -13,6 +13,7 @@ import tyro
 
 from adjudge.cli import exits
 from adjudge.cli.console import JsonFlag, print_json
+from adjudge.extras import install_hint
 
 if TYPE_CHECKING:
     from adjudge.rl_integration.ray_serve.config import RayConfig
@@ -81,9 +82,7 @@ class ServeCommand:
 
             from adjudge.rl_integration.ray_serve.running import run_ray_server
         except ImportError as error:
-            raise ValueError(
-                f"serving on Ray needs more packages ({error}); install them: pip install 'adjudge[ray]'"
-            ) from error
+            raise ValueError(f"serving on Ray needs more packages ({error}); {install_hint('ray')}") from error
         run_ray_server(scorers, settings, replicas, self._tell(list(scorers)))
         return exits.FINE
 
@@ -91,9 +90,7 @@ class ServeCommand:
         try:
             from adjudge.rl_integration.server.running import server
         except ImportError as error:
-            raise ValueError(
-                f"serving needs more packages ({error}); install them: pip install 'adjudge[serve]'"
-            ) from error
+            raise ValueError(f"serving needs more packages ({error}); {install_hint('serve')}") from error
         from adjudge.rl_integration.service.service import RewardService
         from adjudge.rl_integration.watch.panel import WatchPanel
 

@@ -18,6 +18,7 @@ import tyro
 from adjudge.cli import exits
 from adjudge.cli.console import JsonFlag, plain, print_json, print_table, visible
 from adjudge.cli.shown import Shown
+from adjudge.extras import install_hint
 
 if TYPE_CHECKING:
     from adjudge.reward_models.training.loop import Progress
@@ -185,4 +186,4 @@ def _named(home: str) -> Any:
         missing = error.name or ""
         if missing.partition(".")[0] == "adjudge":
             raise
-        raise ValueError(f"training needs {missing}; install it with pip install 'adjudge[train]'") from error
+        raise ValueError(f"training needs {missing}, which is not here; {install_hint('train')}") from error

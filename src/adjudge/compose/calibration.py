@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from adjudge.compose.spec import options_of
+from adjudge.extras import install_hint
 
 Kind = Literal["isotonic", "platt"]
 
@@ -92,7 +93,7 @@ class Calibration:
         try:
             import sklearn  # noqa: F401 asked for here so that the error below names the remedy
         except ImportError as error:
-            raise ImportError('fitting a Calibration needs scikit-learn: pip install "adjudge[calibration]"') from error
+            raise ImportError(f"fitting a Calibration needs scikit-learn; {install_hint('calibration')}") from error
         if kind == "isotonic":
             return cls(kind=kind, knots=_isotonic(xs, ys))
         slope, intercept = _platt(xs, ys)

@@ -35,6 +35,7 @@ from adjudge.engines.openai_answers import BadAnswer
 from adjudge.engines.openai_config import OpenAIConfig
 from adjudge.engines.openai_labels import check_labels
 from adjudge.engines.openai_session import OpenAISession, Refused
+from adjudge.extras import install_hint
 
 R = TypeVar("R")
 
@@ -56,7 +57,7 @@ class OpenAIEngine:
 
     def __init__(self, config: OpenAIConfig) -> None:
         if importlib.util.find_spec("httpx") is None:
-            raise ValueError("the openai engine needs httpx: pip install 'adjudge[openai]'")
+            raise ValueError(f"the openai engine needs httpx; {install_hint('openai')}")
         self.config = config
         self._sessions: dict[int, OpenAISession] = {}  # by process id: connections do not survive a fork
         weakref.finalize(self, _let_go, self._sessions).atexit = False

