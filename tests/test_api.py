@@ -11,11 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from adjudge import api, registry
+from adjudge.compose.auto import Auto
 from adjudge.protocol import Sample, Score
 from adjudge.runtime.contract import BrokenScorer
 from adjudge.runtime.loop import run_blocking
@@ -294,7 +296,8 @@ def test_an_automatic_batch_may_hold_several_kinds(monkeypatch: pytest.MonkeyPat
     def load(spec: Any) -> Equals:
         return seen.setdefault(spec, Equals(name=spec))
 
-    monkeypatch.setattr(registry, "load", load)
+    monkeypatch.setattr(registry._SpecLoader, "scorer", lambda self, spec: load(spec))
+    monkeypatch.setattr(registry, "load", lambda spec: Auto(loader=registry._SpecLoader(base=Path(), depth=0)))
     choices = {"choices": ["x", "y"], "answer": "A"}
     samples = [Sample(prompt="p", response=str(i), reference="1" if i % 3 else choices, id=str(i)) for i in range(10)]
     values = [score.value for score in api.score_batch(samples)]
@@ -323,6 +326,43 @@ def test_without_naming_a_scorer(response: str, reference: Any, value: float) ->
     score = api.score("Question?", response, reference)
     assert (score.value, score.status) == (value, "scored")
     assert score.provenance.scorer == api.auto_scorer(reference)
+
+
+CODE = {"tests": [{"stdin": "1", "stdout": "2"}]}
+PROGRAM = "```python\nprint(int(input()) + 1)\n```"
+
+
+@pytest.mark.parametrize(
+    ("spec", "reference", "said"),
+    [
+        ("math", "4", "scored"),
+        ("math", None, "out_of_scope"),
+        ("math", CODE, "out_of_scope"),
+        ("math", {"answer": "4"}, "scored"),
+        ("math", {"odd": 1}, "bad_sample"),
+        ("code", CODE, "scored"),
+        ("code", None, "out_of_scope"),
+        ("code", "4", "out_of_scope"),
+        ("code", {"tests": []}, "bad_sample"),
+        ("code", '{"tests": [', "bad_sample"),
+        ("auto", CODE, "scored"),
+        ("auto", None, "out_of_scope"),
+        ("auto", {"odd": 1}, "bad_sample"),
+        ("format", None, "scored"),
+        ({"weighted": {"auto": 1.0, "repetition": 0.1}}, "4", "scored"),
+        ({"weighted": {"math": 1.0, "repetition": 0.1}}, CODE, "out_of_scope"),
+        ({"gate": {"gate": "repetition", "main": "code"}}, {"tests": []}, "bad_sample"),
+    ],
+)
+def test_a_row_of_another_scorer_is_no_failure(spec: Any, reference: Any, said: str) -> None:
+    rows = [Sample(prompt="p", response=PROGRAM, reference=reference), Sample(prompt="p", response="4", reference="4")]
+    first, _ = run_blocking(api.score_rows(api.load(spec), rows))
+    assert (first.reason if first.value is None else first.status) == said
+    assert first.status == {"scored": "scored", "out_of_scope": "abstained", "bad_sample": "failed"}[said]
+    assert first.value is not None or (first.provenance.scorer, bool(first.evidence["error"])) == (
+        api.load(spec).name,
+        True,
+    )
 
 
 def test_verifiers_and_specs_are_scorers_too() -> None:

@@ -12,8 +12,6 @@ from adjudge import reasons
 _NAMED: Final = re.compile(r"([A-Za-z_][\w-]*)=(?!=)(.+)", re.DOTALL)
 _PLAIN: Final = re.compile(r"[\w-]+")
 
-AUTO: Final = "auto"
-
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -61,7 +59,7 @@ def _asked(text: str) -> Asked:
     if match is not None:
         return Asked(match[1], match[2].strip())
     spec = text.strip()
-    return Asked(spec if _PLAIN.fullmatch(spec) and spec != AUTO else "", spec)
+    return Asked(spec if _PLAIN.fullmatch(spec) else "", spec)
 
 
 def _spared(unless: Sequence[str], names: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -13,12 +13,13 @@ from typing import Any
 
 from adjudge import wire
 from adjudge.data_pipelines.jobs.lines import utf8_line
-from adjudge.data_pipelines.labeling.samples import Item
-from adjudge.data_pipelines.labeling.verdicts import Unfit, Verdict, Written
+from adjudge.data_pipelines.labeling.samples import Item, hash_of
+from adjudge.data_pipelines.labeling.verdicts import Verdict, Written, cause_of
 from adjudge.protocol import Provenance, Score
 
 _AS_GIVEN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _SORTED = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, sort_keys=True).encode
+_SHOWN = 300  # characters of an error
 _HEAD = ("value", "status", "reason")
 _TAIL = ("cost", "evidence", "parts", "provenance", "steps", "uncertainty")
 
@@ -36,14 +37,13 @@ class ScoreWriter:
         self._timings = timings
 
     def settle(self, item: Item, verdict: Verdict | None) -> Written:
-        """Return what is written about an item; None, or a refusal, becomes a failed score that names the place."""
+        """Return what is written about an item; None becomes a failed score that names the place."""
         if isinstance(verdict, Written):
             return verdict
         if isinstance(verdict, Score):
             return self.write(verdict)
         place = {"row": item.row, "line": item.line} if item.line else {"row": item.row}
-        error = verdict.error if isinstance(verdict, Unfit) else item.error
-        return self.write(Score.failed("bad_sample", error=error, **place))
+        return self.write(Score.failed("bad_sample", error=item.error, **place))
 
     def write(self, score: Score) -> Written:
         """Return the text of a score, or of a failed one if the given one cannot be written."""
@@ -57,7 +57,9 @@ class ScoreWriter:
                 Score.failed("verifier_error", error=problem), provenance=score.provenance, cost=score.cost
             )
             text = self._text(score)
-        return Written(text, score.value, score.status, score.reason, score.provenance.scorer)
+        error, of_the_row = cause_of(score) if score.status == "failed" else ("", False)
+        who = score.provenance.scorer
+        return Written(text, score.value, score.status, score.reason, who, score.cost, error[:_SHOWN], of_the_row)
 
     def _text(self, score: Score) -> str:
         data = score.to_dict()
@@ -82,16 +84,18 @@ class LineWriter:
         """Return the line of an item with one score."""
         return self._line(item, score.text)
 
-    def named_line(self, item: Item, scores: Mapping[str, Written | None]) -> bytes:
+    def named_line(self, item: Item, scores: Mapping[str, Written | None], settled_by: str | None) -> bytes:
         """Return the line of an item with scores by name; None marks a scorer that was not asked."""
         texts = [
             f"{_AS_GIVEN(name)}:{'null' if score is None else f'{{{score.text}}}'}" for name, score in scores.items()
         ]
         not_asked = _AS_GIVEN([name for name, score in scores.items() if score is None])
-        return self._line(item, f'"scores":{{{",".join(texts)}}},"not_asked":{not_asked}')
+        told = f'"not_asked":{not_asked},"settled_by":{_AS_GIVEN(settled_by)}'
+        return self._line(item, f'"scores":{{{",".join(texts)}}},{told}')
 
     def _line(self, item: Item, scores: str) -> bytes:
         record: dict[str, Any] = {"row": item.row, "id": item.id, "group": item.group}
+        record["response_hash"] = hash_of(item.sample)
         if self._columns:
             record["column"] = item.column
         text = f"{_AS_GIVEN(record)[:-1]},{scores}}}"

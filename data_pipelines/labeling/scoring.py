@@ -1,4 +1,4 @@
-"""The scorers of a label job: loaded by their specs, or chosen by the first reference, here or on Ray."""
+"""The scorers of a label job, loaded by their specs, here or on Ray."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeAlias
 
-from adjudge.data_pipelines.labeling.asked import AUTO, Asked
+from adjudge.data_pipelines.labeling.asked import Asked
 from adjudge.data_pipelines.labeling.bench import Bench, LocalBench
 from adjudge.data_pipelines.labeling.config import LabelConfig
 from adjudge.data_pipelines.labeling.stages import Stage, Stages
 from adjudge.protocol import Scorer
 
-Load: TypeAlias = Callable[[Any], Stages]
-"""Makes the scorers ready, given the first reference of the input, or None."""
+Load: TypeAlias = Callable[[], Stages]
+"""Makes the scorers ready."""
 
 Specs: TypeAlias = Sequence[Any]
 """What each scorer is made of: a spec, or a scorer that was given as an object."""
@@ -36,8 +36,8 @@ def loader(config: LabelConfig, given: Scorer | None, note: Callable[[str], None
         asked, named = (Asked("", ""),), False
     with ExitStack() as opened:
 
-        def load(reference: Any) -> Stages:
-            specs = [given if given is not None else _spec(each, reference) for each in asked]
+        def load() -> Stages:
+            specs = [given if given is not None else each.spec for each in asked]
             benches: Sequence[Bench]
             if config.engine == "ray":
                 from adjudge.data_pipelines.labeling.ray_engine.crews import ray_benches
@@ -53,17 +53,6 @@ def loader(config: LabelConfig, given: Scorer | None, note: Callable[[str], None
             return Stages(each=stages, named=named, doubt=frozenset(config.doubt))
 
         yield load
-
-
-def _spec(asked: Asked, reference: Any) -> str:
-    """Return the spec to load, which for "auto" the first reference decides."""
-    if asked.spec != AUTO:
-        return asked.spec
-    if reference is None:
-        raise ValueError("--scorer auto chooses by the first reference, and there is none; name a scorer")
-    from adjudge.api import auto_scorer
-
-    return auto_scorer(reference)
 
 
 def _local(config: LabelConfig, specs: Specs, opened: ExitStack) -> list[Bench]:

@@ -6,19 +6,11 @@ process nothing, and evidence of any kind survives the way.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
-from adjudge.protocol import Score, Status
+from adjudge.protocol import NO_COST, Cost, Score, Status
 
-
-class Unfit(NamedTuple):
-    """The sample lacks what the scorer needs, so the scorer was not asked.
-
-    Attributes:
-        error: what is missing, and the remedy.
-    """
-
-    error: str
+_OF_THE_ROW: Final = ("bad_sample", "gold_unparsable", "gold_timeout", "group_too_small")
 
 
 class Written(NamedTuple):
@@ -30,6 +22,9 @@ class Written(NamedTuple):
         status: "scored", "abstained" or "failed".
         reason: a code from `adjudge.reasons`.
         scorer: who gave it.
+        cost: what it cost.
+        error: why it failed, in words: what the server said, say; of a composite, what its first failed part says.
+        of_the_row: whether the row is why it failed, and not the scorer.
     """
 
     text: str
@@ -37,12 +32,30 @@ class Written(NamedTuple):
     status: Status
     reason: str
     scorer: str
+    cost: Cost = NO_COST
+    error: str = ""
+    of_the_row: bool = False
 
 
-Verdict: TypeAlias = Score | Written | Unfit
+Verdict: TypeAlias = Score | Written
 """One scorer about one sample."""
 
 
 def settles(verdict: Verdict, doubt: frozenset[str]) -> bool:
     """Return whether a verdict is a number whose reason leaves no doubt."""
-    return not isinstance(verdict, Unfit) and verdict.status == "scored" and verdict.reason not in doubt
+    return verdict.status == "scored" and verdict.reason not in doubt
+
+
+def cause_of(score: Score) -> tuple[str, bool]:
+    """Return why a score failed, in words, and whether the row is why; of a composite, what its first failed part says.
+
+    Where the evidence says nothing the words are "".
+    """
+    part = next(((name, part) for name, part in score.parts.items() if part.status == "failed"), None)
+    if score.reason == "part_failed" and part is not None:
+        error, of_the_row = cause_of(part[1])
+        return f"{part[0]}: {part[1].reason}{f': {error}' if error else ''}", of_the_row
+    said = score.evidence.get("error") or score.evidence.get("fault") or ""
+    if said and isinstance(score.evidence.get("text"), str):
+        said = f"{said}: {score.evidence['text']!r}"  # what a judge wrote instead of a verdict
+    return str(said), score.reason in _OF_THE_ROW

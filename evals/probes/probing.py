@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 
 from adjudge import registry
-from adjudge.api import auto_scorer
+from adjudge.compose.auto import auto_scorer
 from adjudge.data_pipelines.jobs.progress import JobProgress
 from adjudge.evals.benchmarks.comparing import compares
 from adjudge.evals.probes.asking import Asker

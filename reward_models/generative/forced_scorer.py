@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 from adjudge import wire
 from adjudge.engines.interface import Engine, Fault, TextLogprobs
 from adjudge.engines.loading import engine_of
-from adjudge.protocol import NO_COST, Cost, Message, Provenance, Sample, Score
+from adjudge.protocol import NO_COST, Cost, Message, MissingReferenceError, Provenance, Sample, Score
 from adjudge.solutions.pooling import POOLINGS, Pooling, pooled
 
 _LONGEST_REFERENCE = 4_000  # characters; an answer, not an essay
@@ -104,7 +104,7 @@ class ForcedScorer(ABC):
         """Raise `ValueError` naming the field and the remedy if the sample cannot be judged as given."""
         which = f" {sample.id!r}" if sample.id else ""
         if sample.reference is None:
-            raise ValueError(
+            raise MissingReferenceError(
                 f"the scorer {self.name!r} asks how likely the reference is, and the sample{which} has none; set "
                 "Sample.reference (score: --reference, label: --reference-column)"
             )

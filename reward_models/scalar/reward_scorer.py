@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Literal
 from adjudge import wire
 from adjudge.engines.interface import Fault
 from adjudge.prompts.scorer import guard
-from adjudge.protocol import NO_COST, Cost, Message, Provenance, Sample, Score
+from adjudge.protocol import NO_COST, Cost, Message, MissingReferenceError, Provenance, Sample, Score
 from adjudge.reward_models.scalar.chat import EMPTY_TURNS, Answer, ChatForm, Reasoning
 from adjudge.reward_models.scalar.rating import Output, Rating, Unratable
 
@@ -133,7 +133,7 @@ class RewardScorer(ABC):
         if self.normalize != "reference":
             return
         if sample.reference is None:
-            raise ValueError(
+            raise MissingReferenceError(
                 f"the scorer {self.name!r} subtracts the reward of a reference answer, and the sample{which} has none; "
                 "set Sample.reference (score: --reference, label: --reference-column)"
             )

@@ -15,8 +15,9 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 
+from adjudge.api import score_rows
 from adjudge.protocol import Sample, Score, Scorer
-from adjudge.runtime.contract import BrokenScorer, score_checked
+from adjudge.runtime.contract import BrokenScorer
 
 ANSWERS_WITHIN = 1.0
 """Seconds; a loop that does not come round in that time is blocked."""
@@ -65,7 +66,7 @@ class Desk:
 
 async def _scored(scorer: Scorer, samples: Sequence[Sample]) -> list[Score]:
     try:
-        return await score_checked(scorer, samples)
+        return await score_rows(scorer, samples)
     except KeyboardInterrupt as error:  # nobody's Ctrl-C: those come to the main thread, and this would end the thread
         raise BrokenScorer(f"the scorer {scorer.name!r} raised KeyboardInterrupt") from error
 

@@ -9,7 +9,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +63,10 @@ def train_policy_run(
     if done := _finished(config, resume=resume):
         return done
     require_logs(config.logs)
-    with_reward, tasks = _checked(config)
+    tasks = _tasks(config)
     processes = Processes.joined()
     with processes.ending_together():
-        prepared = _Prepared.of(with_reward, tasks, processes)
+        prepared = _Prepared.of(config, tasks, processes)
         if note is not None and processes.first:
             for sentence in (prepared.tasks.sentence(), *prepared.notes):
                 note(sentence)
@@ -97,8 +97,8 @@ def _finished(config: RunFile, *, resume: bool) -> RunReport | None:
     return None if odd else done  # what was stopped may go on with another guard or a mended reward
 
 
-def _checked(config: RunFile) -> tuple[RunFile, RunTasks]:
-    """The configuration with the scorers that were chosen, and the tasks that these can judge."""
+def _tasks(config: RunFile) -> RunTasks:
+    """The tasks that the scorers can judge."""
     reward = RewardCheck("reward", config.reward)
     gold = RewardCheck("guard.gold", config.guard.gold) if config.guard is not None else None
 
@@ -115,10 +115,7 @@ def _checked(config: RunFile) -> tuple[RunFile, RunTasks]:
                 measure.accept(task.sample("", id=task.id, finish_reason="stop"))
             except ValueError as error:
                 raise ValueError(f"measured_by cannot judge the held-out prompt {task.id!r}: {error}") from error
-        config = replace(config, measured_by=measure.config)
-    if config.guard is not None and gold is not None:
-        config = replace(config, guard=replace(config.guard, gold=gold.config))
-    return replace(config, reward=reward.config), tasks
+    return tasks
 
 
 @dataclass(frozen=True, kw_only=True)

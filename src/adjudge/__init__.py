@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from adjudge.api import (
         ascore,
         ascore_batch,
-        auto_scorer,
         load,
         score,
         score_batch,
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
         Weighted,
         ZScore,
     )
+    from adjudge.compose.auto import auto_scorer
     from adjudge.conformance import Report, check_scorer
     from adjudge.protocol import (
         Cost,
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from adjudge.verifiers.verilog.verifier import VerilogVerifier
 
 _NAMES_OF: dict[str, tuple[str, ...]] = {
-    "adjudge.api": ("ascore", "ascore_batch", "auto_scorer", "load", "score", "score_batch"),
+    "adjudge.api": ("ascore", "ascore_batch", "load", "score", "score_batch"),
     "adjudge.compose": (
         "Affine",
         "ByKind",
@@ -85,6 +85,7 @@ _NAMES_OF: dict[str, tuple[str, ...]] = {
         "Weighted",
         "ZScore",
     ),
+    "adjudge.compose.auto": ("auto_scorer",),
     "adjudge.conformance": ("Report", "check_scorer"),
     "adjudge.protocol": (
         "Cost",

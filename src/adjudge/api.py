@@ -9,32 +9,16 @@ Not covered: data sets; `adjudge label` streams those, in bounded memory and wit
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
-from fractions import Fraction
+from dataclasses import replace
 from typing import Any
 
 from adjudge import registry
-from adjudge.protocol import EMPTY, Message, Sample, Score, Scorer
+from adjudge.bad_reference import BadReferenceError
+from adjudge.compose.auto import auto_scorer
+from adjudge.protocol import EMPTY, Message, MissingReferenceError, Provenance, Sample, Score, Scorer, Validates
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.runtime.loop import run_blocking
-
-AUTO = "auto"
-
-_KEYS_OF = {
-    "choices": "choice",
-    "tests": "code",
-    "sql": "sql",
-    "testbench": "verilog",
-    "top": "verilog",
-    "constraints": "instructions",
-}
-_ASKING = ("rubric", "nuggets", "principles")  # keys, and names, of scorers that ask a model
-
-ENGINE = "ADJUDGE_ENGINE"
-"""The environment variable that names the model "auto" asks: "openai:MODEL", "transformers:MODEL", "vllm:MODEL"."""
 
 
 def load(spec: Any) -> Scorer:
@@ -55,7 +39,7 @@ def score(
     response: str | Sequence[Message],
     reference: Any = None,
     *,
-    scorer: Any = AUTO,
+    scorer: Any = "auto",
     finish_reason: str | None = None,
     extra: Mapping[str, Any] = EMPTY,
 ) -> Score:
@@ -81,7 +65,7 @@ def score(
     )
 
 
-def score_batch(samples: Sequence[Sample | Mapping[str, Any]], scorer: Any = AUTO) -> list[Score]:
+def score_batch(samples: Sequence[Sample | Mapping[str, Any]], scorer: Any = "auto") -> list[Score]:
     """Score many samples; one score per sample, in order.
 
     Args:
@@ -101,7 +85,7 @@ async def ascore(
     response: str | Sequence[Message],
     reference: Any = None,
     *,
-    scorer: Any = AUTO,
+    scorer: Any = "auto",
     finish_reason: str | None = None,
     extra: Mapping[str, Any] = EMPTY,
 ) -> Score:
@@ -110,90 +94,70 @@ async def ascore(
         prompt=prompt, response=response, reference=reference, finish_reason=finish_reason, extra=dict(extra)
     )
     _check_texts(sample)
-    chosen = registry.load(auto_scorer(reference) if _is_auto(scorer) else scorer)
+    chosen = registry.load(scorer)
     validate_sample(chosen, sample)
     (verdict,) = await score_checked(chosen, [sample])
     return verdict
 
 
-async def ascore_batch(samples: Sequence[Sample | Mapping[str, Any]], scorer: Any = AUTO) -> list[Score]:
+async def ascore_batch(samples: Sequence[Sample | Mapping[str, Any]], scorer: Any = "auto") -> list[Score]:
     """Score many samples, as `score_batch` does, in the caller's event loop."""
     if isinstance(samples, str | Mapping | Sample):
         raise ValueError(f"score_batch got one {type(samples).__name__}; it takes a list of samples")
     prepared = [_sample_of(item, index) for index, item in enumerate(samples)]
-    chosen: dict[str, Scorer] = {} if _is_auto(scorer) else {"": registry.load(scorer)}
-    places: dict[str, list[int]] = {}
+    chosen = registry.load(scorer)
     for index, sample in enumerate(prepared):
         try:
-            name = auto_scorer(sample.reference) if _is_auto(scorer) else ""
-            if name not in chosen:
-                chosen[name] = registry.load(name)
-            validate_sample(chosen[name], sample)
+            validate_sample(chosen, sample)
         except ValueError as error:
             raise ValueError(f"{_which(sample, index)}: {error}") from error
-        places.setdefault(name, []).append(index)
-    verdicts: dict[int, Score] = {}
-    for name, indices in places.items():
-        found = await score_checked(chosen[name], [prepared[index] for index in indices])
-        verdicts.update(zip(indices, found, strict=True))
-    return [verdicts[index] for index in range(len(prepared))]
+    return await score_checked(chosen, prepared)
 
 
-def auto_scorer(reference: Any) -> str:
-    """Return the name of the scorer that `scorer="auto"` means for a reference.
+async def score_rows(scorer: Scorer, samples: Sequence[Sample]) -> list[Score]:
+    """Score rows of a data set, of which some may be another scorer's; one score per sample, in order.
 
-    A text or a number, or a list of accepted ones, means "math": it compares text literally before it reads
-    mathematics, so answers such as "Paris" or "B" are judged by it too.  A mapping is told by its keys.
+    A row without a reference that the scorer wants, or with one that only another scorer takes, is not judged: its
+    score abstains with "out_of_scope".  A row that the scorer refuses for another reason fails alone.
 
     Raises:
-        ValueError: there is no reference, or no scorer of this version goes with it.
+        BrokenScorer: the scorer itself failed.
     """
-    if reference is None:
-        raise ValueError(
-            'scorer="auto" chooses by the reference, and there is none; give a reference, or name a scorer that needs '
-            'none, such as scorer="format"'
-        )
-    if isinstance(reference, Mapping):
-        return _scorer_for_keys(reference)
-    answers = reference if isinstance(reference, list | tuple) else [reference]
-    if answers and all(_is_answer(item) for item in answers):
-        return "math"
-    raise ValueError(
-        f'scorer="auto" cannot tell what to do with the reference {_short(reference)}; give the answer as text or a '
-        "number, a list of accepted answers, or name the scorer"
-    )
+    if not isinstance(scorer, Validates):
+        return await score_checked(scorer, samples)
+    found: dict[int, Score] = {}
+    for place, sample in enumerate(samples):
+        try:
+            scorer.validate(sample)
+        except ValueError as error:
+            found[place] = _refused(scorer, sample, error)
+    fit = [sample for place, sample in enumerate(samples) if place not in found] if found else samples
+    scores = iter(await score_checked(scorer, fit))
+    return [found[place] if place in found else next(scores) for place in range(len(samples))]
 
 
-def _scorer_for_keys(reference: Mapping[Any, Any]) -> str:
-    for key, name in _KEYS_OF.items():
-        if key in reference:
-            return name
-    for name in _ASKING:
-        if name in reference:
-            return _asking(name)
-    known = ", ".join([*_KEYS_OF, *_ASKING])
-    raise ValueError(
-        f'scorer="auto" cannot tell what to do with a reference that has the keys {_short(list(reference))}; it knows '
-        f"{known}. Name the scorer instead"
-    )
+def _refused(scorer: Scorer, sample: Sample, error: ValueError) -> Score:
+    who = Provenance(scorer=scorer.name, fingerprint=scorer.fingerprint)
+    text = str(error) or "the scorer refuses the sample and does not say why"
+    judged = Score.abstained if _is_another_scorers(sample, error) else Score.failed
+    reason = "out_of_scope" if judged == Score.abstained else "bad_sample"
+    return replace(judged(reason, error=text), provenance=who)
 
 
-def _asking(name: str) -> str:
-    engine = os.environ.get(ENGINE, "")
-    if not engine:
-        raise ValueError(
-            f"a reference with {name!r} is judged by a language model, and which one is yours to say: set {ENGINE} to "
-            f'"openai:MODEL", "transformers:MODEL" or "vllm:MODEL", or give scorer={{"{name}": {{"engine": ...}}}}'
-        )
-    return json.dumps({name: {"engine": engine}})
-
-
-def _is_answer(value: Any) -> bool:
-    return isinstance(value, str | int | float | Fraction | Decimal) and not isinstance(value, bool)
-
-
-def _is_auto(scorer: Any) -> bool:
-    return isinstance(scorer, str) and scorer == AUTO
+def _is_another_scorers(sample: Sample, error: BaseException | None) -> bool:
+    """Whether a refused sample has no reference, or one of a shape that only another scorer takes."""
+    while error is not None and not (isinstance(error, BadReferenceError) and error.mistake):
+        if isinstance(error, MissingReferenceError):
+            return True
+        error = error.__cause__
+    reference = sample.reference
+    if error is None or (isinstance(reference, str) and reference.lstrip()[:1] in ("{", "[")):
+        return False  # JSON text is read where rows are read, so what is still text cannot be read
+    try:
+        validate_sample(registry.load(auto_scorer(reference)), sample)
+    except ValueError:
+        return False
+    return True
 
 
 def _sample_of(item: Sample | Mapping[str, Any], index: int) -> Sample:

@@ -337,6 +337,10 @@ class Limits:
             raise ValueError(f"Limits.processes is {self.processes!r}; it must be 0 or more")
 
 
+class MissingReferenceError(ValueError):
+    """A sample has no reference, and its scorer compares with one."""
+
+
 class Verifier(ABC):
     """The easy half of a scorer: one synchronous, pure method.
 
@@ -377,7 +381,7 @@ class Verifier(ABC):
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` if the sample lacks what `verify` needs, naming the field and the remedy."""
         if self.needs_reference and sample.reference is None:
-            raise ValueError(
+            raise MissingReferenceError(
                 f"the scorer {self.name!r} compares with a reference, and the sample"
                 f"{f' {sample.id!r}' if sample.id else ''} has none; set Sample.reference "
                 "(score: --reference, label: --reference-column)"

@@ -140,6 +140,7 @@ BUILTIN: dict[str, str] = {
     "transform": "adjudge.compose.transform:Transform",
     "calibrated": "adjudge.compose.calibrated:Calibrated",
     "by_kind": "adjudge.compose.by_kind:ByKind",
+    "auto": "adjudge.compose.auto:Auto",
 }
 
 _FILE_ENDINGS = (".yaml", ".yml", ".json")

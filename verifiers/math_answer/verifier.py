@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
+from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score, Verifier, response_text, split_reasoning
 from adjudge.verifiers.math_answer.echo import only_asks
 from adjudge.verifiers.math_answer.equality import Equality
@@ -250,7 +251,7 @@ def gold_texts(reference: Any) -> list[str]:
     """Return the accepted answers as texts.
 
     Raises:
-        ValueError: the reference is something else.
+        BadReferenceError: the reference is something else.
     """
     if isinstance(reference, str):
         return [reference]
@@ -261,8 +262,12 @@ def gold_texts(reference: Any) -> list[str]:
         return [str(int(reference)) if float(reference).is_integer() else repr(reference)]
     if isinstance(reference, Sequence) and not isinstance(reference, bytes) and reference:
         return [text for item in reference for text in gold_texts(item)]
-    raise ValueError(
-        f"the math reference is {reference!r:.80}; give the gold answer as text, a number, or a non-empty list of these"
+    if isinstance(reference, Mapping) and reference.keys() == {"answer"}:
+        return gold_texts(reference["answer"])
+    raise BadReferenceError(
+        f"the math reference is {reference!r:.80}; give the gold answer as text, a number, or a non-empty list of "
+        "these",
+        mistake=True,
     )
 
 

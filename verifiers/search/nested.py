@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 from adjudge import wire
 from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.loading import engine_of
-from adjudge.protocol import Provenance, Sample, Score
+from adjudge.protocol import MissingReferenceError, Provenance, Sample, Score
 from adjudge.trajectories.form import TrajectoryForm, plain_form
 from adjudge.trajectories.reading import check_trajectory
 from adjudge.verifiers.nested.number import check_count, check_number
@@ -92,7 +92,7 @@ class NestedScorer(ABC):
         """Raise `ValueError` naming the field and the remedy if the sample cannot be judged as given."""
         which = f"the scorer {self.name!r}{f', sample {sample.id!r}' if sample.id else ''}"
         if sample.reference is None:
-            raise ValueError(
+            raise MissingReferenceError(
                 f"{which}: there is no reference; set Sample.reference (score: --reference, label: --reference-column)"
             )
         try:

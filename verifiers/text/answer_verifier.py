@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -102,7 +102,7 @@ def alternatives(reference: Any, kinds: str) -> list[Any]:
     """Return the accepted alternatives of a reference that is one value or a list of them.
 
     Args:
-        reference: one value, or a non-empty list or tuple.
+        reference: one value, or a non-empty list or tuple; `{"answer": ...}` stands for what it holds.
         kinds: what a value may be, for the error message.
 
     Raises:
@@ -110,6 +110,8 @@ def alternatives(reference: Any, kinds: str) -> list[Any]:
     """
     if reference is None:
         raise BadReferenceError(f"there is no reference; give {kinds}", mistake=True)
+    if isinstance(reference, Mapping) and reference.keys() == {"answer"}:
+        reference = reference["answer"]
     if not isinstance(reference, list | tuple):
         return [reference]
     if not reference:

@@ -55,6 +55,8 @@ def read_choice_key(reference: Any, labels: str = LABELS) -> ChoiceKey:
     Raises:
         BadReferenceError: the reference has another shape, or its answer names no option or two.
     """
+    if isinstance(reference, Mapping) and reference.keys() == {"answer"}:
+        reference = reference["answer"]
     if isinstance(reference, str):
         return ChoiceKey(labels, _label(reference, labels) or _unknown(reference, labels))
     if not isinstance(reference, Mapping) or not {"choices", "answer"} <= reference.keys():

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 from adjudge.data_pipelines.labeling.bench import LocalBench
 from adjudge.data_pipelines.labeling.ray_engine.order import Order, versions
 from adjudge.data_pipelines.labeling.records import ScoreWriter
-from adjudge.data_pipelines.labeling.verdicts import Unfit, Written
+from adjudge.data_pipelines.labeling.verdicts import Written
 from adjudge.protocol import Provenance, Sample, Score, Scorer
 
 Fields: TypeAlias = tuple[Any, ...]
@@ -71,7 +71,7 @@ class Worker:
             return str(error)
         return ""
 
-    async def judge(self, rows: Sequence[Fields]) -> list[Written | Unfit]:
+    async def judge(self, rows: Sequence[Fields]) -> list[Written]:
         """Return one verdict for each sample, in order.
 
         Raises:

@@ -5,9 +5,7 @@ Not covered: whether its scores are right (`adjudge check`).
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from adjudge.api import auto_scorer, load
+from adjudge.api import load
 from adjudge.protocol import Sample, Scorer
 from adjudge.rl_integration.client.client import AsyncClient
 from adjudge.rl_integration.client.config import ClientConfig
@@ -15,7 +13,6 @@ from adjudge.rl_integration.trainer.batches.reward_config import RewardConfig
 from adjudge.runtime.contract import validate_sample
 from adjudge.runtime.loop import run_blocking
 
-_AUTO = "auto"
 _SECONDS = 15.0  # for a server's first answer
 
 
@@ -24,13 +21,10 @@ class RewardCheck:
 
     Args:
         option: that holds it, for messages.
-        config: where scores come from; the scorer "auto" is chosen by the first reference.
+        config: where scores come from.
 
     Raises:
         ValueError: there is no such scorer, or the server does not answer.
-
-    Attributes:
-        config: the same, with the scorer that was chosen.
     """
 
     def __init__(self, option: str, config: RewardConfig) -> None:
@@ -39,7 +33,7 @@ class RewardCheck:
         self._scorer: Scorer | None = None
         if config.server:
             self._ask_server()
-        elif config.scorer != _AUTO:
+        else:
             self._scorer = self._loaded()
 
     def accept(self, sample: Sample) -> None:
@@ -48,12 +42,8 @@ class RewardCheck:
         Raises:
             ValueError: it lacks what the scorer needs.
         """
-        if self.config.server:
-            return
-        if self._scorer is None:
-            self.config = replace(self.config, scorer=auto_scorer(sample.reference))
-            self._scorer = self._loaded()
-        validate_sample(self._scorer, sample)
+        if self._scorer is not None:
+            validate_sample(self._scorer, sample)
 
     def _loaded(self) -> Scorer:
         try:

@@ -157,7 +157,7 @@ class CheckCommand:
 
 def _scorer(spec: str, rows: list[GoldRow]) -> Scorer:
     from adjudge import registry
-    from adjudge.api import auto_scorer
+    from adjudge.compose.auto import auto_scorer
 
     if spec != "auto":
         return registry.load(spec)

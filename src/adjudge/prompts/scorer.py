@@ -27,7 +27,16 @@ from adjudge.engines.interface import Engine, Fault, LabelLogprobs, Labels, Samp
 from adjudge.engines.loading import engine_of
 from adjudge.prompts.asking import Answer, NoVerdict, Reader, Retry, ask, ask_labels, ask_often
 from adjudge.prompts.template import Rendered, Template, Value
-from adjudge.protocol import NO_COST, Cost, Provenance, Sample, Score, response_text, split_reasoning
+from adjudge.protocol import (
+    NO_COST,
+    Cost,
+    MissingReferenceError,
+    Provenance,
+    Sample,
+    Score,
+    response_text,
+    split_reasoning,
+)
 
 T = TypeVar("T")
 C = TypeVar("C", bound="Case")
@@ -184,7 +193,7 @@ class ModelScorer(ABC):
         """Raise `ValueError` naming the field and the remedy if the sample cannot be judged as given."""
         which = f" {sample.id!r}" if sample.id else ""
         if self.reference_needed and sample.reference is None:
-            raise ValueError(
+            raise MissingReferenceError(
                 f"the scorer {self.name!r} compares with a reference, and the sample{which} has none; set "
                 "Sample.reference (score: --reference, label: --reference-column)"
             )

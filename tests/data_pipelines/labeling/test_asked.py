@@ -11,7 +11,7 @@ from adjudge.data_pipelines.labeling.shares import Shares
 def test_one_scorer_without_a_name_is_written_as_it_always_was() -> None:
     assert asked_scorers(["math"], [], []) == ((Asked("math", "math"),), False)
     assert asked_scorers(["{exact: {ignore_case: true}}"], [], [])[1] is False
-    assert asked_scorers(["auto"], [], []) == ((Asked("", "auto"),), False)
+    assert asked_scorers(["auto"], [], []) == ((Asked("auto", "auto"),), False)
 
 
 def test_a_name_or_a_second_scorer_asks_for_scores_by_name() -> None:

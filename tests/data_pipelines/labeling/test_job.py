@@ -146,7 +146,7 @@ def test_bad_rows_are_written_out_and_stop_nothing(tmp_path: Path) -> None:
     written = records(tmp_path / "out.jsonl")
     assert [row["row"] for row in written] == list(range(8))
     assert [row["value"] for row in written] == [1.0, *[None] * 6, 1.0]
-    assert [row["evidence"].get("line") for row in written[1:7]] == [2, 3, 4, 5, 6, 7]
+    assert [row["evidence"].get("line") for row in written[1:7]] == [2, 3, None, 5, 6, 7]
     told = [row["evidence"]["error"] for row in written[1:7]]
     for text, part in zip(
         told, ["malformed", "a list", "no reference", "not UTF-8", "limit", "malformed"], strict=True

@@ -6,7 +6,7 @@ import json
 
 from adjudge.data_pipelines.labeling.records import LineWriter, ScoreWriter
 from adjudge.data_pipelines.labeling.samples import Item
-from adjudge.data_pipelines.labeling.verdicts import Unfit, Written
+from adjudge.data_pipelines.labeling.verdicts import Written
 from adjudge.protocol import Cost, Provenance, Score, StepScore
 
 WHO = Provenance(scorer="fake", fingerprint="fake:1")
@@ -30,7 +30,7 @@ def written(score: Score, timings: bool = False) -> Written:
     return ScoreWriter(WHO, timings=timings).write(score)
 
 
-def settled(item: Item, verdict: Score | Written | Unfit | None) -> Written:
+def settled(item: Item, verdict: Score | Written | None) -> Written:
     return ScoreWriter(WHO, timings=False).settle(item, verdict)
 
 
@@ -98,12 +98,6 @@ def test_an_item_without_a_sample_is_a_bad_sample_of_this_scorer() -> None:
     assert score.evidence == {"error": "no JSON", "row": 3, "line": 8}
     assert (score.reason, score.provenance) == ("bad_sample", WHO)
     assert score_of(settled(item("no field"), None)).evidence == {"error": "no field", "row": 3}
-
-
-def test_a_sample_that_the_scorer_refuses_is_a_bad_sample_that_names_the_place() -> None:
-    score = score_of(settled(item(line=8), Unfit("there is no reference")))
-    assert score.evidence == {"error": "there is no reference", "row": 3, "line": 8}
-    assert (score.status, score.reason, score.provenance) == ("failed", "bad_sample", WHO)
 
 
 def test_a_score_keeps_who_gave_it() -> None:

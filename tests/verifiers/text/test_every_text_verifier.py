@@ -119,7 +119,7 @@ def _options(verifier: Verifier) -> dict[str, Any]:
     return {item.name: getattr(verifier, item.name) for item in dataclasses.fields(verifier)}  # type: ignore[arg-type]
 
 
-WRONG_TYPES: list[Any] = [None, object(), 3 + 4j, b"Paris", {"answer": "A"}, {}, [], [None], [["a"]]]
+WRONG_TYPES: list[Any] = [None, object(), 3 + 4j, b"Paris", {"gold": "A"}, {}, [], [None], [["a"]]]
 REFERENCED = [verifier for verifier, _ in VERIFIERS if verifier.needs_reference]
 
 

@@ -136,7 +136,7 @@ def test_options_that_accept_everything_are_refused(options: dict[str, Any]) -> 
 
 def test_validate_tells_mistakes_from_bad_values() -> None:
     verifier = NumericVerifier()
-    for mistake in (None, True, [], {"answer": 5}, [1, None]):
+    for mistake in (None, True, [], {"gold": 5}, [1, None]):
         with pytest.raises(ValueError, match="numeric"):
             verifier.validate(Sample(prompt="", response="", reference=mistake))
     for value in ("five", "1e99999", float("nan"), Decimal("Infinity"), Decimal("1e99999")):
