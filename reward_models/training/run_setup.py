@@ -212,6 +212,7 @@ def run_training(
         ValueError: a library is missing, or `train` raised it.
     """
     libraries()
+    config.schedule.check_report_to()
     from adjudge.reward_models.training.loop import own_randomness, process_state
 
     output = output_of(config)

@@ -101,6 +101,20 @@ class Schedule:
             raise ValueError("schedule.precision is bf16, which this GPU does not compute; give fp32")
         return able if self.precision == "auto" else self.precision == "bf16"
 
+    def check_report_to(self) -> None:
+        """Look whether what the log is reported to is installed.
+
+        Raises:
+            ValueError: one is not, or is unknown to `transformers`.
+        """
+        from transformers.integrations import get_reporting_integration_callbacks
+
+        try:
+            for integration in get_reporting_integration_callbacks(list(self.report_to)):
+                integration()
+        except (ValueError, ImportError, RuntimeError) as error:
+            raise ValueError(f"schedule.report_to is {', '.join(self.report_to)}: {error}") from error
+
     def arguments(self, folder: Path, *, steps: int, seed: int) -> Any:
         """Return `transformers.TrainingArguments`.
 

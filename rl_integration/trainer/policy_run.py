@@ -62,7 +62,7 @@ def train_policy_run(
     """
     if done := _finished(config, resume=resume):
         return done
-    require_logs(config.logs)
+    require_logs(config.report_to)
     tasks = _tasks(config)
     processes = Processes.joined()
     with processes.ending_together():
@@ -198,7 +198,7 @@ class _Prepared:
         stop = False
         with ExitStack() as stack:
             logs: list[Log] = []
-            for name in self.config.logs if self.processes.first else ():
+            for name in self.config.report_to if self.processes.first else ():
                 logs.append(open_log(name, self.folder, facts=facts))
                 stack.callback(logs[-1].close)
 

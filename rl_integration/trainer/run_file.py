@@ -21,13 +21,13 @@ class RunFile(RunConfig):
         model: the policy's start, which is also what divergences are measured from.
         data: prompts.
         output: the folder of the run: checkpoints, logs, the report, and at the end the policy in `policy`.
-        logs: where its numbers go besides `steps.jsonl`.
+        report_to: where its numbers go besides `steps.jsonl`: tensorboard, wandb.
     """
 
     model: ModelChoice
     data: TaskFiles
     output: str
-    logs: tuple[LogName, ...] = ()
+    report_to: tuple[LogName, ...] = ()
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
@@ -36,5 +36,5 @@ class RunFile(RunConfig):
             raise ValueError("output is empty; name the folder of the run")
         if self.model.name == NGRAMS:
             raise ValueError("model is ngrams, which writes nothing; give from_scratch: tiny, or a language model")
-        if len(set(self.logs)) < len(self.logs):
-            raise ValueError(f"logs is {', '.join(self.logs)}; name each log once")
+        if len(set(self.report_to)) < len(self.report_to):
+            raise ValueError(f"report_to is {', '.join(self.report_to)}; name each once")

@@ -98,7 +98,7 @@ def test_from_file_to_policy_and_on_after_ctrl_c(adjudge: Adjudge, tmp_path: Pat
     from safetensors.torch import load_file
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    path = written(tmp_path, config(tmp_path, logs=["tensorboard"]))
+    path = written(tmp_path, config(tmp_path, report_to=["tensorboard"]))
     with (tmp_path / "sums.jsonl").open("a", encoding="utf-8") as file:
         print('{"question": " "}', file=file)
     whole = adjudge("train", "policy", path, "--json")

@@ -52,7 +52,7 @@ def test_plain_data_makes_an_equal_configuration(tmp_path: Path) -> None:
     [
         ("model: m\ndata: d\n", "'output' is missing"),
         (f"{SMALL}los: bt\n", "unknown option 'los' .did you mean 'loss'"),
-        (f"{SMALL}schedule: {{epoch: 2}}\n", "unknown option 'schedule.epoch' .did you mean 'epochs'"),
+        (f"{SMALL}schedule: {{epoch: 2}}\n", "unknown option 'schedule.epoch' .did you mean 'schedule.epochs'"),
         (f"{SMALL}schedule: {{epochs: two}}\n", "schedule.epochs is 'two'; it must be a whole number"),
         (f"{SMALL}schedule: {{epochs: true}}\n", "schedule.epochs is True; it must be a whole number"),
         (f"{SMALL}schedule: {{learning_rate: fast}}\n", "schedule.learning_rate is 'fast'; it must be a number"),

@@ -42,7 +42,7 @@ def require_logs(names: Sequence[LogName]) -> None:
         except ImportError:
             found = False
         if not found:  # a folder of that name, which wandb makes wherever it runs, imports as an empty package
-            raise ValueError(f"logs has {name}, whose package is not installed; {remedy}, or leave it out of logs")
+            raise ValueError(f"report_to has {name}, whose package is not installed; {remedy}, or leave {name} out")
 
 
 def open_log(name: LogName, folder: Path, *, facts: Mapping[str, Any]) -> Log:

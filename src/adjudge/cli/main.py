@@ -86,6 +86,8 @@ def _parse(name: str, args: list[str]) -> Any:
     command = getattr(importlib.import_module(module), attribute)
     if not isinstance(command, type):
         return command(args)
+    if hasattr(command, "help_on") and command.help_on(args):
+        raise SystemExit(exits.FINE)
     import tyro
 
     markers = (tyro.conf.FlagCreatePairsOff, tyro.conf.UseAppendAction, tyro.conf.HelptextFromCommentsOff)

@@ -38,6 +38,12 @@ TRAINERS: Final[Mapping[Kind, tuple[str, str]]] = {
 
 _BY_REWARDS: Final = "adjudge.rl_integration.trainer.run_file:RunFile"
 
+_KEYS: Final = """usage: adjudge train {kind} CONFIG [--set KEY=VALUE ...] [--resume] [--print-config] [--json]
+
+CONFIG is a YAML file of the keys below, each with its default.  --set changes one: --set seed=1.
+--help=KEY says all about a key or a section, by any of its names or as TRL and verl call it; --print-config
+prints a file with all of them; adjudge train --help has the other flags."""
+
 _SHOWN: Final = ("loss", "accuracy", "held_out_accuracy")  # of the numbers of a step
 
 
@@ -56,6 +62,9 @@ class TrainCommand:
 
     A training that was interrupted goes on with --resume.
 
+    adjudge train KIND --help lists the keys of the file, and
+    adjudge train KIND --help=KEY says all about one: --help=learning_rate.
+
     Exit code: 0 the model is there, 1 the guard stopped the run,
     2 the call is wrong, 130 Ctrl-C.
     """
@@ -63,7 +72,7 @@ class TrainCommand:
     kind: Annotated[Kind, tyro.conf.Positional, tyro.conf.arg(metavar="KIND")]
     """rm, prm, critique or policy."""
 
-    config: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="CONFIG")]
+    config: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="CONFIG", help_behavior_hint="")] = ""
     """A YAML file; examples/training has some, docs/training.md and docs/trainer.md say what goes in."""
 
     set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE", help_behavior_hint="")] = ()
@@ -72,13 +81,41 @@ class TrainCommand:
     resume: bool = False
     """Go on from the newest checkpoint of the output folder, or begin if there is none."""
 
+    print_config: bool = False
+    """Print the file with every key, its meaning and its value; without CONFIG, with the defaults."""
+
     as_json: JsonFlag = False
+
+    @staticmethod
+    def help_on(args: Sequence[str]) -> bool:
+        """Print the keys of a kind's file if the words ask for them, and return whether they did."""
+        kind: Any = next((word for word in args if word in TRAINERS), None)
+        asked = next((word for word in args if word in ("-h", "--help") or word.startswith("--help=")), "")
+        if not asked or (kind is None and "=" not in asked):
+            return False
+        if kind is None:
+            raise ValueError(f"{asked} needs a kind: adjudge train policy {asked}")
+        from adjudge.cli.train_keys import key_help, key_listing
+
+        files = {"the file:": _named(TRAINERS[kind][0])}
+        if kind == "policy":
+            files = {"a file with `reward`:": _named(_BY_REWARDS), "a file without `reward`:": files["the file:"]}
+        if key := asked.partition("=")[2]:
+            print(key_help(files, key))
+        else:
+            print(_KEYS.format(kind=kind), key_listing(files), sep="\n\n")
+        return True
 
     def run(self) -> int:
         """Train, print the report, and return the exit code."""
         if self.kind not in get_args(Kind):
             raise ValueError(f"there is no kind {self.kind!r} of model to train; give {', '.join(get_args(Kind))}")
         from adjudge.training.config_file import load_config
+
+        if self.print_config:
+            return self._print_config()
+        if not self.config:
+            raise ValueError(f"no CONFIG was given; `adjudge train {self.kind} --print-config` prints one to fill in")
 
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # theirs would run through ours
         os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")  # a head that is replaced is not worth a table
@@ -102,6 +139,17 @@ class TrainCommand:
             print_json(report.to_dict())
         else:
             print_report(report)
+        return exits.FINE
+
+    def _print_config(self) -> int:
+        from adjudge.cli.train_keys import config_text
+        from adjudge.training.config_file import load_config
+
+        by_rewards = self.kind == "policy" and (not self.config or _by_rewards(self.config, self.set))
+        described = _named(_BY_REWARDS if by_rewards else TRAINERS[self.kind][0])
+        if self.set and not self.config:
+            raise ValueError(f"--set {self.set[0]} changes a file; name CONFIG too")
+        print(config_text(described, load_config(described, self.config, self.set) if self.config else None), end="")
         return exits.FINE
 
 
@@ -155,6 +203,7 @@ def _by_rewards(path: str, settings: Sequence[str]) -> bool:
         ValueError: it cannot be told, because options of both are there, or of the one without its `reward`.
     """
     from adjudge.training.config_file import keys_of
+    from adjudge.training.known_words import WORDS
 
     given = keys_of(path, settings)
     runs, pairs = (
@@ -171,6 +220,13 @@ def _by_rewards(path: str, settings: Sequence[str]) -> bool:
             f"{path} has {_listed(of_runs)}, of training a policy by rewards, but no `reward`; name a scorer (reward: "
             "math), or leave them out to train on pairs"
         )
+    for word in () if "reward" in given else sorted(given - pairs):
+        tops = {key.partition(".")[0]: key for key in WORDS.get(word, ())}
+        if ours := [key for top, key in tops.items() if top in runs and not pairs & tops.keys()]:
+            raise ValueError(
+                f"{path} has `{word}`, which is `{ours[0]}` in training a policy by rewards, but no `reward`; name a "
+                "scorer (reward: math)"
+            )
     return "reward" in given
 
 

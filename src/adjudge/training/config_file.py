@@ -1,7 +1,7 @@
 """From a YAML file to a configuration: a frozen dataclass, its fields checked by their annotations.
 
 A mapping becomes the dataclass that the field names; a plain value becomes it too where the class has a `shorthand`,
-the field that the value is for (`loss: bt` is `loss: {name: bt}`).  Unknown keys are named with the nearest known one.
+the field that the value is for (`loss: bt` is `loss: {name: bt}`).  Unknown keys are named with the one that is meant.
 
 Not covered: annotations beyond numbers, texts, choices, optional values, tuples, mappings and dataclasses.
 """
@@ -9,7 +9,6 @@ Not covered: annotations beyond numbers, texts, choices, optional values, tuples
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import sys
 import types
 import typing
@@ -19,7 +18,11 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import yaml
 
+from adjudge.training.config_keys import config_keys, meant
+
 T = TypeVar("T")
+
+_NEAR = 6  # keys that an unknown one may have meant
 
 
 def load_config(kind: type[T], path: str, settings: Sequence[str] = ()) -> T:
@@ -50,13 +53,14 @@ def keys_of(path: str, settings: Sequence[str] = ()) -> frozenset[str]:
     return frozenset({str(key) for key in _record(path)} | set_apart - {""})
 
 
-def config_of(kind: type[T], record: Any, where: str = "") -> T:
+def config_of(kind: type[T], record: Any, where: str = "", whole: type | None = None) -> T:
     """Return a dataclass made of plain data.
 
     Args:
         kind: the dataclass.
         record: a mapping, or a plain value where the class has a `shorthand`.
         where: the key that holds it, for messages.
+        whole: the dataclass of the whole configuration, where this is a part of one.
 
     Raises:
         ValueError: as in `load_config`.
@@ -68,17 +72,18 @@ def config_of(kind: type[T], record: Any, where: str = "") -> T:
         record = {short: record}
     known = {item.name: item for item in dataclasses.fields(typing.cast("Any", kind))}
     hints = typing.get_type_hints(kind)
-    for key in record:
+    for key, value in record.items():
         if key not in known:
-            near = difflib.get_close_matches(str(key), known, n=1)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            near = [repr(path) for path in meant(whole or kind, _joined(where, key), value)[:_NEAR]]
+            hint = f" (did you mean {', '.join(near)}?)" if near else ""
             raise ValueError(f"unknown option {_joined(where, key)!r}{hint}; there are {', '.join(known)}")
     for name, item in known.items():
         if name not in record and item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING:
             raise ValueError(f"the option {_joined(where, name)!r} is missing; it has no default")
     made: Any = kind
     return typing.cast(
-        "T", made(**{key: _value(hints[key], value, _joined(where, key)) for key, value in record.items()})
+        "T",
+        made(**{key: _value(hints[key], value, _joined(where, key), whole or kind) for key, value in record.items()}),
     )
 
 
@@ -93,29 +98,28 @@ def plain_config(config: Any) -> Any:
     return config
 
 
-def _value(hint: Any, value: Any, where: str) -> Any:
+def _value(hint: Any, value: Any, where: str, whole: type) -> Any:
     """A value of the kind that an annotation names."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         if value is None and type(None) in inner:
             return None
         (hint,) = [kind for kind in inner if kind is not type(None)]
-        return _value(hint, value, where)
+        return _value(hint, value, where, whole)
     if origin is Literal:
         if value not in inner:
             raise ValueError(f"{where} is {value!r}; give one of {', '.join(map(str, inner))}")
         return value
     if dataclasses.is_dataclass(hint):
-        return (
-            value if isinstance(value, typing.cast("type", hint)) else config_of(typing.cast("Any", hint), value, where)
-        )
+        part: Any = hint
+        return value if isinstance(value, part) else config_of(part, value, where, whole)
     if origin is tuple:
         items = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-        return tuple(_value(inner[0], item, f"{where}[{at}]") for at, item in enumerate(items))
-    if hint is Mapping or origin in (Mapping, dict) or getattr(origin, "__name__", "") == "Mapping":
+        return tuple(_value(inner[0], item, f"{where}[{at}]", whole) for at, item in enumerate(items))
+    if origin is Mapping:
         if not isinstance(value, Mapping):
             raise ValueError(f"{where} is {value!r}; it must be a mapping")
-        return {str(key): _value(inner[1], item, _joined(where, key)) for key, item in value.items()}
+        return {str(key): _value(inner[1], item, _joined(where, key), whole) for key, item in value.items()}
     return _scalar(hint, value, where)
 
 
@@ -162,37 +166,20 @@ def _set(record: dict[str, Any], setting: str, kind: type) -> None:
     key, equals, text = setting.partition("=")
     if not equals or not key.strip():
         raise ValueError(f"the setting {setting!r} is not of the form key=value, such as schedule.epochs=2")
+    keys = {key.path: key for key in config_keys(kind)}
     *path, last = key.strip().split(".")
     at: Any = record
-    owner: Any = kind
-    for place, part in enumerate(path):
-        if _names_anything(owner, part):  # of names with dots, as objectives' options have them
+    for place, part in enumerate(path, start=1):
+        known = keys.get(".".join(path[:place]))
+        if known is not None and known.any_names:  # of names with dots, as objectives' options have them
             at[part] = dict(at.get(part) or {})
-            at[part][".".join([*path[place + 1 :], last])] = _parsed(text, f"the setting {setting!r}")
+            at[part][".".join([*path[place:], last])] = _parsed(text, f"the setting {setting!r}")
             return
-        owner = _owner(owner, part)
         if part in at and not isinstance(at[part], dict):
-            short = getattr(owner, "shorthand", None)
-            at[part] = {} if at[part] is None or short is None else {short: at[part]}
+            short = known.shorthand if known is not None and at[part] is not None else ""
+            at[part] = {short: at[part]} if short else {}
         at = at.setdefault(part, {})
     at[last] = _parsed(text, f"the setting {setting!r}")
-
-
-def _names_anything(kind: Any, name: str) -> bool:
-    """Whether a field of a dataclass is a mapping of plain values by any names."""
-    hint = typing.get_type_hints(kind).get(name) if dataclasses.is_dataclass(kind) else None
-    return getattr(get_origin(hint), "__name__", "") == "Mapping"
-
-
-def _owner(kind: Any, name: str) -> Any:
-    """The dataclass that a field of a dataclass holds; None if it holds none."""
-    if not dataclasses.is_dataclass(kind):
-        return None
-    hint = typing.get_type_hints(kind).get(name)
-    for inner in (hint, *get_args(hint)):
-        if dataclasses.is_dataclass(inner):
-            return inner
-    return None
 
 
 def _parsed(text: str, where: str) -> Any:

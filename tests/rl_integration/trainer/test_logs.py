@@ -82,5 +82,5 @@ def test_a_refusal_of_wandb_says_what_to_do(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("found", [None, types.ModuleType("wandb")], ids=["none", "a folder of that name"])
 def test_a_package_that_is_missing_is_named(found: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "wandb", found)
-    with pytest.raises(ValueError, match=r"logs has wandb, whose package is not installed; pip install wandb"):
+    with pytest.raises(ValueError, match=r"report_to has wandb, whose package is not installed; pip install wandb"):
         require_logs(["wandb"])
