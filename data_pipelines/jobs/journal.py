@@ -46,7 +46,10 @@ class Tally(Protocol):
 
 T = TypeVar("T", bound=Tally)
 
-_FORMAT = 1
+RETRY = "retry"
+"""The key in an identity of an output that is read beside the input, and replaced in the end."""
+
+_FORMAT = 2
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -151,7 +154,12 @@ class Journal(Generic[T]):
         return manifest
 
     def _check(self, manifest: Mapping[str, Any]) -> None:
-        changed = _differences(manifest["identity"], self._identity)
+        done = manifest["done"]  # then all lines are there, and what they replace may be gone already
+        then, now = (
+            {key: value for key, value in one.items() if key != RETRY or not done}
+            for one in (manifest["identity"], self._identity)
+        )
+        changed = _differences(then, now)
         if changed:
             raise ValueError(
                 f"{self._partial} holds {manifest['tally']['rows']} rows of a job that was not this one: "

@@ -7,10 +7,11 @@ leaves the rest i, so all rows of a group reach the same shard.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from adjudge.data_pipelines.labeling.samples import Item, Sampler
+from adjudge.data_pipelines.labeling.stages import Column
 from adjudge.io.row import Cursor, Row
 
 _BATCH_BYTES = 4 << 20  # a batch of long rows closes early, so that memory does not follow the row length
@@ -24,11 +25,13 @@ class Batch:
         after: the place behind the last row read, other shards' rows included.
         items: in input order; may be empty at the end of a shard.
         rows: how many rows they come from.
+        earlier: of a job that judges again what failed: what an earlier run came to, for the items with a sample.
     """
 
     after: Cursor
     items: list[Item] = field(default_factory=list)
     rows: int = 0
+    earlier: Mapping[str, Column] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from adjudge.data_pipelines.jobs.patience import MOST_IN_A_ROW
 from adjudge.data_pipelines.labeling.asked import Asked, asked_scorers
 from adjudge.data_pipelines.labeling.shares import Shares
 from adjudge.io.columns import Wanted
@@ -32,7 +33,7 @@ class LabelConfig:
 
     scorer: str | tuple[str, ...] = "auto"
     """A name, module:object, a spec as YAML or JSON text, or a .yaml or .json file.
-    "auto" chooses by the first reference. Give it several times for several
+    "auto" chooses by the reference of each row. Give it several times for several
     scorers, with NAME=SPEC where one needs a name; scores are then written by name."""
 
     unless: tuple[str, ...] = ()
@@ -68,7 +69,8 @@ class LabelConfig:
     """A further column that the scorer asks for by name; give it several times for several."""
 
     keep_columns: bool = False
-    """Write the row itself too, as the field `input` of each score."""
+    """Write the row too, as the field `input` of each score: with the one response
+    that was scored in the place of all that the row lists."""
 
     timings: bool = False
     """Write the seconds each score took; the output then differs from run to run."""
@@ -119,6 +121,14 @@ class LabelConfig:
     """GPUs that each worker reserves, as a number or as NAME=N,NAME=N.
     Fractions share one. Give it for scorers that run a model."""
 
+    fail_on: int = MOST_IN_A_ROW
+    """Stop when so many newest scores of a scorer all failed for a reason on our side,
+    such as a server that is gone or a judge without verdicts, and sooner if it never
+    judged any. What was judged before is kept. 0 never stops."""
+
+    retry_failed: bool = False
+    """Judge again what failed in an output that is there, and keep the rest as it is."""
+
     restart: bool = False
     """Throw away what an interrupted job left, and begin anew."""
 
@@ -134,6 +144,8 @@ class LabelConfig:
                 raise ValueError(f"--{name.replace('_', '-')} is {getattr(self, name)}; it must be 1 or more")
         if self.max_row_mb > 1024:
             raise ValueError(f"--max-row-mb is {self.max_row_mb}; a row of more than 1024 MiB does not fit in memory")
+        if self.fail_on < 0:
+            raise ValueError(f"--fail-on is {self.fail_on}; it must be 1 or more, or 0 to go through in any case")
         if self.limit is not None and self.limit < 1:
             raise ValueError(f"--limit is {self.limit}; it must be 1 or more, or left out to read all rows")
         if self.workers is not None and self.workers < 1:

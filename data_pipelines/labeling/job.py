@@ -15,11 +15,13 @@ import functools
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final, TypeAlias
 
 from adjudge.data_pipelines.jobs.event_loop import run_to_end
 from adjudge.data_pipelines.jobs.journal import Journal
 from adjudge.data_pipelines.jobs.ordered import in_order
 from adjudge.data_pipelines.jobs.pace import Pace
+from adjudge.data_pipelines.jobs.patience import Patience
 from adjudge.data_pipelines.labeling.batches import Batch
 from adjudge.data_pipelines.labeling.config import LabelConfig
 from adjudge.data_pipelines.labeling.plan import Plan, make_plan
@@ -28,13 +30,18 @@ from adjudge.data_pipelines.labeling.report import LabelReport, Progress, Scorer
 from adjudge.data_pipelines.labeling.samples import Item
 from adjudge.data_pipelines.labeling.scoring import loader
 from adjudge.data_pipelines.labeling.stages import Column, Stage
-from adjudge.data_pipelines.labeling.verdicts import Written
+from adjudge.data_pipelines.labeling.verdicts import Written, settles
 from adjudge.io.errors import JobError, JobStopped
 from adjudge.io.row import Cursor
-from adjudge.protocol import Provenance, Scorer
+from adjudge.protocol import Cost, Provenance, Scorer
 from adjudge.runtime.contract import BrokenScorer
 
 _LOG = logging.getLogger(__name__)
+_MOST_AT_FIRST: Final = 32  # samples of which a scorer must have judged one
+_MOST_HELD: Final = 64  # batches that wait until a scorer judges again
+
+_Row: TypeAlias = Mapping[str, Written | None]
+"""What the scorers said about one sample, by name."""
 
 
 def run_label(config: LabelConfig, *, progress: Progress | None = None, scorer: Scorer | None = None) -> LabelReport:
@@ -56,10 +63,19 @@ def run_label(config: LabelConfig, *, progress: Progress | None = None, scorer: 
         JobError: the job could not go on; the message says how it can.
         JobStopped: Ctrl-C; the same call goes on.
     """
+    if not config.retry_failed or not Path(config.output).exists():  # what was stopped goes on first
+        report = _run(config, progress, scorer)
+        if not config.retry_failed or not report.failed:
+            return report
+    return _run(config, progress, scorer)
+
+
+def _run(config: LabelConfig, progress: Progress | None, scorer: Scorer | None) -> LabelReport:
     with loader(config, scorer, functools.partial(_tell_note, progress)) as load:
         plan = make_plan(config, load)
+        overwrite = config.overwrite or plan.earlier is not None
         with contextlib.closing(
-            Journal(Path(config.output), plan.identity, Tally(), restart=config.restart, overwrite=config.overwrite)
+            Journal(Path(config.output), plan.identity, Tally(), restart=config.restart, overwrite=overwrite)
         ) as journal:
             return _Job(plan, journal, progress).run()
 
@@ -77,6 +93,10 @@ class _Job:
             for stage in plan.stages.each
         }
         self._pace = Pace(plan.source, plan.config.limit, journal.cursor)
+        after = "goes on behind what was judged; --fail-on 0 goes through in any case"
+        most = plan.config.fail_on
+        self._patience = {name: Patience(name, after=after, most=most) for name in self._scores if most}
+        self._held: list[tuple[Batch, list[_Row], bytes]] = []
 
     def run(self) -> LabelReport:
         journal = self._journal
@@ -102,6 +122,7 @@ class _Job:
             self._plan.batcher.check_groups()
         try:
             run_to_end(self._pipeline())
+            self._release()
         except BaseException:
             self._journal.save()
             raise
@@ -113,8 +134,12 @@ class _Job:
         self._journal.commit(done=True)
 
     async def _pipeline(self) -> None:
+        start = self._journal.cursor
+        batches = self._plan.batcher.batches(start)
+        if self._plan.earlier is not None:
+            batches = self._plan.earlier.beside(batches, start)
         await in_order(
-            ([batch] for batch in self._plan.batcher.batches(self._journal.cursor)),
+            ([batch] for batch in batches),
             self._judge,
             self._write,
             at_once=self._plan.at_once,
@@ -124,15 +149,48 @@ class _Job:
         )
 
     async def _judge(self, batch: Batch) -> dict[str, Column]:
-        return await self._plan.stages.judge([item.sample for item in batch.items if item.sample is not None])
+        samples = [item.sample for item in batch.items if item.sample is not None]
+        return await self._plan.stages.judge(samples, batch.earlier)
 
     def _write(self, done: Sequence[tuple[Batch, dict[str, Column]]]) -> None:
         for batch, columns in done:
             written = {name: self._settled(name, batch, column) for name, column in columns.items()}
             rows = [dict(zip(written, row, strict=True)) for row in zip(*written.values(), strict=True)]
             lines = [self._line(item, scores) for item, scores in zip(batch.items, rows, strict=True)]
+            self._held.append((batch, rows, b"".join(lines)))
+            for name, column in columns.items():
+                self._watch(name, batch, column, written[name])
+            failing = any(patience.failed_in_a_row for patience in self._patience.values())
+            if not failing or len(self._held) > _MOST_HELD:
+                self._release()
+
+    def _release(self) -> None:
+        """Write what was held back: a scorer that is given up leaves nothing of the failures it ended with."""
+        for batch, rows, lines in self._held:
             self._count(batch, rows)  # when all lines are there: the tally never counts one that is not
-            self._journal.append(b"".join(lines), batch.after)
+            self._journal.append(lines, batch.after)
+        self._held.clear()
+
+    def _watch(self, name: str, batch: Batch, column: Column, written: Sequence[Written | None]) -> None:
+        """Give up a scorer that judges nothing any more; what it was not asked, or is not for, says nothing of it."""
+        patience = self._patience.get(name)
+        if patience is None:
+            return
+        before = batch.earlier.get(name, [None] * len(column))
+        scores = [score for item, score in zip(batch.items, written, strict=True) if item.sample is not None]
+        judged = [
+            score
+            for score, now, was in zip(scores, column, before, strict=True)
+            if score is not None and now is not was and score.reason not in ("bad_sample", "out_of_scope")
+        ]
+        enough = patience.failed_in_a_row + len(judged) >= _MOST_AT_FIRST
+        first = enough and not batch.earlier and not any(score.of_the_row for score in judged)
+        try:
+            patience.watch(judged, first=first)
+        except ValueError as error:
+            raise JobError(
+                f"{error}. When it is repaired, make the same call again; --fail-on 0 goes through in any case"
+            ) from error
 
     def _settled(self, name: str, batch: Batch, column: Column) -> list[Written | None]:
         """Return what is written of each item; None where the scorer was not asked."""
@@ -146,12 +204,14 @@ class _Job:
                 found.append(None if verdict is None else settle(item, verdict))
         return found
 
-    def _line(self, item: Item, scores: Mapping[str, Written | None]) -> bytes:
-        if self._plan.stages.named:
-            return self._lines.named_line(item, scores)
+    def _line(self, item: Item, scores: _Row) -> bytes:
+        stages = self._plan.stages
+        if stages.named:
+            settled = (name for name, one in scores.items() if one is not None and settles(one, stages.doubt))
+            return self._lines.named_line(item, scores, next(settled, None))
         return self._lines.line(item, _only(scores))
 
-    def _count(self, batch: Batch, rows: Sequence[Mapping[str, Written | None]]) -> None:
+    def _count(self, batch: Batch, rows: Sequence[_Row]) -> None:
         tally = self._journal.tally
         tally.rows += batch.rows
         for scores in rows:
@@ -186,6 +246,8 @@ class _Job:
 
     def _report(self) -> LabelReport:
         journal, tally, stages = self._journal, self._journal.tally, self._plan.stages
+        done = self._share_of_all()
+        scale = 1 / done if done else 0.0
         return LabelReport(
             output=self._plan.config.output,
             scorer=", ".join(stages.names if stages.named else [stages.each[0].bench.name]),
@@ -202,7 +264,28 @@ class _Job:
             rows_per_second=self._pace.per_second(tally.rows - journal.resumed_rows),
             notes=self._plan.notes,
             by_scorer={stage.name: _report_of(stage, tally) for stage in stages.each} if stages.named else {},
+            errors=dict(tally.errors),
+            out_of_scope=tally.count("abstained", "out_of_scope"),
+            cost=tally.cost,
+            whole_rows=round(journal.cursor.row * scale) if done else None,
+            whole_cost=_scaled(tally.cost, scale),
+            whole_seconds=journal.seconds * scale,
         )
+
+    def _share_of_all(self) -> float | None:
+        """Return the share of the whole input that was read, if the call asked for the first rows alone."""
+        if self._plan.config.limit is None:
+            return None
+        share = self._plan.source.fraction(self._journal.cursor)
+        return share if share and share < 1 else None
+
+
+def _scaled(cost: Cost, scale: float) -> Cost:
+    return Cost(
+        seconds=cost.seconds * scale,
+        prompt_tokens=round(cost.prompt_tokens * scale),
+        completion_tokens=round(cost.completion_tokens * scale),
+    )
 
 
 def _report_of(stage: Stage, tally: Tally) -> ScorerReport:
@@ -215,10 +298,12 @@ def _report_of(stage: Stage, tally: Tally) -> ScorerReport:
         failed=part.count("failed"),
         not_asked=part.not_asked,
         mean=part.mean,
+        out_of_scope=part.count("abstained", "out_of_scope"),
+        cost=part.cost,
     )
 
 
-def _only(scores: Mapping[str, Written | None]) -> Written:
+def _only(scores: _Row) -> Written:
     (score,) = scores.values()
     assert score is not None, "the only scorer was not asked"
     return score

@@ -47,12 +47,14 @@ def _schema(*, timings: bool, columns: bool, keep: bool, names: Sequence[str]) -
     several = [
         ("scores", arrow.struct([(name, arrow.struct(score)) for name in names])),
         ("not_asked", arrow.list_(text)),
+        ("settled_by", text),
     ]
     return arrow.schema(
         [
             ("row", whole),
             ("id", text),
             ("group", text),
+            ("response_hash", text),
             *([("column", text)] if columns else []),
             *(several if names else score),
             *([("input", arrow.json_(text))] if keep else []),

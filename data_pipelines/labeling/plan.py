@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from adjudge.data_pipelines.jobs.journal import RETRY
 from adjudge.data_pipelines.jobs.opening import check_paths, peek, unreadable
 from adjudge.data_pipelines.labeling.batches import Batcher
 from adjudge.data_pipelines.labeling.config import LabelConfig
+from adjudge.data_pipelines.labeling.earlier import EarlierOutput
 from adjudge.data_pipelines.labeling.outputs import converter
 from adjudge.data_pipelines.labeling.samples import Sampler
 from adjudge.data_pipelines.labeling.scoring import Load
 from adjudge.data_pipelines.labeling.stages import Stages
-from adjudge.io.columns import ColumnMap, map_columns
+from adjudge.io.columns import ColumnMap, map_columns, no_column
 from adjudge.io.row import Row
 from adjudge.io.source import Source, open_source
-from adjudge.protocol import Sample
+from adjudge.protocol import MissingReferenceError, Sample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,7 @@ class Plan:
         identity: what must be the same for a job to go on.
         convert: makes the output's format from the lines, or None.
         notes: how the input was understood.
+        earlier: the output of which only what failed is judged again, or None.
     """
 
     config: LabelConfig
@@ -43,6 +46,7 @@ class Plan:
     identity: Mapping[str, Any]
     convert: Callable[[Path, Path], None] | None
     notes: tuple[str, ...]
+    earlier: EarlierOutput | None = None
 
     @property
     def at_once(self) -> int:
@@ -60,7 +64,7 @@ def make_plan(config: LabelConfig, load: Load) -> Plan:
 
     Args:
         config: the options.
-        load: makes the scorers; called with the first reference of the input, or None.
+        load: makes the scorers.
 
     Raises:
         ValueError: whatever is wrong with the call, before any work.
@@ -76,9 +80,9 @@ def make_plan(config: LabelConfig, load: Load) -> Plan:
     peeked = peek(source)
     columns, notes = _columns(config, source, peeked)
     samples = _first_samples(columns, peeked)
-    stages = load(next((sample.reference for sample in samples if sample.reference is not None), None))
+    stages = load()
     if columns.reference is None and samples:
-        stages.check(samples[0])  # no row can have what no column holds
+        _check(stages, samples[0], peeked)
     convert = converter(
         config.output,
         timings=config.timings,
@@ -87,6 +91,7 @@ def make_plan(config: LabelConfig, load: Load) -> Plan:
         names=stages.names if stages.named else (),
     )
     _select(source, columns, config.keep_columns)
+    earlier = _earlier(config, stages)
     shard, shards = config.shard_of()
     batcher = Batcher(
         read=source.rows,
@@ -103,10 +108,22 @@ def make_plan(config: LabelConfig, load: Load) -> Plan:
         columns=columns,
         stages=stages,
         batcher=batcher,
-        identity=_identity(config, source, columns, stages),
+        identity=_identity(config, source, columns, stages) | ({RETRY: earlier.identity()} if earlier else {}),
         convert=convert,
         notes=tuple(notes),
+        earlier=earlier,
     )
+
+
+def _earlier(config: LabelConfig, stages: Stages) -> EarlierOutput | None:
+    if not config.retry_failed or not Path(config.output).exists():
+        return None
+    if stages.groupwise:
+        raise ValueError(
+            "--retry-failed judges single samples again, and the scorer compares those of a group; label again with "
+            "--overwrite"
+        )
+    return EarlierOutput(config.output, stages)
 
 
 def _columns(config: LabelConfig, source: Source, peeked: list[Row]) -> tuple[ColumnMap, list[str]]:
@@ -123,18 +140,30 @@ def _columns(config: LabelConfig, source: Source, peeked: list[Row]) -> tuple[Co
 def _first_samples(columns: ColumnMap, peeked: list[Row]) -> list[Sample]:
     sampler = Sampler(columns=columns)
     items = [item for row in peeked if row.data is not None for item in sampler.items(row, "")]
-    return [item.sample for item in items if item.sample is not None]
+    samples = [item.sample for item in items if item.sample is not None]
+    if items and not samples:
+        raise ValueError(f"none of the first {len(items)} responses can be read: {items[0].error}; name other columns")
+    return samples
+
+
+def _check(stages: Stages, sample: Sample, peeked: list[Row]) -> None:
+    """Ask the scorers about rows without a reference: no row can have what no column holds."""
+    try:
+        stages.check(sample)
+    except MissingReferenceError as error:
+        names = list(dict.fromkeys(name for row in peeked for name in row.data or {}))
+        raise ValueError(f"{error}. {no_column('reference', names)}") from None
 
 
 def _select(source: Source, columns: ColumnMap, keep: bool) -> None:
     names = source.columns()
     if names is None or keep:
         return
-    wanted = {column.top(names) for column in columns.all()}
+    wanted = {top for column in columns.all() for top in column.tops(names)}
     source.select([name for name in names if name in wanted])
 
 
-def _identity(config: LabelConfig, source: Source, columns: ColumnMap, stages: Stages) -> Mapping[str, Any]:
+def _identity(config: LabelConfig, source: Source, columns: ColumnMap, stages: Stages) -> dict[str, Any]:
     return {
         "input": source.identity(),
         "columns": columns.to_dict(),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 from adjudge.data_pipelines.labeling.verdicts import Written
-from adjudge.protocol import Score
+from adjudge.protocol import NO_COST, Cost
 
 
 @dataclass(slots=True)
@@ -20,6 +20,8 @@ class Tally:
         rows: input rows.
         total: sum of the values, added in input order.
         counts: scores by scorer, status and reason.
+        errors: the first error of each entry of `counts` that has one: what the server said, say.
+        cost: seconds and tokens of all scores.
         parts: where scores are written by name, the counts of each name; `counts` then has the names as scorers.
         not_asked: samples about which the scorer was not asked; of a part alone.
     """
@@ -27,12 +29,14 @@ class Tally:
     rows: int = 0
     total: float = 0.0
     counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    errors: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    cost: Cost = NO_COST
     parts: dict[str, Tally] = field(default_factory=dict)
     not_asked: int = 0
 
-    def add(self, score: Score | Written) -> None:
+    def add(self, score: Written) -> None:
         """Count one score."""
-        self._count(score.scorer if isinstance(score, Written) else score.provenance.scorer, score)
+        self._count(score.scorer, score)
 
     def add_named(self, name: str, score: Written | None) -> None:
         """Count one score under a name; None is a scorer that was not asked."""
@@ -43,14 +47,20 @@ class Tally:
             part.add(score)
             self._count(name, score)
 
-    def _count(self, scorer: str, score: Score | Written) -> None:
+    def _count(self, scorer: str, score: Written) -> None:
         self.counts[scorer, score.status, score.reason] += 1
         if score.value is not None:
             self.total += score.value
+        if score.error:
+            self.errors.setdefault((scorer, score.status, score.reason), score.error)
+        if score.cost is not NO_COST:
+            self.cost = self.cost + score.cost
 
-    def count(self, status: str = "") -> int:
-        """Return the number of scores with this status, or of all."""
-        return sum(count for (_, each, _), count in self.counts.items() if status in ("", each))
+    def count(self, status: str = "", reason: str = "") -> int:
+        """Return the number of scores with this status and this reason; "" stands for any."""
+        return sum(
+            count for (_, each, why), count in self.counts.items() if status in ("", each) and reason in ("", why)
+        )
 
     @property
     def mean(self) -> float | None:
@@ -61,7 +71,8 @@ class Tally:
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data from which `from_dict` makes an equal tally."""
         data: dict[str, Any] = {"rows": self.rows, "total": self.total}
-        data["counts"] = [[*key, n] for key, n in self.counts.items()]
+        data["counts"] = [[*key, n, self.errors.get(key, "")] for key, n in self.counts.items()]
+        data["cost"] = self.cost.to_dict()
         if self.parts:
             data["parts"] = {name: part.to_dict() for name, part in self.parts.items()}
         if self.not_asked:
@@ -71,10 +82,14 @@ class Tally:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Return the tally that `to_dict` wrote."""
-        counts = Counter({(scorer, status, reason): n for scorer, status, reason, n in data["counts"]})
-        parts = {name: Tally.from_dict(part) for name, part in data.get("parts", {}).items()}
         return cls(
-            rows=data["rows"], total=data["total"], counts=counts, parts=parts, not_asked=data.get("not_asked", 0)
+            rows=data["rows"],
+            total=data["total"],
+            counts=Counter({tuple(key): n for *key, n, _ in data["counts"]}),
+            errors={tuple(key): error for *key, _, error in data["counts"] if error},
+            cost=Cost.from_dict(data["cost"]),
+            parts={name: Tally.from_dict(part) for name, part in data.get("parts", {}).items()},
+            not_asked=data.get("not_asked", 0),
         )
 
 
@@ -127,6 +142,8 @@ class ScorerReport:
         failed: samples it could not judge.
         not_asked: samples that an earlier scorer had settled.
         mean: mean of its values, or None if nothing was scored.
+        out_of_scope: those it declined because they are not of its kind.
+        cost: seconds and tokens.
     """
 
     scorer: str
@@ -136,6 +153,8 @@ class ScorerReport:
     failed: int
     not_asked: int
     mean: float | None
+    out_of_scope: int = 0
+    cost: Cost = NO_COST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +177,12 @@ class LabelReport:
         rows_per_second: over this run; 0 if it had nothing left to do.
         notes: how the columns were understood.
         by_scorer: where scores are written by name, what each scorer did; else empty.
+        errors: the first error of each entry of `counts` that has one.
+        out_of_scope: those of `abstained` that are of a kind the scorer does not judge: no number, and no failure.
+        cost: seconds and tokens, summed over the scores.
+        whole_rows: after `limit`, the rows of the whole input, counted or estimated from its bytes; else None.
+        whole_cost: what they would cost, in proportion.
+        whole_seconds: the wall time they would take, in proportion.
     """
 
     output: str
@@ -175,6 +200,12 @@ class LabelReport:
     rows_per_second: float
     notes: tuple[str, ...] = ()
     by_scorer: Mapping[str, ScorerReport] = field(default_factory=dict)
+    errors: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    out_of_scope: int = 0
+    cost: Cost = NO_COST
+    whole_rows: int | None = None
+    whole_cost: Cost = NO_COST
+    whole_seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data; the counts become a list of objects, largest first."""
@@ -187,17 +218,24 @@ class LabelReport:
             "samples": self.samples,
             "scored": self.scored,
             "abstained": self.abstained,
+            "out_of_scope": self.out_of_scope,
             "failed": self.failed,
             "mean": self.mean,
             "counts": [
-                {"scorer": scorer, "status": status, "reason": reason, "count": count}
-                for (scorer, status, reason), count in rows
+                {**dict(zip(("scorer", "status", "reason"), key, strict=True)), "count": count}
+                | ({"error": self.errors[key]} if key in self.errors else {})
+                for key, count in rows
             ],
+            "cost": self.cost.to_dict(),
             "seconds": round(self.seconds, 3),
             "resumed_rows": self.resumed_rows,
             "rows_per_second": round(self.rows_per_second, 1),
             "notes": list(self.notes),
         }
+        if self.whole_rows is not None:
+            data["whole_input"] = {"rows": self.whole_rows, "seconds": round(self.whole_seconds, 1)} | {
+                "cost": self.whole_cost.to_dict()
+            }
         if self.by_scorer:
             data["by_scorer"] = {name: dataclasses.asdict(report) for name, report in self.by_scorer.items()}
         return data

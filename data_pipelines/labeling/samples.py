@@ -5,14 +5,27 @@ A row gives one item for each response; whatever is wrong with one of them stays
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from adjudge.data_pipelines.jobs.groups import group_key
 from adjudge.io.columns import MISSING, Column, ColumnMap
 from adjudge.io.row import Row
-from adjudge.protocol import Message, Sample
+from adjudge.io.values import (
+    Text,
+    exchange,
+    is_chat,
+    kind_of,
+    plain,
+    prompt_of,
+    reference_of,
+    said_in_choice,
+    text_or_chat,
+)
+from adjudge.protocol import Sample
 
 
 @dataclass(slots=True)
@@ -27,7 +40,8 @@ class Item:
         sample: what is scored, or None.
         error: why there is no sample, else "".
         line: number of the row's first text line, from 1; 0 where there are no lines.
-        input: the columns of the row that are written out too, or None.
+        input: the columns of the row that are written out too, with the item's own response in the place of all that
+            the row lists; or None.
     """
 
     row: int
@@ -71,7 +85,7 @@ class Sampler:
 
     def items(self, row: Row, group: str) -> list[Item]:
         """Return the items of a row of this group, at least one."""
-        data = row.data
+        data = row.cells()
         if data is None:
             return [Item(row.index, str(row.index), "", "", None, row.error, row.line)]
         name, single = self._name(row), self._single(data)
@@ -79,7 +93,8 @@ class Sampler:
         found: list[Item] = []
         for index, response in enumerate(responses):
             item_id = name if single else f"{name}/{index}"
-            item = Item(row.index, item_id, group, response.column, None, "", row.line, data if self.keep else None)
+            kept = self._kept(data, response) if self.keep else None
+            item = Item(row.index, item_id, group, response.column, None, "", row.line, kept)
             try:
                 item.sample = self._sample(data, response, item_id, group)
                 self.validate(item.sample)
@@ -94,32 +109,48 @@ class Sampler:
     def _single(self, data: Mapping[str, Any]) -> bool:
         columns = self.columns.responses
         if len(columns) != 1:
-            return False
+            return not columns
         value = columns[0].of(data)
-        return not isinstance(value, list) or not value or _is_chat(value)
+        return not isinstance(value, list) or not value or is_chat(value)
 
     def _responses(self, data: Mapping[str, Any]) -> list[_Response]:
+        if not self.columns.responses:  # prompts that nobody has answered yet
+            return [_response("", "", 0, 0)]
         found: list[_Response] = []
         for column in self.columns.responses:
             value = column.of(data)
-            if not isinstance(value, list) or _is_chat(value):
-                found.append(_Response(column.name, value, 0, 0))
+            if not isinstance(value, list) or is_chat(value):
+                found.append(_response(column.name, value, 0, 0))
             elif not value:
-                found.append(_Response(column.name, _EMPTY_LIST, 0, 0))
+                found.append(_response(column.name, _EMPTY_LIST, 0, 0))
             else:
-                found += [_Response(column.name, each, index, len(value)) for index, each in enumerate(value)]
+                found += [_response(column.name, each, index, len(value)) for index, each in enumerate(value)]
         return found
 
+    def _kept(self, data: Mapping[str, Any], response: _Response) -> Mapping[str, Any]:
+        """Return a row with one response, and its finish reason, in the place of those that the row lists."""
+        for column in self.columns.responses:
+            value = column.of(data)
+            if isinstance(value, list) and value and not is_chat(value):
+                data = column.with_item(data, response.index if column.name == response.column else None)
+        finish = self.columns.finish_reason
+        reasons = finish.of(data) if finish is not None else None
+        if finish is not None and isinstance(reasons, list) and len(reasons) == response.listed:
+            data = finish.with_item(data, response.index)
+        return data
+
     def _sample(self, data: Mapping[str, Any], response: _Response, item_id: str, group: str) -> Sample:
-        prompt: str | Sequence[Message] = ""
+        prompt: Text = ""
         if self.columns.prompt is not None:
-            prompt = _text_or_chat(self.columns.prompt.of(data), "prompt", self.columns.prompt.name)
-        reference = self.columns.reference.of(data) if self.columns.reference is not None else None
+            prompt = prompt_of(self.columns.prompt.of(data), self.columns.prompt.name)
+        if response.value is _EMPTY_LIST:
+            raise _Bad(f"the list of responses in {response.column!r} is empty")
+        prompt, said = exchange(prompt, text_or_chat(plain(response.value), "response", response.column))
         extra = {column.name: column.of(data) for column in self.columns.extra}
         return Sample(
             prompt=prompt,
-            response=_text_or_chat(response.value, "response", response.column),
-            reference=None if reference is MISSING or reference == "" else reference,
+            response=said,
+            reference=reference_of(self.columns.reference.of(data)) if self.columns.reference is not None else None,
             id=item_id,
             group=group,
             finish_reason=self._finish_reason(data, response),
@@ -128,7 +159,7 @@ class Sampler:
 
     def _finish_reason(self, data: Mapping[str, Any], response: _Response) -> str | None:
         column = self.columns.finish_reason
-        value = column.of(data) if column is not None else None
+        value = column.of(data) if column is not None else response.finish_reason
         if isinstance(value, list) and column is not None:
             if len(value) != response.listed:
                 raise _Bad(f"{column.name!r} lists {len(value)} finish reasons for {response.listed or 1} responses")
@@ -136,8 +167,20 @@ class Sampler:
         if value is None or value is MISSING or value == "":
             return None
         if not isinstance(value, str):
-            raise _Bad(f"the finish reason is {_kind(value)}; it must be text")
+            raise _Bad(f"the finish reason is {kind_of(value)}; it must be text")
         return value
+
+
+def hash_of(sample: Sample | None) -> str | None:
+    """Return 16 hexadecimal digits of the SHA-256 of a sample's response, by which scores and rows are joined."""
+    if sample is None:
+        return None
+    response = (
+        sample.response
+        if isinstance(sample.response, str)
+        else json.dumps(sample.response, sort_keys=True, default=str)
+    )
+    return hashlib.sha256(response.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 _EMPTY_LIST = object()
@@ -151,6 +194,12 @@ class _Response:
     value: Any
     index: int
     listed: int
+    finish_reason: Any = None
+
+
+def _response(column: str, value: Any, index: int, listed: int) -> _Response:
+    reason = value.get("finish_reason") if isinstance(value, Mapping) else None
+    return _Response(column, said_in_choice(value), index, listed, reason)
 
 
 def _text_or_empty(column: Column | None, data: Mapping[str, Any]) -> str:
@@ -158,34 +207,3 @@ def _text_or_empty(column: Column | None, data: Mapping[str, Any]) -> str:
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
-
-
-def _is_chat(value: list[Any]) -> bool:
-    return bool(value) and all(isinstance(turn, Mapping) and "role" in turn for turn in value)
-
-
-def _text_or_chat(value: Any, what: str, column: str) -> str | Sequence[Message]:
-    if isinstance(value, str):
-        return value
-    if value is MISSING:
-        raise _Bad(f"the row has no {what}: no field {column!r}")
-    if value is _EMPTY_LIST:
-        raise _Bad(f"the list of responses in {column!r} is empty")
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)
-    if isinstance(value, Mapping) and "role" in value:
-        value = [value]
-    if isinstance(value, list) and _is_chat(value):
-        for turn in value:
-            if not isinstance(turn.get("content"), str | list | None):
-                raise _Bad(f"a turn of {column!r} has the content {_kind(turn['content'])}; it must be text or parts")
-        return value
-    raise _Bad(f"the {what} in {column!r} is {_kind(value)}; it must be text or chat turns with a role")
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, Mapping):
-        return f"an object with the fields {', '.join(map(str, list(value)[:8]))}" if value else "an empty object"
-    return {list: "a list", bool: "true or false", str: "text"}.get(type(value), f"a {type(value).__name__}")

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from adjudge.data_pipelines.labeling.bench import Bench
 from adjudge.data_pipelines.labeling.verdicts import Verdict, settles
-from adjudge.protocol import Sample
+from adjudge.protocol import EMPTY, Sample
 
 Column: TypeAlias = list[Verdict | None]
 """What one scorer said about each sample; None where it was not asked."""
@@ -88,7 +88,7 @@ class Stages:
             try:
                 stage.bench.check(sample)
             except ValueError as error:
-                raise ValueError(f"the scorer {stage.name!r}: {error}") if self.named else error from None
+                raise type(error)(f"the scorer {stage.name!r}: {error}") if self.named else error from None
 
     def identity(self) -> dict[str, Any]:
         """Return what must be the same for a job to go on."""
@@ -97,19 +97,24 @@ class Stages:
         scorers = {stage.name: stage.identity() | {"unless": list(stage.unless)} for stage in self.each}
         return {"scorers": scorers, "order": list(self.names), "doubt": sorted(self.doubt)}
 
-    async def judge(self, samples: Sequence[Sample]) -> dict[str, Column]:
+    async def judge(self, samples: Sequence[Sample], earlier: Mapping[str, Column] = EMPTY) -> dict[str, Column]:
         """Return the verdicts of each stage.
+
+        Args:
+            samples: of one batch.
+            earlier: what an earlier run came to; of it, only what failed is judged again.
 
         Raises:
             BrokenScorer: a scorer broke; the others are cancelled.
             JobError: workers are gone.
         """
-        if len(self.each) == 1:
+        if len(self.each) == 1 and not earlier:
             (stage,) = self.each
             return {stage.name: [*await stage.bench.judge(samples)]}
         tasks: dict[str, asyncio.Task[Column]] = {}
         for stage in self.each:
-            tasks[stage.name] = asyncio.create_task(self._ask(stage, samples, tasks))
+            again = self._ask_again(stage, samples, earlier[stage.name]) if earlier else None
+            tasks[stage.name] = asyncio.create_task(again or self._ask(stage, samples, tasks))
         try:
             await asyncio.gather(*tasks.values())
         except BaseException:
@@ -126,9 +131,17 @@ class Stages:
             for index in range(len(samples))
             if not any((verdict := column[index]) is not None and settles(verdict, self.doubt) for column in before)
         ]
-        column: Column = [None] * len(samples)
-        if asked:
-            verdicts = await stage.bench.judge([samples[index] for index in asked])
-            for index, verdict in zip(asked, verdicts, strict=True):
-                column[index] = verdict
-        return column
+        return await _asked(stage, samples, asked, [None] * len(samples))
+
+    async def _ask_again(self, stage: Stage, samples: Sequence[Sample], earlier: Column) -> Column:
+        failed = [index for index, verdict in enumerate(earlier) if verdict is not None and verdict.status == "failed"]
+        return await _asked(stage, samples, failed, [*earlier])
+
+
+async def _asked(stage: Stage, samples: Sequence[Sample], places: Sequence[int], column: Column) -> Column:
+    """Return the column with what a stage says about the samples at some places."""
+    if places:
+        verdicts = await stage.bench.judge([samples[place] for place in places])
+        for place, verdict in zip(places, verdicts, strict=True):
+            column[place] = verdict
+    return column

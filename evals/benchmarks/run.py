@@ -18,6 +18,7 @@ from typing import Any
 from adjudge.data_pipelines.jobs.event_loop import run_to_end
 from adjudge.data_pipelines.jobs.ordered import in_order
 from adjudge.data_pipelines.jobs.pace import Pace
+from adjudge.data_pipelines.jobs.patience import Patience
 from adjudge.data_pipelines.jobs.progress import JobProgress, JobSnapshot
 from adjudge.evals.benchmarks.asking import check_texts
 from adjudge.evals.benchmarks.baselines import baseline_notes, with_baselines
@@ -28,7 +29,6 @@ from adjudge.evals.benchmarks.given import Given
 from adjudge.evals.benchmarks.other_input import OtherInput
 from adjudge.evals.benchmarks.outcome import Outcome
 from adjudge.evals.benchmarks.outcome_maker import OutcomeMaker, measured
-from adjudge.evals.benchmarks.patience import Patience
 from adjudge.evals.benchmarks.reading import Batch, CaseReader
 from adjudge.evals.benchmarks.sample_file import write_samples
 from adjudge.evals.benchmarks.step_places import fitted
@@ -78,8 +78,10 @@ class _Side:
         self._maker = OutcomeMaker()
         self._asked = False
         self.asks = not isinstance(voice, StoredVoice | FileVoice | OtherInput)
-        steps, kept = benchmark.wants == "steps", bool(config.output)
-        self._patience = Patience(voice.facts()["name"], wants_steps=steps, kept=kept) if self.asks else None
+        self._name = str(voice.facts()["name"])
+        self._wants_steps = benchmark.wants == "steps"
+        after = "goes on behind what was scored" if config.output else "begins anew"
+        self._patience = Patience(self._name, after=after) if self.asks else None
 
     async def asked(self, batch: Batch) -> list[list[Given]]:
         """Return what is given to a batch, unless it is time to stop."""
@@ -92,8 +94,18 @@ class _Side:
             for case, some in zip(batch.cases, found, strict=True)
         ]
         if self._patience is not None:
-            self._patience.watch([one for some in given for one in some], first=first)
+            all_given = [one for some in given for one in some]
+            self._patience.watch(all_given, first=first)
+            if first and self._wants_steps:
+                self._check_steps(all_given)
         return given
+
+    def _check_steps(self, given: Sequence[Given]) -> None:
+        if any(one.status != "failed" for one in given) and not any(one.steps for one in given):
+            raise ValueError(
+                f"the benchmark judges steps, and the scorer {self._name!r} gave none to the first {len(given)} "
+                "samples; take a process reward model, or a critic whose scores have steps"
+            )
 
     def take(self, batch: Batch, given: Sequence[Sequence[Given]], sizes: Sequence[Sequence[tuple[int, int]]]) -> None:
         """Keep what was given to a batch."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from adjudge.cli.console import plain, print_table, visible
-from adjudge.cli.shown import Shown
+from adjudge.cli.shown import Shown, share_done
 from adjudge.data_pipelines.jobs.progress import JobSnapshot
 
 _STEPS: Final = 1000  # of the bar; the share done is a float
@@ -29,12 +29,14 @@ class DataBar(Shown):
         """Show the state of the job."""
         counts = f"{snapshot.rows} rows  {snapshot.rows_per_second:.0f} rows/s  {snapshot.made} {self._made}"
         dropped = sum(snapshot.dropped.values())
+        counts = f"{counts}  {dropped} dropped" if dropped else counts
+        self.line(f"{share_done(snapshot.fraction, snapshot.eta_seconds)}{counts}")
         done = None if snapshot.fraction is None else snapshot.fraction * _STEPS
         self._bar.update(
             self._task,
             completed=done,
             total=None if done is None else _STEPS,
-            counts=f"{counts}  {dropped} dropped" if dropped else counts,
+            counts=counts,
         )
 
 

@@ -10,7 +10,7 @@ import tyro
 
 from adjudge.cli import exits
 from adjudge.cli.console import JsonFlag, plain, print_json, print_table, visible
-from adjudge.cli.shown import Shown
+from adjudge.cli.shown import Shown, duration, share_done
 from adjudge.data_pipelines.labeling.config import LabelConfig
 from adjudge.data_pipelines.labeling.report import LabelReport, Snapshot
 
@@ -26,7 +26,7 @@ class LabelCommand(LabelConfig):
     A job that was interrupted goes on when the same command is given again.
 
     Exit code: 0 every row was judged, 1 some rows could not be judged,
-    2 the call is wrong or the job could not go on, 130 Ctrl-C.
+    2 the call is wrong, the job could not go on or a scorer judged nothing any more, 130 Ctrl-C.
     """
 
     input: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="IN")]
@@ -100,6 +100,7 @@ class _Bar(Shown):
             f"{snapshot.rows} rows  {snapshot.rows_per_second:.0f} rows/s  mean {plain(snapshot.mean)}  "
             f"failed {snapshot.failed}  abstained {snapshot.abstained}"
         )
+        self.line(f"{share_done(snapshot.fraction, snapshot.eta_seconds)}{counts}")
         done = None if snapshot.fraction is None else snapshot.fraction * _STEPS
         self._bar.update(self._task, completed=done, total=None if done is None else _STEPS, counts=counts)
 
@@ -107,9 +108,9 @@ class _Bar(Shown):
 def print_report(report: LabelReport) -> None:
     """Print what a finished job did."""
     counted = report.to_dict()["counts"]
-    columns = ("scorer", "status", "reason", "count")
+    columns = ["scorer", "status", "reason", "count"] + ["error"] * bool(report.errors)
     if counted:
-        print_table(columns, [[row[name] for name in columns] for row in counted])
+        print_table(columns, [[row.get(name, "") for name in columns] for row in counted])
     print(
         f"{report.samples} scores of {report.rows} rows in {report.seconds:.1f} s "
         f"({report.rows_per_second:.0f} rows/s), mean {plain(report.mean)}; written to {visible(report.output)}"
@@ -119,5 +120,17 @@ def print_report(report: LabelReport) -> None:
             f"{visible(name)}: mean {plain(scorer.mean)}, scored {scorer.scored}, abstained {scorer.abstained}, "
             f"failed {scorer.failed}, not asked {scorer.not_asked}"
         )
+    costs = {name: scorer.cost for name, scorer in report.by_scorer.items()} or {report.scorer: report.cost}
+    if report.cost.prompt_tokens or report.cost.completion_tokens:
+        told = ("scorer", "seconds", "prompt tokens", "completion tokens")
+        print_table(told, [[visible(name), *dataclasses.astuple(cost)] for name, cost in costs.items()])
+    if report.whole_rows is not None:
+        print(
+            f"All {report.whole_rows:,} rows would take about {duration(report.whole_seconds)}, "
+            f"{report.whole_cost.prompt_tokens:,} prompt and {report.whole_cost.completion_tokens:,} completion tokens."
+        )
+    if report.out_of_scope:
+        print(f"{report.out_of_scope} samples are of a kind that the scorer does not judge; they are no failures.")
     if report.failed:
         print("A failed row has no number; its `reason` and `evidence` in the output say why.")
+        print("The same command with --retry-failed judges those again, and keeps the rest.")

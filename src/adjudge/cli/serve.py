@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,11 +15,13 @@ import tyro
 
 from adjudge.cli import exits
 from adjudge.cli.console import JsonFlag, print_json
+from adjudge.cli.shown import Lines
 from adjudge.extras import install_hint
 
 if TYPE_CHECKING:
     from adjudge.rl_integration.ray_serve.config import RayConfig
     from adjudge.rl_integration.server.config import ServerConfig
+    from adjudge.rl_integration.service.stats import LaneStats
     from adjudge.rl_integration.watch.config import WatchConfig
 
 
@@ -99,7 +103,8 @@ class ServeCommand:
         try:
             http = server(service, settings, self._tell(list(scorers)), panel)
             logging.basicConfig(level=logging.INFO, format="%(message)s")
-            http.run()
+            with _telling(service.stats):
+                http.run()
         finally:
             done = service.close(settings.drain_seconds)
         return exits.FINE if done and http.started else exits.FOUND
@@ -140,6 +145,31 @@ class ServeCommand:
         if "watch" in given:
             given["watch"] = _watch(given["watch"])
         return ServerConfig(**given), scorers, replicas
+
+
+@contextmanager
+def _telling(stats: Callable[[], Sequence[LaneStats]], pause: float = 10.0) -> Iterator[None]:
+    """Say on standard error how much was scored, where it is no terminal and something was scored since."""
+    ended, lines = threading.Event(), Lines()
+
+    def tell() -> None:
+        told = ""
+        while not ended.wait(pause):
+            lanes = [lane for lane in stats() if lane.answered]
+            shown = "  ".join(
+                f"{lane.name}: {lane.answered} scores, {lane.failed_share:.1%} failed, {lane.waiting} waiting"
+                for lane in lanes
+            )
+            if shown != told:
+                told = shown if lines.line(shown) else told
+
+    thread = threading.Thread(target=tell, name="adjudge-serve-lines", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _watch(given: Any) -> WatchConfig:

@@ -1,4 +1,4 @@
-"""What a long command shows on standard error while it works: a bar on a terminal, and sentences.
+"""What a long command shows on standard error while it works: a bar on a terminal, lines elsewhere, and sentences.
 
 Not covered: what the bar says; each command fills in its own.
 """
@@ -6,7 +6,8 @@ Not covered: what the bar says; each command fills in its own.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Self
+import time
+from typing import TYPE_CHECKING, Final, Self
 
 from adjudge.cli.console import progress_bar, visible
 
@@ -14,14 +15,42 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
-class Shown:
-    """A bar with one row, shown while the `with` block runs.
+_FIRST: Final = 10.0  # seconds between two lines, and before the first
+_LATER: Final = 60.0  # the same from the second minute on
+
+
+class Lines:
+    """Lines on standard error where it is no terminal, as in a log: every ten seconds, and later every minute."""
+
+    def __init__(self) -> None:
+        self._shown = not sys.stderr.isatty()
+        self._began = self._last = time.monotonic()
+
+    def line(self, text: str, *, now: bool = False) -> bool:
+        """Print a line if it is time for one, and return whether it was.
+
+        Args:
+            text: how far it is.
+            now: print it in any case.
+        """
+        moment = time.monotonic()
+        pause = _FIRST if moment - self._began < _LATER else _LATER
+        if not self._shown or not (now or moment - self._last >= pause):
+            return False
+        self._last = moment
+        print(visible(text), file=sys.stderr, flush=True)
+        return True
+
+
+class Shown(Lines):
+    """A bar with one row, shown while the `with` block runs; lines where there is no terminal.
 
     Args:
         extra: the name of the row's text.
     """
 
     def __init__(self, extra: str) -> None:
+        super().__init__()
         self._bar = progress_bar(extra=extra)
 
     def __enter__(self) -> Self:
@@ -36,3 +65,18 @@ class Shown:
     def note(self, text: str) -> None:
         """Print one sentence."""
         self._bar.console.print(visible(text)) if sys.stderr.isatty() else print(visible(text), file=sys.stderr)
+
+
+def share_done(share: float | None, seconds_left: float | None) -> str:
+    """Return how far a job is, for the beginning of a line; "" where nobody knows."""
+    if share is None:
+        return ""
+    return f"{share:.1%}{f', {duration(seconds_left)} left' if seconds_left is not None else ''}  "
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people say it: "42 s", "3 min", "5 h 20 min"."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"

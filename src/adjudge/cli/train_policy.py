@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from adjudge.rl_integration.trainer.run_file import RunFile
 
 _GO_ON: Final = "the same command with --resume goes on"
-_LINES: Final = 20  # of progress where there is no terminal
 
 
 def train_by_rewards(path: str, settings: Sequence[str], *, resume: bool, as_json: bool) -> int:
@@ -104,12 +103,12 @@ class _Stop:
 
 
 class _Progress(Shown):
-    """The numbers of a run on standard error: a bar on a terminal, else a line now and then."""
+    """The numbers of a run on standard error: a bar on a terminal, else lines."""
 
     def __init__(self, config: RunFile, *, shown: bool) -> None:
         self._steps = config.steps
-        self._lines = shown and not sys.stderr.isatty()
         super().__init__("numbers")
+        self._shown &= shown
         self._bar.disable |= not shown
         self._task = self._bar.add_task("prepare", total=None, numbers="")
         self._began = 0.0
@@ -133,8 +132,7 @@ class _Progress(Shown):
         self._alarms = numbers.get("alarms", self._alarms)
         shown += f"  alarms {self._alarms:.0f}" if self._alarms else ""
         self._bar.update(self._task, description="train", completed=step, total=self._steps, numbers=shown)
-        if self._lines and (step % max(1, self._steps // _LINES) == 0 or step == self._steps or "held_out" in numbers):
-            print(shown, file=sys.stderr, flush=True)
+        self.line(shown, now=step == self._steps or "held_out" in numbers)
 
 
 def print_report(report: RunReport) -> None:

@@ -1,22 +1,32 @@
 """Which column of the input is what.
 
-A column is named as in the input; a dotted path reaches into nested objects and, by number, into lists
-("175b_verification.solution", "choices.0.text").  A column whose own name holds the dots comes first.
-What is not named is guessed from the usual names, and every guess is told.
+A column is named as in the input:
+
+- a dotted path reaches into nested objects and, by number, into lists ("175b_verification.solution", "choices.0.text");
+  `*` takes every item of a list ("choices.*.message.content");
+- "answer|tests" is the first of several that is not empty;
+- "test+entry_point" is one object that holds several, by their names.
+
+A column whose own name holds such a sign comes first.  What is not named is guessed from the usual names, and every
+guess is told.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+from adjudge.io.values import MISSING as MISSING
+from adjudge.io.values import is_chat, turns_of
 
 GUESSES: Final[dict[str, tuple[str, ...]]] = {
     "prompt": ("prompt", "question", "problem", "instruction", "query", "messages", "input"),
     "response": (
         "response", "responses", "completion", "completions", "output", "outputs",
-        "generation", "generations", "solution", "solutions",
+        "generation", "generations", "solution", "solutions", "choices",
     ),
     "reference": (
         "reference", "ground_truth", "gold", "gt", "expected_answer", "target", "answer", "reward_model.ground_truth",
@@ -26,7 +36,17 @@ GUESSES: Final[dict[str, tuple[str, ...]]] = {
     "finish_reason": ("finish_reason", "stop_reason"),
 }  # fmt: skip
 
-MISSING: Final = object()
+_CHATS: Final = ("messages", "conversations", "conversation", "chat")
+"""Columns that may hold a prompt with its response, as one chat."""
+
+_TESTS: Final = (
+    "tests", "test_cases", "input_output",  # the last of APPS and TACO
+    "public_test_cases+metadata",  # LiveCodeBench, whose private cases are pickled
+    "public_tests+private_tests+generated_tests",  # code_contests
+    "test_list+test_setup_code",  # MBPP
+    "test+entry_point",  # HumanEval
+)  # fmt: skip
+"""Columns that together are the reference of a program, in published layouts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +63,67 @@ class Column:
     def of(self, row: Mapping[str, Any]) -> Any:
         """Return the value in a row, or `MISSING`."""
         value = row.get(self.name, MISSING)
-        if value is not MISSING or len(self.path) == 1:
+        if value is not MISSING:
             return value
-        value = row
-        for key in self.path:
-            if isinstance(value, Mapping):
-                value = value.get(key, MISSING)
-            elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
-                value = value[int(key)]
-            else:
-                return MISSING
-        return value
+        if "|" in self.name:
+            return _first_there(row, self.name).of(row)
+        if "+" in self.name:
+            each = {name: Column(name).of(row) for name in self.name.split("+") if name}
+            return {name: value for name, value in each.items() if value not in (MISSING, None)} or MISSING
+        return _followed(row, self.path) if len(self.path) > 1 else MISSING
+
+    def with_item(self, row: Mapping[str, Any], index: int | None) -> dict[str, Any]:
+        """Return a copy of a row with one item of the list that the column holds in the list's place; None leaves none.
+
+        A list that a `*` went through keeps that item alone.
+        """
+        if self.name not in row and "|" in self.name:
+            return _first_there(row, self.name).with_item(row, index)
+        path = (self.name,) if self.name in row else self.path
+        copy: dict[str, Any] = _with_item(row, path, index)
+        return copy
 
     def top(self, names: Iterable[str]) -> str:
-        """Return the top-level column that holds it."""
-        return self.name if self.name in names else self.path[0]
+        """Return the top-level column that holds it; of several, the first."""
+        return self.tops(names)[0]
+
+    def tops(self, names: Iterable[str]) -> list[str]:
+        """Return the top-level columns that it is read from."""
+        if self.name in names:
+            return [self.name]
+        parts = [part for part in re.split(r"[|+]", self.name) if part]
+        return [self.path[0]] if len(parts) == 1 else [top for part in parts for top in Column(part).tops(names)]
+
+
+def _first_there(row: Mapping[str, Any], names: str) -> Column:
+    columns = [Column(name) for name in names.split("|")]
+    return next((column for column in columns if column.of(row) not in (MISSING, None, "")), columns[0])
+
+
+def _followed(value: Any, path: Sequence[str]) -> Any:
+    for place, key in enumerate(path):
+        if isinstance(value, Mapping):
+            value = value.get(key, MISSING)
+        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
+        elif isinstance(value, list) and key == "*":
+            found = [_followed(item, path[place + 1 :]) for item in value]
+            there = not found or any(item is not MISSING for item in found)
+            return [None if item is MISSING else item for item in found] if there else MISSING
+        else:
+            return MISSING
+    return value
+
+
+def _with_item(value: Any, path: Sequence[str], index: int | None) -> Any:
+    if not path:
+        return None if index is None else value[index]
+    key, *rest = path
+    if isinstance(value, Mapping):
+        return {**value, key: _with_item(value[key], rest, index)}
+    if key == "*":
+        return [] if index is None else [value[index]]
+    return [_with_item(item, rest, index) if place == int(key) else item for place, item in enumerate(value)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +183,11 @@ class Wanted:
     extra: tuple[str, ...] = ()
 
 
+def flag_of(role: str) -> str:
+    """Return the option of the command line that names the column of a role."""
+    return f"--{role.replace('_', '-')}-column"
+
+
 def map_columns(
     wanted: Wanted, names: Sequence[str], rows: Sequence[Mapping[str, Any]], *, closed: bool
 ) -> tuple[ColumnMap, list[str]]:
@@ -134,57 +205,114 @@ def map_columns(
     Raises:
         ValueError: a named column does not exist, or no response column was named or guessed.
     """
-    known = [*names, *nested_names(rows)]
-    believed = not closed and not rows
-    notes: list[str] = []
-
-    def given(name: str, flag: str) -> Column:
-        column = Column(name)
-        if believed or name in known or any(column.of(row) is not MISSING for row in rows):
-            return column
-        raise ValueError(unknown_column(name, known, flag))
-
-    taken: set[str] = {*wanted.responses, wanted.prompt, wanted.reference, wanted.id, wanted.group}
-
-    def pick(role: str, name: str) -> Column | None:
-        flag = f"--{role.replace('_', '-')}-column"
-        if name:
-            return given(name, flag)
-        for guess in GUESSES[role]:
-            if guess in known and guess not in taken:
-                taken.add(guess)
-                notes.append(f"{role.replace('_', ' ')}: column {guess!r} (guessed; {flag} chooses another)")
-                return Column(guess)
-        return None
-
-    responses = tuple(given(name, "--response-column") for name in wanted.responses)
-    if not responses:
-        guessed = pick("response", "")
-        if guessed is None:
-            raise ValueError(
-                f"no column looks like a response (tried {', '.join(GUESSES['response'])}); "
-                f"name it with --response-column. {_there_are(known)}"
-            )
-        responses = (guessed,)
+    choice = Choice(names, rows, closed=closed, taken=(*wanted.responses, wanted.prompt, wanted.reference))
+    responses = tuple(choice.given("response", name) for name in wanted.responses)
     twice = {name for name in wanted.responses if wanted.responses.count(name) > 1}
     if twice:
         raise ValueError(f"--response-column names {sorted(twice)[0]!r} twice; name each column once")
-    prompt = pick("prompt", wanted.prompt)
-    if prompt is None:
-        notes.append("prompt: no such column, so scorers see an empty prompt (--prompt-column names one)")
-    reference = pick("reference", wanted.reference)
+    if not responses:
+        guessed = choice.pick("response") or choice.chat()
+        if guessed is None:
+            raise ValueError(no_column("response", choice.known))
+        responses = (guessed,)
+    prompt = choice.pick("prompt", wanted.prompt)
+    if prompt is None and not choice.chats:
+        choice.notes.append("prompt: no such column, so scorers see an empty prompt (--prompt-column names one)")
+    reference = choice.reference(wanted.reference)
     if reference is None:
-        notes.append("reference: no such column, so samples have none (--reference-column names one)")
+        choice.notes.append("reference: no such column, so samples have none (--reference-column names one)")
     mapped = ColumnMap(
         prompt=prompt,
         responses=responses,
         reference=reference,
-        id=pick("id", wanted.id),
-        group=pick("group", wanted.group),
-        finish_reason=pick("finish_reason", wanted.finish_reason),
-        extra=tuple(given(name, "--extra-column") for name in wanted.extra),
+        id=choice.pick("id", wanted.id),
+        group=choice.pick("group", wanted.group),
+        finish_reason=choice.pick("finish_reason", wanted.finish_reason),
+        extra=tuple(choice.given("extra", name) for name in wanted.extra),
     )
-    return mapped, notes
+    return mapped, choice.notes
+
+
+class Choice:
+    """Decides which column is what, one after the other; a column that was taken is not guessed again.
+
+    Args:
+        names: top-level columns, from the schema or from the first rows.
+        rows: the first readable rows.
+        closed: whether there can be no columns but `names`.
+        taken: columns that the user named, which are not guessed.
+        flag: how a user names the column of a role.
+
+    Attributes:
+        known: the columns there are, nested ones by their paths.
+        notes: one sentence for each guess.
+        chats: whether the responses are whole chats, which hold their prompts.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        rows: Sequence[Mapping[str, Any]],
+        *,
+        closed: bool = True,
+        taken: Iterable[str] = (),
+        flag: Callable[[str], str] = flag_of,
+    ) -> None:
+        self.known = [*names, *nested_names(rows)]
+        self.notes: list[str] = []
+        self.chats = False
+        self._rows, self._taken, self._flag = rows, set(taken), flag
+        self._believed = not closed and not rows
+
+    def given(self, role: str, name: str) -> Column:
+        """Return the column that a user named.
+
+        Raises:
+            ValueError: there is no such column.
+        """
+        column = Column(name)
+        if self._believed or name in self.known or any(column.of(row) is not MISSING for row in self._rows):
+            return column
+        raise ValueError(unknown_column(name, self.known, self._flag(role)))
+
+    def pick(self, role: str, name: str = "") -> Column | None:
+        """Return the column that a user named for a role, or the first that looks like one; None if none does."""
+        if name:
+            return self.given(role, name)
+        return next((self._guessed(role, guess) for guess in GUESSES[role] if self._fits(role, guess)), None)
+
+    def chat(self) -> Column | None:
+        """Return a column of whole chats, each with the prompt and an assistant's answer; None if there is none."""
+        for name in _CHATS:
+            chats = [row[name] for row in self._rows if row.get(name)] if self._fits("response", name) else []
+            if chats and all(is_chat(chat) and turns_of(chat)[-1]["role"] == "assistant" for chat in chats):
+                self.chats = True
+                return self._guessed("response", name)
+        return None
+
+    def reference(self, name: str = "") -> Column | None:
+        """Return the column of references; where answers and tests have columns of their own, the one that says it."""
+        if name:
+            return self.given("reference", name)
+        found = [guess for guess in GUESSES["reference"] if self._fits("reference", guess)][:1]
+        for names in _TESTS:
+            first, *more = names.split("+")
+            if self._fits("reference", first):
+                there = [first, *(name for name in more if name in self.known)]
+                found.append("+".join([*there, ""] if more and len(there) == 1 else there))
+                break
+        return self._guessed("reference", "|".join(found)) if found else None
+
+    def _fits(self, role: str, name: str) -> bool:
+        if name not in self.known or name in self._taken:
+            return False
+        # `choices` are the responses of an OpenAI-compatible server, or the options of a question
+        return name != "choices" or role != "response" or all(_are_completions(row.get(name)) for row in self._rows)
+
+    def _guessed(self, role: str, name: str) -> Column:
+        self._taken.add(name)
+        self.notes.append(f"{role.replace('_', ' ')}: column {name!r} (guessed; {self._flag(role)} chooses another)")
+        return Column(name)
 
 
 def nested_names(rows: Sequence[Mapping[str, Any]], depth: int = 3) -> list[str]:
@@ -212,8 +340,23 @@ def unknown_column(name: str, known: Sequence[str], flag: str) -> str:
     return f"{flag} {name!r}: the input has no such column.{hint} {_there_are(known)}"
 
 
+def no_column(role: str, known: Sequence[str], flag: str = "") -> str:
+    """Return the error text for a role that no column was named for, and that none looks like."""
+    named = flag or flag_of(role)
+    return (
+        f"no column looks like a {role.replace('_', ' ')} (tried {', '.join(GUESSES[role])}); name it with {named}. "
+        f"{_there_are(known)}"
+    )
+
+
 def _there_are(known: Sequence[str]) -> str:
     if not known:
         return "The input shows no columns at all."
     shown = ", ".join(known[:40])
     return f"The columns are: {shown}{f', and {len(known) - 40} more' if len(known) > 40 else ''}."
+
+
+def _are_completions(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(item, Mapping) and {"message", "text"} & set(item) for item in value
+    )

@@ -16,14 +16,22 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Never, TypeAlias
 
-from adjudge.io.columns import MISSING
 from adjudge.protocol import Message, content_text
+
+MISSING: Final = object()
+"""Stands for the value of a column that a row does not have."""
 
 Text: TypeAlias = str | Sequence[Message]
 """A prompt or a response: text, or chat turns."""
 
 _ROLES: Final = {"human": "user", "gpt": "assistant", "bot": "assistant"}
 """Names that ShareGPT's layout has for roles."""
+
+_OF_A_CHOICE: Final = {
+    "text", "index", "finish_reason", "stop_reason", "matched_stop", "logprobs", "prompt_logprobs", "token_ids",
+    "prompt_token_ids",
+}  # fmt: skip
+"""Fields beside the text of a completion."""
 
 
 def plain(value: Any) -> Any:
@@ -147,6 +155,16 @@ def exchange(prompt: Text, response: Text) -> tuple[Text, Text]:
     return prompt, list(response[cut:])
 
 
+def said_in_choice(value: Any) -> Any:
+    """Return what is said in one of the `choices` of an OpenAI-compatible server: its message, or its text."""
+    if isinstance(value, Mapping) and "role" not in value:
+        if isinstance(value.get("message"), Mapping):
+            return value["message"]
+        if isinstance(value.get("text"), str) and value.keys() <= _OF_A_CHOICE:
+            return value["text"]
+    return value
+
+
 def is_chat(value: Any) -> bool:
     """Return whether plain data is a list of turns, each with a role (or with ShareGPT's `from`)."""
     return (
@@ -160,7 +178,7 @@ def turns_of(prompt: Text) -> list[Message]:
     """Return a prompt as turns: text is what a user says, and empty text nothing."""
     if isinstance(prompt, str):
         return [{"role": "user", "content": prompt}] if prompt else []
-    return list(prompt)
+    return [_turn(turn) for turn in prompt]
 
 
 def same_turns(one: Sequence[Message], other: Sequence[Message]) -> bool:

@@ -15,12 +15,12 @@ import pytest
 
 from adjudge.data_pipelines.jobs.journal import Journal, partial_of
 from adjudge.data_pipelines.labeling.report import Tally
+from adjudge.data_pipelines.labeling.verdicts import Written
 from adjudge.io.errors import JobError
 from adjudge.io.row import Cursor, Place
-from adjudge.protocol import Provenance, Score
 
 IDENTITY: dict[str, Any] = {"input": {"bytes": 3}, "scorer": {"fingerprint": "a:1"}}
-SCORE = Score(value=0.1, provenance=Provenance(scorer="a"))
+SCORE = Written("", 0.1, "scored", "", "a")
 
 
 @contextmanager
@@ -247,6 +247,7 @@ from pathlib import Path
 from adjudge.io.errors import JobError
 from adjudge.data_pipelines.jobs.journal import Journal
 from adjudge.data_pipelines.labeling.report import Tally
+from adjudge.data_pipelines.labeling.verdicts import Written
 from adjudge.io.row import Cursor
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
 journal = Journal(Path(sys.argv[1]), {}, Tally(), commit_seconds=0)

@@ -47,21 +47,23 @@ def test_a_line_holds_the_whole_score() -> None:
     assert text.endswith(b"}\n")
     assert text.count(b"\n") == 1
     data = json.loads(text)
-    assert {key: data.pop(key) for key in ("row", "id", "group", "column", "input")} == {
+    assert {key: data.pop(key) for key in ("row", "id", "group", "response_hash", "column", "input")} == {
         "row": 3,
         "id": "q",
         "group": "g",
+        "response_hash": None,
         "column": "r",
         "input": {"x": [1, None]},
     }
     assert Score.from_dict(data) == FULL
-    assert written(FULL)[1:] == (0.5, "scored", "wrong", "math")
+    assert written(FULL)[1:] == (0.5, "scored", "wrong", "math", FULL.cost, "", False)
 
 
 def test_the_fields_stand_in_this_order() -> None:
     """Whoever reads lines as text, or compares outputs of two versions, relies on it."""
     assert list(json.loads(line(item(keep={}), written(FULL), columns=True))) == (
-        "row id group column value status reason cost evidence parts provenance steps uncertainty input".split()
+        "row id group response_hash column value status reason cost evidence parts provenance steps uncertainty "
+        "input".split()
     )
 
 
@@ -88,7 +90,8 @@ def test_text_that_is_no_utf_8_survives_as_an_escape() -> None:
 
 def test_a_score_that_json_cannot_hold_is_the_scorers_fault_and_stops_nothing() -> None:
     found = settled(item(), Score.scored(1.0, thing=object()))
-    assert found[1:] == (None, "failed", "verifier_error", "fake")
+    assert found[1:5] == (None, "failed", "verifier_error", "fake")
+    assert "which JSON cannot hold" in found.error
     assert score_of(found).provenance == WHO
     assert "which JSON cannot hold" in score_of(found).evidence["error"]
 
@@ -111,10 +114,21 @@ def test_what_a_worker_wrote_is_taken_as_it_is() -> None:
 
 def test_scores_by_name_with_those_that_were_not_asked() -> None:
     writer = LineWriter(columns=False)
-    data = json.loads(writer.named_line(item(keep={"x": 1}), {"math": written(FULL), 'a "b"': None}))
-    assert list(data) == ["row", "id", "group", "scores", "not_asked", "input"]
+    data = json.loads(writer.named_line(item(keep={"x": 1}), {"math": written(FULL), 'a "b"': None}, "math"))
+    assert list(data) == ["row", "id", "group", "response_hash", "scores", "not_asked", "settled_by", "input"]
     assert list(data["scores"]) == ["math", 'a "b"']
     assert Score.from_dict(data["scores"]["math"]) == score_of(written(FULL))
     assert (data["scores"]['a "b"'], data["not_asked"]) == (None, ['a "b"'])
-    everybody = json.loads(writer.named_line(item(), {"math": written(FULL)}))
-    assert everybody["not_asked"] == []
+    everybody = json.loads(writer.named_line(item(), {"math": written(FULL)}, None))
+    assert (everybody["not_asked"], everybody["settled_by"]) == ([], None)
+
+
+def test_a_failure_says_what_the_server_said_and_a_composite_what_its_part_said() -> None:
+    server = Score.failed("engine_error", fault="status 400: max_tokens is too large")
+    whole = Score(value=None, status="failed", reason="part_failed", parts={"a": Score.scored(1.0), "judge": server})
+    assert written(server).error == "status 400: max_tokens is too large"
+    assert written(whole).error == "judge: engine_error: status 400: max_tokens is too large"
+    prose = Score.failed("judge_unparsable", fault="no verdict", text="I like it.")
+    assert written(prose).error == "no verdict: 'I like it.'"
+    gold = Score(value=None, status="failed", reason="part_failed", parts={"m": Score.failed("gold_unparsable")})
+    assert [written(score).of_the_row for score in (server, whole, gold)] == [False, False, True]

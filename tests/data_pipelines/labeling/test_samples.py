@@ -57,7 +57,7 @@ def test_an_empty_id_reference_and_finish_reason_are_none(empty: str | None) -> 
 
 @pytest.mark.parametrize(
     ("value", "response"),
-    [("", ""), (42, "42"), (2.5, "2.5"), (CHAT, CHAT), (CHAT[1], CHAT[1:]), ([CHAT[1]], CHAT[1:])],
+    [("", ""), (42, "42"), (2.5, "2.5"), (CHAT, CHAT[1:]), (CHAT[1], CHAT[1:]), ([CHAT[1]], CHAT[1:])],
 )
 def test_single_responses(value: Any, response: Any) -> None:
     (item,) = items({"response": value})
@@ -69,7 +69,8 @@ def test_a_list_gives_one_sample_each_in_a_group_of_their_own() -> None:
     found = items({"response": ["a", CHAT, None, 5, ["b"]], "id": "q"}, id="id")
     assert [item.id for item in found] == ["q/0", "q/1", "q/2", "q/3", "q/4"]
     assert {item.group for item in found} == {"q"}
-    assert [item.sample and item.sample.response for item in found] == ["a", CHAT, None, "5", None]
+    assert [item.sample and item.sample.response for item in found] == ["a", CHAT[1:], None, "5", None]
+    assert [item.sample and item.sample.prompt for item in found] == ["", CHAT[:1], None, "", None]
     assert "null" in found[2].error
     assert "a list" in found[4].error
     assert [item.id for item in items({"response": ["a"]})] == ["7/0"]
@@ -101,7 +102,7 @@ def test_finish_reasons_of_a_list() -> None:
         ({}, "the row has no response: no field 'response'"),
         ({"response": None}, "the response in 'response' is null"),
         ({"response": True}, "is true or false"),
-        ({"response": {"text": "x", "ok": 1}}, "is an object with the fields text, ok; it must be text or chat turns"),
+        ({"response": {"said": "x", "ok": 1}}, "is an object with the fields said, ok; it must be text or chat turns"),
         ({"response": {}}, "is an empty object"),
         ({"response": []}, "the list of responses in 'response' is empty"),
         ({"response": "x", "why": 3}, "the finish reason is a int"),

@@ -17,7 +17,8 @@ from adjudge.data_pipelines.labeling import JobError, LabelConfig, LabelReport, 
 from adjudge.data_pipelines.labeling.bench import LocalBench
 from adjudge.data_pipelines.labeling.report import Tally
 from adjudge.data_pipelines.labeling.stages import Stage, Stages
-from adjudge.protocol import Sample, Score, response_text
+from adjudge.data_pipelines.labeling.verdicts import Written
+from adjudge.protocol import Cost, Sample, Score, response_text
 
 HERE = Path(__file__).stem
 
@@ -219,6 +220,8 @@ def test_the_command_takes_several(tmp_path: Path, source: str, capsys: pytest.C
         "failed": 2,
         "not_asked": 2,
         "mean": 2.0,
+        "out_of_scope": 0,
+        "cost": {"seconds": 0.0, "prompt_tokens": 0, "completion_tokens": 0},
     }
     assert main(["label", source, str(tmp_path / "again.jsonl"), *asked]) == exits.FOUND
     assert "dear: mean 2, scored 2, abstained 0, failed 2, not asked 2" in capsys.readouterr().out
@@ -239,7 +242,9 @@ def test_what_no_column_holds_is_found_before_any_work_and_names_the_scorer(tmp_
 def test_counts_survive_the_manifest() -> None:
     tally = Tally(rows=3)
     tally.add_named("a", None)
+    tally.add_named("a", Written("", None, "failed", "engine_error", "x", Cost(prompt_tokens=3), "status 400"))
     kept = Tally.from_dict(json.loads(json.dumps(tally.to_dict())))
     assert kept == tally
     assert kept.parts["a"].not_asked == 1
-    assert Tally(rows=1).to_dict() == {"rows": 1, "total": 0.0, "counts": []}, "as versions with one scorer wrote it"
+    assert kept.errors == {("a", "failed", "engine_error"): "status 400"}
+    assert (kept.cost, kept.parts["a"].cost) == (Cost(prompt_tokens=3), Cost(prompt_tokens=3))
