@@ -33,6 +33,8 @@ def check_paths(given: str, output: str) -> None:
         raise ValueError(f"the output {output} is a folder; name a file in it")
     if target.is_dir() and not is_dataset(target):
         raise ValueError(f"the output {output} is a folder that holds other things; name a new folder")
+    if any(sign in given for sign in "*?[") and target.match(given):
+        raise ValueError(f"the output {output} fits the pattern of the input, {given}; write it somewhere else")
     if given and Path(given).exists():
         inside, whole = target.absolute().resolve(), Path(given).resolve()
         if inside == whole or whole in inside.parents:

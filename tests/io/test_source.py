@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -147,8 +148,40 @@ def test_what_is_not_here_is_asked_of_the_hub(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(source_module, "HubDataset", Hub)
     source = open_source("someone/some-set", limit=LIMIT, split="train", revision="abc")
-    assert asked == [("someone/some-set", {"subset": "", "split": "train", "revision": "abc"})]
+    assert asked == [("someone/some-set", {"subset": "", "split": "train", "revision": "abc", "usual_split": ""})]
     assert source.identity() == {"name": "someone/some-set", "subset": "", "split": "train", "version": "abc123"}
     asked.clear()
     open_source("someone/some-set", limit=LIMIT, split="easy+hard")
     assert [options["split"] for _, options in asked] == ["easy", "hard"]
+
+
+def rows_of(name: str) -> list[object]:
+    source = open_source(name, limit=1 << 20)
+    return [row.data["n"] for row in source.rows(Cursor()) if row.data is not None]
+
+
+def test_patterns_lists_and_addresses_are_read_like_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "deep").mkdir()
+    for name, number in (("b.jsonl", 2), ("a.jsonl", 1), ("deep/c.jsonl", 3)):
+        (tmp_path / name).write_text(f'{{"n": {number}}}\n')
+    assert rows_of(f"{tmp_path}/*.jsonl") == [1, 2]
+    assert rows_of(f"{tmp_path}/**/*.jsonl") == [1, 2, 3]
+    assert rows_of(f"{tmp_path}/b.jsonl, {tmp_path}/deep") == [2, 3]
+    same = open_source(f"{tmp_path}/**/*.jsonl", limit=1).identity()
+    assert len(same["files"]) == 3
+    with pytest.raises(ValueError, match=r"no file fits the pattern .*\.csv"):
+        rows_of(f"{tmp_path}/*.csv")
+    files = fsspec.filesystem("memory")
+    files.pipe("/bucket/x.jsonl", b'{"n": 7}\n')
+    files.pipe("/bucket/y.jsonl", b'{"n": 8}\n')
+    assert rows_of("memory://bucket/x.jsonl") == [7]
+    assert rows_of("memory://bucket/*.jsonl") == rows_of("memory://bucket") == [7, 8]
+    first = open_source("memory://bucket/x.jsonl", limit=1).identity()
+    assert first == open_source("memory://bucket/x.jsonl", limit=1).identity()
+    files.pipe("/bucket/x.jsonl", b'{"n": 9}\n')
+    assert rows_of("memory://bucket/x.jsonl") == [9], "a changed file is fetched again"
+    with pytest.raises(ValueError, match=r"memory://nowhere/z\.jsonl.*check the address"):
+        rows_of("memory://nowhere/z.jsonl")
+    with pytest.raises(ValueError, match="nosuch://"):
+        rows_of("nosuch://bucket/x.jsonl")

@@ -14,14 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from adjudge.data_pipelines.labeling.samples import Sampler
-from adjudge.io.columns import (
-    GUESSES,
-    MISSING,
-    Column,
-    ColumnMap,
-    nested_names,
-    unknown_column,
-)
+from adjudge.io.columns import MISSING, Choice, Column, ColumnMap, no_column
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source, open_source
 from adjudge.protocol import Message, Sample
@@ -106,7 +99,8 @@ def _read(
             accept(made.sample("", id=made.id, finish_reason="stop"))
         except ValueError as error:
             if sampler.columns.reference is None and made.reference is None:
-                raise ValueError(_no_reference(path, error)) from error
+                missing = no_column("reference", list(row.data or {}), _option("reference"))
+                raise ValueError(f"{path}: {error}. {missing}") from error
             left_out.add("the reward cannot judge it", f"{where}: {error}")
             parted.add(made.cohort)
             continue
@@ -135,32 +129,26 @@ def _columns(files: TaskFiles, path: str, source: Source) -> ColumnMap:
     if not rows:
         raise ValueError(f"data.path {path!r} holds no rows that can be read; is it the format that its name says?")
     names = source.columns() or list(dict.fromkeys(name for row in rows for name in row))
-    known = [*names, *nested_names(rows)]
-
-    def named(option: str, name: str) -> Column:
-        if name not in known and all(Column(name).of(row) is MISSING for row in rows):
-            raise ValueError(f"{path}: {unknown_column(name, known, f'data.{option}')}")
-        return Column(name)
-
-    def found(option: str, name: str) -> Column | None:
-        guess = name or next((guess for guess in GUESSES[option] if guess in known), "")
-        return named(option, guess) if guess else None
-
-    prompt = found("prompt", files.prompt)
-    if prompt is None:
-        raise ValueError(
-            f"no column of {path} looks like a prompt (tried {', '.join(GUESSES['prompt'])}); name it with "
-            f"data.prompt. The columns are: {', '.join(known[:40])}"
+    choice = Choice(names, rows, taken=[name for name in (files.prompt, files.reference) if name], flag=_option)
+    try:
+        if files.cohort:
+            choice.given("cohort", files.cohort)
+        prompt = choice.pick("prompt", files.prompt)
+        if prompt is None:
+            raise ValueError(no_column("prompt", choice.known, _option("prompt")))
+        return ColumnMap(
+            prompt=prompt,
+            reference=choice.reference(files.reference),
+            id=choice.given("id", files.id) if files.id else None,
+            extra=tuple(choice.given("extra", name) for name in files.extra),
         )
-    if files.cohort:
-        named("cohort", files.cohort)
-    return ColumnMap(
-        prompt=prompt,
-        responses=(prompt,),  # rows have no response yet, and the reader of samples wants one
-        reference=found("reference", files.reference),
-        id=named("id", files.id) if files.id else None,
-        extra=tuple(named("extra", name) for name in files.extra),
-    )
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _option(role: str) -> str:
+    """How a run's file names the column of a role."""
+    return f"data.{role}"
 
 
 def _task(row: Row, sampler: Sampler, files: TaskFiles, number: str) -> Task:
@@ -223,8 +211,3 @@ def _written(prompt: str | Sequence[Message], files: TaskFiles) -> str | Sequenc
 
 def _anything(sample: Sample) -> None:
     """Take any sample; the reward is asked when the prompt is written."""
-
-
-def _no_reference(path: str, error: ValueError) -> str:
-    tried = ", ".join(GUESSES["reference"])
-    return f"{error}; no column of {path} looks like a reference (tried {tried}), so name it with data.reference"

@@ -93,12 +93,13 @@ class SavedDataset:
     Args:
         path: the folder.
         split: which split of a `DatasetDict`; "" takes the only one.
+        usual_split: which one of several to take where none is named.
 
     Raises:
         ValueError: datasets is missing, the folder cannot be read, or the split must be named.
     """
 
-    def __init__(self, path: Path, split: str) -> None:
+    def __init__(self, path: Path, split: str, usual_split: str = "") -> None:
         self.path = path
         datasets = need("datasets", "reading a datasets folder")
         self._arrow_error = need("pyarrow", "reading a datasets folder").ArrowException
@@ -107,7 +108,7 @@ class SavedDataset:
         except (OSError, ValueError, KeyError) as error:
             raise ValueError(f"{path} is not a readable datasets folder: {error}") from error
         if isinstance(loaded, Mapping):
-            loaded = _one_split(loaded, split, str(path))
+            loaded = _one_split(loaded, split, str(path), usual_split)
         elif split:
             raise ValueError(f"{path} holds one dataset without splits; drop --split {split}")
         self._data = loaded.with_format("arrow")
@@ -144,6 +145,7 @@ class HubDataset:
         subset: name of the configuration; "" takes the only one.
         split: name of the split; "" takes the only one.
         revision: commit, tag or branch; "" takes the newest.
+        usual_split: which one of several splits to take where none is named.
 
     Attributes:
         version: the commit on the hub, or a hash of the files of a local folder.
@@ -152,7 +154,9 @@ class HubDataset:
         ValueError: datasets is missing, there is no such dataset, or the split must be named.
     """
 
-    def __init__(self, name: str, *, subset: str = "", split: str = "", revision: str = "") -> None:
+    def __init__(
+        self, name: str, *, subset: str = "", split: str = "", revision: str = "", usual_split: str = ""
+    ) -> None:
         self.path = name
         datasets = need("datasets", f"{name} is no file or folder here, and reading it from the hub")
         try:
@@ -163,7 +167,7 @@ class HubDataset:
                 f"{name} is neither a file or folder here nor a dataset that the hub gives out: {error}"
             ) from error
         if isinstance(loaded, Mapping):
-            loaded = _one_split(loaded, split, name)
+            loaded = _one_split(loaded, split, name, usual_split)
         self.version = str(builder.hash or "")
         self._data = loaded
         self._names: list[str] | None = loaded.column_names
@@ -195,7 +199,7 @@ class HubDataset:
                     yield Row(None, TOO_DEEP, Place(record), 0)
                 else:
                     row = _plain(dict(data))
-                    yield Row(row, "", Place(record), _size(row))
+                    yield Row(row, "", Place(record), _size(row), filled=True)
         except Exception as error:  # the boundary to the network, whose packages each have errors of their own
             raise JobError(
                 f"{self.path} broke off behind row {record} ({type(error).__name__}: {error}); "
@@ -203,9 +207,9 @@ class HubDataset:
             ) from error
 
 
-def _one_split(splits: Mapping[str, Any], split: str, name: str) -> Any:
-    if split in splits:
-        return splits[split]
+def _one_split(splits: Mapping[str, Any], split: str, name: str, usual: str) -> Any:
+    if (split or usual) in splits:
+        return splits[split or usual]
     if not split and len(splits) == 1:
         return next(iter(splits.values()))
     said = f"has no split {split!r}" if split else "has several splits"
@@ -221,7 +225,7 @@ def _batch_rows(batch: Any, record: int) -> Iterator[Row]:
     read = {field.name: reader for field in batch.schema if (reader := _json_reader(field.type)) is not None}
     for index, data in enumerate(_records(batch), record):
         problem = data if isinstance(data, str) else _read_json(data, read)
-        yield Row(None if problem else _plain(data), problem, Place(index + 1), size)
+        yield Row(None if problem else _plain(data), problem, Place(index + 1), size, filled=not read)
 
 
 def _records(batch: Any) -> list[dict[str, Any] | str]:

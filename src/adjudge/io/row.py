@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
+from adjudge.io.values import without_absent
+
 
 class Place(NamedTuple):
     """A place between two rows of one file.
@@ -34,6 +36,7 @@ class Cursor(NamedTuple):
 
     row: int = 0
     part: int = 0
+
     place: Place = Place()
     unit: int = 0
     group: str = ""
@@ -57,6 +60,7 @@ class Row:
         line: number of its first text line, from 1; 0 where there are no lines.
         index: its number in the dataset, from 0.
         part: index of its file.
+        filled: whether nested objects may hold None for a field that only other rows have, as Arrow's do.
     """
 
     data: Mapping[str, Any] | None
@@ -66,3 +70,10 @@ class Row:
     line: int = 0
     index: int = -1
     part: int = 0
+    filled: bool = False
+
+    def cells(self) -> Mapping[str, Any] | None:
+        """Return its columns as they were before Arrow filled nested objects up, or None when it cannot be read."""
+        if self.data is None or not self.filled:
+            return self.data
+        return {name: without_absent(value) for name, value in self.data.items()}

@@ -1,12 +1,15 @@
 """The input of a job: one or many files of one kind, or a dataset, as one numbered stream of rows.
 
-What IN may be is decided here: a file by its suffix, a folder written by `save_to_disk`, a folder of data
-files (read in the order of their names), or else a name on the Hugging Face hub.  Not covered: standard input
-and remote file systems, because neither can be entered again where an interrupted job stopped.
+What an input may be is decided here, for every command: a file by its suffix, a folder written by `save_to_disk`, a
+folder of data files, a pattern (`runs/*.jsonl`, `runs/**/*.parquet`; files are read in the order of their names), an
+address that fsspec knows (`s3://...`, see `remote`), or else a name on the Hugging Face hub (`hub:NAME` where a file
+here has that name).  Several stand one behind the other, with commas.  Not covered: standard input, which cannot be
+entered again where an interrupted job stopped.
 """
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import re
 from collections.abc import Callable, Iterator
@@ -17,6 +20,7 @@ from adjudge.io.arrow_rows import HubDataset, ParquetFile, SavedDataset
 from adjudge.io.csv_rows import CsvFile
 from adjudge.io.json_rows import JsonLines, JsonList, holds_list
 from adjudge.io.lines import DAMAGE, is_gzip
+from adjudge.io.remote import fetched, is_remote
 from adjudge.io.row import Cursor, Place, Row
 
 _HEAD_BYTES = 1 << 20
@@ -73,12 +77,11 @@ class Source:
     def identity(self) -> dict[str, Any]:
         """Return what must be the same for a job to go on: each file's size, change time and first MiB as a hash."""
         root = Path(self.name)
-        shown = {
-            str(path.relative_to(root)) if path != root and path.is_relative_to(root) else path.name: path
-            for path in self._files
-        }
         files = {}
-        for name, path in shown.items():
+        for path in self._files:
+            name = (
+                path.name if path == root else str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+            )
             stat = path.stat()
             with path.open("rb") as stream:
                 head = hashlib.sha256(stream.read(_HEAD_BYTES)).hexdigest()[:16]
@@ -131,33 +134,60 @@ class Source:
             place = Place()
 
 
-def open_source(name: str, *, limit: int, split: str = "", subset: str = "", revision: str = "") -> Source:
+def open_source(
+    name: str, *, limit: int, split: str = "", subset: str = "", revision: str = "", usual_split: str = ""
+) -> Source:
     """Open the input.
 
     Args:
-        name: file, folder or hub name.
+        name: file, folder, pattern, address or hub name; several with commas.
         limit: bytes one row of a text file may take.
         split: which split, for datasets that have several; "a+b" takes two, one behind the other.
         subset: which configuration of a hub dataset.
         revision: which commit of a hub dataset.
+        usual_split: which split to take where there are several and none is named; "" asks for a name.
 
     Raises:
         ValueError: there is no such input, or it cannot be read as what its name says it is.
     """
-    path = Path(name)
+    path = Path(name).expanduser()
+    if not path.exists() and "," in name:
+        each = [
+            open_source(one.strip(), limit=limit, split=split, subset=subset, revision=revision)
+            for one in name.split(",")
+            if one.strip()
+        ]
+        parts = [part for source in each for part in source._parts]
+        files = [file for source in each for file in source._files]
+        return Source(name, parts, files, {key: text for source in each for key, text in source._origin.items()})
     if not path.exists():
-        if _reader_of(path) is not None or _HUB_NAME.fullmatch(name) is None:
+        if is_remote(name):
+            return _files_source(name, fetched(name), limit, split)
+        if any(sign in name for sign in "*?["):
+            found = sorted(file for file in map(Path, glob.glob(str(path), recursive=True)) if file.is_file())
+            if not found:
+                raise ValueError(f"no file fits the pattern {name}; check the path")
+            return _files_source(name, found, limit, split)
+        hub = name.removeprefix("hub:")
+        if hub == name and (_reader_of(path) is not None or _HUB_NAME.fullmatch(name) is None):
             raise ValueError(f"there is no file or folder {name}; check the path")
-        hubs = [HubDataset(name, subset=subset, split=one, revision=revision) for one in split.split("+")]
+        hubs = [
+            HubDataset(hub, subset=subset, split=one, revision=revision, usual_split=usual_split)
+            for one in split.split("+")
+        ]
         return Source(name, list(hubs), [], {"subset": subset, "split": split, "version": hubs[0].version})
     if subset or revision:
         raise ValueError(f"--subset and --revision are for datasets of the hub; {name} is here on the disk")
     if path.is_dir() and ((path / "state.json").is_file() or (path / "dataset_dict.json").is_file()):
         files = sorted(file for file in path.rglob("*") if file.is_file())
-        return Source(name, [SavedDataset(path, one) for one in split.split("+")], files, {"split": split})
+        saved = [SavedDataset(path, one, usual_split) for one in split.split("+")]
+        return Source(name, list(saved), files, {"split": split})
+    return _files_source(name, _data_files(path) if path.is_dir() else [path], limit, split)
+
+
+def _files_source(name: str, files: list[Path], limit: int, split: str) -> Source:
     if split:
         raise ValueError(f"--split is for datasets; {name} holds plain data files, so name the file you want")
-    files = _data_files(path) if path.is_dir() else [path]
     try:
         return Source(name, [_open_file(file, limit) for file in files], files, {})
     except DAMAGE as error:

@@ -133,7 +133,7 @@ def test_prompts_of_held_out_files_are_not_trained_on(tmp_path: Path) -> None:
 
 def test_a_reward_without_its_reference_is_told_before_any_work(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.jsonl", [{"question": "1 + 1"}, {"question": "2 + 2"}])
-    with pytest.raises(ValueError, match=r"give a text; no column of .* looks like a reference .*data\.reference"):
+    with pytest.raises(ValueError, match=r"give a text. no column looks like a reference .*data\.reference"):
         read(path, with_reference)
     path = write(tmp_path / "some.jsonl", [*ROWS, {"question": "who?"}, {"question": "when?", "answer": ["a"]}])
     found = read(path, with_reference)
@@ -182,7 +182,7 @@ def test_columns_and_files_that_are_not_there_are_named(tmp_path: Path, options:
 
 
 def test_files_without_prompts_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"no column of .* looks like a prompt .*data\.prompt\. The columns are: a, b"):
+    with pytest.raises(ValueError, match=r"no column looks like a prompt .*data\.prompt\. The columns are: a, b"):
         read(write(tmp_path / "rows.jsonl", [{"a": 1, "b": 2}]))
     with pytest.raises(ValueError, match="holds no rows that can be read"):
         read(write(tmp_path / "empty.jsonl", []))
