@@ -93,16 +93,17 @@ def _ask_all(
 
     `time_for` says how long one test may take, and when the time for all of them is up on the monotonic clock.
     """
+    target = next((target for target in suite.targets if target.name in candidate.names), None)
     absent = [name for name in suite.needs if name not in candidate.names]
-    if absent or (suite.target is not None and _handle(candidate, suite.target) is None):
-        name = absent[0] if absent else suite.needs[0]
-        raise NotLoadedError("run", "no_answer", f"it defines no function or class {name!r}")
+    if _handle(candidate, target) is None if target is not None else absent:
+        names = " or ".join(map(repr, suite.needs)) if suite.targets else repr(absent[0])
+        raise NotLoadedError("run", "no_answer", f"it defines no function or class {names}")
     peer = Peer(candidate.run.channel, serves_nothing, lifts=False)
     for index in range(len(outcomes), suite.count):
         started = time.monotonic()
         peer.deadline = min(started + time_for[0], time_for[1])
-        if suite.target is not None:
-            lost, failure = _call(candidate, peer, suite.target, suite.cases[index], rules)
+        if target is not None:
+            lost, failure = _call(candidate, peer, target, suite.cases[index], rules)
         else:
             lost, failure = _claims(candidate, peer, suite.claims[index], suite.sources[index])
         reason, detail = failure or ("", {})
@@ -125,7 +126,8 @@ def _call(candidate: Candidate, peer: Peer, target: Target, case: Case, rules: R
         if isinstance(answer, Raised):
             detail["error"] = shorten(_raised(answer))
         return isinstance(answer, _Lost), (reason, detail)
-    if not isinstance(answer, codec.Handle) and same_value(case.expected, answer, rules):
+    right = (case.expected, *case.also)
+    if not isinstance(answer, codec.Handle) and any(same_value(value, answer, rules) for value in right):
         return False, None
     return False, ("wrong", {**detail, "actual": _shown(answer)})
 

@@ -10,6 +10,7 @@ import builtins
 import functools
 import math
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -18,14 +19,12 @@ from typing import Any, Literal
 from adjudge.bad_reference import BadReferenceError
 from adjudge.verifiers.code.claims import Claim, read_claims
 from adjudge.verifiers.code.languages import LANGUAGES
+from adjudge.verifiers.code.layouts import FIELDS, tests_of
 from adjudge.verifiers.code.target import Target
 from adjudge.verifiers.execution import codec
 
 Style = Literal["calls", "stdio", "asserts", "humaneval", "pytest"]
 
-_FIELDS = frozenset(
-    {"tests", "style", "entry_point", "language", "solution", "setup", "timeout", "memory_mb", "checker", "module"}
-)
 _ALIASES = {"np": "numpy", "numpy": "numpy"}
 _MOST_SOURCE = 8 << 20  # characters of all tests; they travel in one frame
 _MOST_READ = 256  # references kept
@@ -40,12 +39,14 @@ class Case:
         args: positional arguments of the call.
         kwargs: keyword arguments of the call.
         expected: what the call returns, or what the program prints.
+        also: further values of which each is as right as `expected`.
         stdin: what the program reads.
     """
 
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     expected: Any = None
+    also: tuple[Any, ...] = ()
     stdin: str = ""
 
 
@@ -59,13 +60,14 @@ class Suite:
         sources: tests as source, for the other styles.
         claims: what each of the sources claims, where they are made of nothing else; then they need not be executed.
         entry_point: the function under test; "" where the tests name it themselves.
-        target: the function or the method that tests of the style "calls" call.
+        targets: what tests of the style "calls" call: the first of these whose function or class there is.
         language: what the candidate is written in.
         solution: a program that passes; "" for none.
         setup: source that the tests, and only they, run first.
         take: names that the tests get from the candidate.
         needs: names that the candidate must define: `take`, and what a pytest file imports from it.
         imports: modules that the tests use without importing them, by name.
+        offered: modules that the candidate may use, with all their names, without importing them.
         named: classes that the tests name and the candidate may define.
         own: names that the tests define or import from elsewhere.
         timeout: seconds for one test; None for the verifier's own.
@@ -79,13 +81,14 @@ class Suite:
     sources: tuple[str, ...] = ()
     claims: tuple[tuple[Claim, ...], ...] = ()
     entry_point: str = ""
-    target: Target | None = None
+    targets: tuple[Target, ...] = ()
     language: str = "python"
     solution: str = ""
     setup: str = ""
     take: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     imports: Mapping[str, str] = field(default_factory=dict)
+    offered: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
     timeout: float | None = None
@@ -98,6 +101,23 @@ class Suite:
         """How many tests there are, as far as that is known before they run."""
         return len(self.cases) or len(self.sources)
 
+    def program(self, source: str) -> str:
+        """Return a candidate's source with imports of the `offered` modules, if it uses a name that it has not."""
+        if not self.offered:
+            return source
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tree = ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return source  # the run says so
+        if not _used(tree) - _defined(tree) - _IMPLICIT - vars(builtins).keys():
+            return source
+        lines = source.split("\n")
+        start = max((node.end_lineno or 0 for node in tree.body if _is_future(node)), default=0)
+        names = "; ".join(f"from {module} import *; import {module}" for module in self.offered)
+        return "\n".join([*lines[:start], names, *lines[start:]])
+
 
 def read_suite(reference: Any, prompt: str = "") -> Suite:
     """Return the tests that a reference holds.
@@ -109,30 +129,29 @@ def read_suite(reference: Any, prompt: str = "") -> Suite:
     Raises:
         BadReferenceError: it cannot be read.
     """
-    if isinstance(reference, Sequence) and not isinstance(reference, str | bytes):
-        reference = {"tests": reference}
-    if not isinstance(reference, Mapping) or "tests" not in reference:
-        raise BadReferenceError('the code reference must be a mapping with "tests"; see docs/code.md', mistake=True)
-    unknown = sorted(set(map(str, reference)) - _FIELDS)
-    if unknown:
+    reference = tests_of(reference)
+    if unknown := sorted(reference.keys() - FIELDS):
         raise BadReferenceError(
-            f"the code reference has the field {unknown[0]!r}; known are {', '.join(sorted(_FIELDS))}", mistake=True
+            f"the code reference has the field {unknown[0]!r}; known are {', '.join(sorted(FIELDS))}", mistake=True
         )
     language = _language(reference)
     tests = reference["tests"]
     if checker := _text(reference, "checker"):
         _parsed(checker, "checker")
     common: dict[str, Any] = {
-        "entry_point": _text(reference, "entry_point"),
         "language": language,
         "solution": _text(reference, "solution"),
         "timeout": _number(reference, "timeout"),
         "memory_mb": int(_number(reference, "memory_mb") or 0) or None,
         "checker": checker,
         "module": _text(reference, "module") or "solution",
+        "offered": _modules(reference, language),
     }
     style = _style(reference, tests)
-    if style in ("calls", "stdio"):
+    if style == "calls":
+        return _with_cases(style, tests, {**common, **_called(reference, language)})
+    common["entry_point"] = _text(reference, "entry_point")
+    if style == "stdio":
         return _with_cases(style, tests, common)
     if language != "python":
         raise BadReferenceError(f"tests of the style {style!r} are for Python, not {language!r}", mistake=True)
@@ -165,44 +184,71 @@ def _style(reference: Mapping[str, Any], tests: Any) -> Style:
         raise BadReferenceError('"tests" must be a source or a list that is not empty', mistake=True)
     if isinstance(tests[0], str):
         return "asserts"
-    return "stdio" if isinstance(tests[0], Mapping) and "stdin" in tests[0] else "calls"
+    first = tests[0] if isinstance(tests[0], Mapping) else {}
+    return "stdio" if "stdin" in first or ("stdout" in first and "expected" not in first) else "calls"
+
+
+def _called(reference: Mapping[str, Any], language: str) -> dict[str, Any]:
+    """Return the fields of a suite that say what its tests call."""
+    entries = reference.get("entry_point", "")
+    entries = [entries] if isinstance(entries, str) else entries
+    listed = isinstance(entries, Sequence) and bool(entries)
+    targets = [Target.read(entry) if isinstance(entry, str) else None for entry in entries] if listed else [None]
+    found = tuple(target for target in targets if target is not None)
+    if len(found) < len(targets) or language != "python":
+        raise BadReferenceError(
+            f'tests with "args" are for Python and need "entry_point", a function or "Class().method", or a list of '
+            f"those; it is {reference.get('entry_point', '')!r}",
+            mistake=True,
+        )
+    names = tuple(dict.fromkeys(target.name for target in found))
+    return {"entry_point": str(entries[-1]), "targets": found, "needs": names}
+
+
+def _modules(reference: Mapping[str, Any], language: str) -> tuple[str, ...]:
+    """Return the modules whose names the candidate gets."""
+    modules = reference.get("imports", ())
+    if not isinstance(modules, Sequence) or isinstance(modules, str):
+        modules = [None]
+    if not all(isinstance(module, str) and module in sys.stdlib_module_names for module in modules):
+        raise BadReferenceError(
+            f'"imports" is {reference["imports"]!r}; it must be a list of modules of the standard library', mistake=True
+        )
+    return tuple(modules) if language == "python" else ()
 
 
 def _with_cases(style: Style, tests: Any, common: dict[str, Any]) -> Suite:
     if not isinstance(tests, Sequence) or isinstance(tests, str) or not tests:
         raise BadReferenceError(f'"tests" of the style {style!r} must be a list that is not empty', mistake=True)
-    calls: dict[str, Any] = {}
-    if style == "calls":
-        target = Target.read(common["entry_point"])
-        if target is None or common["language"] != "python":
-            raise BadReferenceError(
-                f'tests with "args" are for Python and need "entry_point", a function or "Class().method"; it is '
-                f"{common['entry_point']!r}",
-                mistake=True,
-            )
-        calls = {"target": target, "needs": (target.name,)}
     cases = []
     for number, test in enumerate(tests):
         if not isinstance(test, Mapping):
             raise BadReferenceError(f"test {number} is a {type(test).__name__}; it must be a mapping", mistake=True)
         cases.append(_case(style, number, test, bool(common["checker"])))
-    return Suite(style=style, cases=tuple(cases), **calls, **common)
+    return Suite(style=style, cases=tuple(cases), **common)
 
 
 def _case(style: Style, number: int, test: Mapping[str, Any], checked: bool) -> Case:
     if style == "stdio":
         given, printed = test.get("stdin"), test.get("stdout", "" if checked else None)
         if not isinstance(given, str) or not isinstance(printed, str):
-            raise BadReferenceError(f'test {number} needs "stdin" and "stdout" as texts', mistake=True)
+            raise BadReferenceError(
+                f'test {number} needs "stdin" and "stdout" as texts; tests of one reference are of one kind',
+                mistake=True,
+            )
         return Case(stdin=given, expected=printed)
     args, kwargs = test.get("args", ()), test.get("kwargs", {})
-    if "expected" not in test or not isinstance(args, list | tuple) or not isinstance(kwargs, Mapping):
-        raise BadReferenceError(f'test {number} needs "args" (a list) and "expected"', mistake=True)
+    right = [test["expected"]] if "expected" in test else test.get("expected_any")
+    plain = isinstance(args, list | tuple) and isinstance(kwargs, Mapping)
+    if not plain or not isinstance(right, list | tuple) or not right:
+        raise BadReferenceError(
+            f'test {number} needs "args" (a list) and "expected"; tests of one reference are of one kind', mistake=True
+        )
     try:
         codec.dumps((list(args), dict(kwargs)))
     except codec.CodecError as error:
         raise BadReferenceError(f"the arguments of test {number} cannot be sent: {error}") from error
-    return Case(args=tuple(args), kwargs=dict(kwargs), expected=test["expected"])
+    return Case(args=tuple(args), kwargs=dict(kwargs), expected=right[0], also=tuple(right[1:]))
 
 
 def _with_sources(style: Style, tests: Any, common: dict[str, Any], setup: str, prompt: str) -> Suite:
@@ -310,6 +356,10 @@ def _defined(tree: ast.AST) -> set[str]:
             case _:
                 pass
     return names
+
+
+def _is_future(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
 
 
 def _used(tree: ast.AST) -> set[str]:

@@ -206,6 +206,7 @@ class CodeVerifier(SandboxedVerifier):
 
     def _run(self, source: str, suite: Suite, seconds: float) -> Verdict:
         warm = shared(self.isolation)
+        source = suite.program(source)
         memory = suite.memory_mb or self.memory_mb
         limits = RunLimits(
             seconds=seconds, memory_mb=memory, processes=self.processes, output_bytes=self.output_mb << 20

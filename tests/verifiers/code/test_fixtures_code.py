@@ -1,11 +1,10 @@
-"""Rows of five public task sets in the verifier's own form: what their own solutions get, and why when it is not 1.
+"""Rows of five public task sets: what right programs get, and why when it is not 1.
 
 MBPP and CRUXEval rows are in `test_corpora_code.py`.
 """
 
 from __future__ import annotations
 
-import ast
 import base64
 import importlib.util
 import json
@@ -144,15 +143,12 @@ for _ in range(int(input())):
 def test_code_contests_tests_accept_a_right_program_and_no_other() -> None:
     solved = set()
     for row in rows("code_contests"):
-        tests = [
-            {"stdin": test["input"]["stdin"], "stdout": test["output"]["stdout"]} for test in json.loads(row["test"])
-        ]
         name = json.loads(row["labels"])["name"]
-        silent = judged("pass", {"tests": tests})
+        silent = judged("pass", row)
         assert (silent.value, silent.reason) == (0.0, "wrong"), (name, silent)
         if name in CONTESTS:
-            score = judged(CONTESTS[name], {"tests": tests}, output="tokens")
-            assert (score.value, score.evidence["total"]) == (1.0, len(tests)), (name, score)
+            score = judged(CONTESTS[name], row, output="tokens")
+            assert (score.value, score.evidence["total"]) == (1.0, len(json.loads(row["test"]))), (name, score)
             solved.add(name)
     assert solved == CONTESTS.keys()
 
@@ -178,17 +174,16 @@ def live_tests(text: str) -> dict[str, Any]:
 def test_live_code_bench_tests_accept_a_right_program_and_not_the_stub() -> None:
     for row in rows("live_code_bench_v1"):
         tests, name = live_tests(row["test"]), json.loads(row["labels"])["task_id"]
-        pairs = list(zip(tests["inputs"], tests["outputs"], strict=True))
-        if tests["fn_name"]:
-            calls = [
-                (", ".join(repr(json.loads(line)) for line in given.splitlines()), wanted) for given, wanted in pairs
-            ]
-            called = f"Solution().{tests['fn_name']}"
-            asserts = [f"assert {called}({given}) == {json.loads(wanted)!r}" for given, wanted in calls]
-            data = [{"args": ast.literal_eval(f"[{given}]"), "expected": json.loads(wanted)} for given, wanted in calls]
-            references: list[dict[str, Any]] = [{"tests": asserts}, {"tests": data, "entry_point": called}]
-        else:
-            references = [{"tests": [{"stdin": given, "stdout": wanted} for given, wanted in pairs]}]
+        packed = judged(LIVE[name], row)
+        assert (packed.reason, "does not open" in packed.evidence["error"]) == ("gold_unparsable", True), packed
+        pairs = [{"input": one, "output": other} for one, other in zip(tests["inputs"], tests["outputs"], strict=True)]
+        kind = "functional" if tests["fn_name"] else "stdin"
+        typed = json.dumps([{**pair, "testtype": kind} for pair in pairs])
+        references: list[dict[str, Any]] = [
+            tests,
+            {"input_output": json.dumps(tests)},
+            {"public_test_cases": typed, "metadata": json.dumps({"func_name": tests["fn_name"]})},
+        ]
         program = LIVE.pop(name)
         for reference in references:
             assert judged(row["canonical_solution"], reference).value == 0.0, name
