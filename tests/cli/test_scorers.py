@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from adjudge import registry
 from adjudge.cli import exits
+from adjudge.cli.scorer_families import FAMILIES
 
 Adjudge = Callable[..., Any]
 
@@ -22,11 +25,38 @@ def test_every_name_is_listed_with_what_it_does(adjudge: Adjudge) -> None:
         assert listing["reference"] not in ("", "needed"), f"{listing['name']}: its docstring lacks 'The reference is'"
 
 
-def test_the_table_holds_every_name(adjudge: Adjudge) -> None:
+def test_the_list_is_one_screen_and_holds_every_name(adjudge: Adjudge, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     ran = adjudge("scorers")
+    assert ran.code == exits.FINE
+    lines = ran.out.splitlines()
+    assert len(lines) <= 45
+    assert max(map(len, lines)) <= 80
+    assert set(registry.names()) <= set(ran.out.replace(",", " ").split())
+
+
+def test_families_are_those_of_the_readme(root: Path) -> None:
+    rows = [line for line in (root / "README.md").read_text(encoding="utf-8").splitlines() if line.startswith("| [")]
+    of_readme = {tuple(sorted(re.findall(r"`(\w+)`", row.split("|")[2]))) for row in rows}
+    named = [set(names.split()) for names in FAMILIES.values()]
+    assert {tuple(sorted(names)) for names in named} == of_readme
+    assert sum(map(len, named)) == len(set.union(*named))
+    assert set.union(*named) == set(registry.BUILTIN)
+
+
+def test_the_long_table_holds_every_name(adjudge: Adjudge) -> None:
+    ran = adjudge("scorers", "--all")
     assert ran.code == exits.FINE
     first_words = {line.split()[0] for line in ran.out.splitlines() if line[:1].isalpha()}
     assert set(registry.names()) <= first_words
+
+
+def test_a_word_finds_scorers(adjudge: Adjudge) -> None:
+    ran = adjudge("scorers", "Proof", "--json")
+    assert {"coq", "lean", "smt"} <= {one["name"] for one in ran.json["scorers"]}
+    assert "math" not in {one["name"] for one in ran.json["scorers"]}
+    assert all(one["family"] for one in ran.json["scorers"])
+    assert "theorem_group" in adjudge("scorers", "proof").out
 
 
 @pytest.mark.parametrize("name", registry.BUILTIN)
@@ -34,8 +64,12 @@ def test_one_scorer_is_described_with_its_options(adjudge: Adjudge, name: str) -
     ran = adjudge("scorers", name)
     assert ran.code == exits.FINE
     assert ran.out.startswith(f"{name}  (adjudge.")
-    for option in registry.describe(name).options:
+    assert "Attributes:" not in ran.out
+    shown = adjudge("scorers", name, "--json").json
+    for option, default in registry.describe(name).options.items():
         assert option in ran.out
+        assert shown["options"][option] == default
+        assert shown["help"][option], f"the docstring of {name} says nothing of {option}"
 
 
 def test_an_object_can_be_described(adjudge: Adjudge, toys: str) -> None:

@@ -45,7 +45,7 @@ class Auto:
 
     loader: Loader
     name: str = "auto"
-    _loaded: dict[str, Scorer] = field(default_factory=dict, repr=False, compare=False)
+    _loaded: dict[str, Scorer] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def from_spec(cls, body: Any, loader: Loader) -> Self:
