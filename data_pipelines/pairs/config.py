@@ -15,8 +15,8 @@ from adjudge.data_pipelines.pairs.rule_specs import rule_of
 class PairsConfig(JobConfig):
     """Make preference pairs of scored answers.
 
-    The input is what `adjudge label --keep-columns` wrote, or rows with a prompt, a response and a score each, or rows
-    with a list of responses and a list of scores.  Rows of one group stand together.
+    The input is what `adjudge label` wrote, with --rows or --keep-columns, or rows with a prompt, a response and a
+    score each, or rows with a list of responses and a list of scores.  Rows of one group stand together.
 
     Raises:
         ValueError: an option is out of its range, or there is no such rule.
@@ -29,6 +29,10 @@ class PairsConfig(JobConfig):
     or sibling_error; with options as YAML:
     "{pass_fail: {passing: 0.9}}"."""
 
+    rows: str = ""
+    """The file that was labelled, where the input holds
+    its scores alone; they are joined by row and id."""
+
     prompt_column: str = ""
     """Column of the prompt: text or chat turns.
     Where a column is not named, the usual names are tried."""
@@ -38,7 +42,8 @@ class PairsConfig(JobConfig):
 
     score_column: str = ""
     """Column of the score;
-    "parts.math" takes a part of a composed score."""
+    "parts.math" takes a part of a composed score.
+    Of several scorers, the first that settled a row counts."""
 
     score_word: tuple[str, ...] = ()
     """What a word in the score column is worth,

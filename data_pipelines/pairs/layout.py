@@ -16,6 +16,7 @@ from adjudge.data_pipelines.pairs.answers import value_in
 from adjudge.data_pipelines.pairs.config import PairsConfig
 from adjudge.data_pipelines.pairs.rule import Rule
 from adjudge.io.columns import GUESSES, MISSING, Column, nested_names, unknown_column
+from adjudge.io.values import is_chat
 
 _STATUSES: Final = ("scored", "abstained", "failed")
 _LABELLED: Final = ("value", "status", "reason", "provenance")
@@ -37,6 +38,7 @@ class Layout:
         group: what the rows of a group share; "" where each row holds all answers to its prompt.
         named: whether groups have names of their own, and are not told apart by their prompts.
         labelled: whether `adjudge label` wrote the rows.
+        coalesced: whether rows hold the scores of several scorers, and that of the first which settled a row counts.
         words: what words in the score column are worth.
         notes: how the columns were chosen.
     """
@@ -48,6 +50,7 @@ class Layout:
     group: str
     named: bool
     labelled: bool
+    coalesced: bool = False
     words: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -82,6 +85,7 @@ class _Choice:
         self._known = [*columns, *nested_names(rows)]
         self._labelled = bool(rows) and all(is_labelled(row) for row in rows)
         self._notes: list[str] = []
+        self._coalesced = False
 
     def layout(self) -> Layout:
         """Return the layout."""
@@ -89,14 +93,18 @@ class _Choice:
         if self._labelled:
             self._notes.append("the input was written by `adjudge label`")
             if not any(isinstance(row.get("input"), Mapping) for row in self._rows):
-                raise ValueError("the input holds scores without the rows they are of; label again with --keep-columns")
+                raise ValueError(
+                    "the input holds scores without the rows they are of; name the file that was labelled with --rows, "
+                    "or label again with --keep-columns"
+                )
         for name in rule.needs.columns:
             if all(value_in(row, name) is MISSING for row in self._rows):
                 raise ValueError(unknown_column(name, self._known, f"the rule {rule.name}"))
-        response = self._named_response() or self._column(
+        joined = any("sample" in row for row in self._rows) if config.rows else False
+        response = (Column("sample.response") if joined else self._named_response()) or self._column(
             "response", config.response_column, GUESSES["response"], steps=rule.needs.stepped
         )
-        prompt = self._column("prompt", config.prompt_column, GUESSES["prompt"])
+        prompt = Column("sample.prompt") if joined else self._column("prompt", config.prompt_column, GUESSES["prompt"])
         if response is None or prompt is None:
             what = "response" if response is None else "prompt"
             raise ValueError(
@@ -114,6 +122,7 @@ class _Choice:
             group=group,
             named=named,
             labelled=self._labelled,
+            coalesced=self._coalesced,
             words=config.words(),
             notes=tuple(self._notes),
         )
@@ -166,16 +175,17 @@ class _Choice:
             )
         return None
 
-    def _named_score(self) -> Column | None:
-        """The one score of rows that hold scores by name."""
-        names = {name for row in self._rows if isinstance(row["scores"], Mapping) for name in row["scores"]}
+    def _named_score(self) -> Column:
+        """The one score of rows that hold scores by name, or of several the one that settled the row."""
+        names = list(dict.fromkeys(name for row in self._rows for name in row["scores"]))
         if len(names) == 1:
-            return Column(f"scores.{names.pop()}")
-        if self._rule.needs.score:
-            raise ValueError(
-                f"the input holds the scores {', '.join(sorted(names)) or '(none)'}; choose one with --score-column"
-            )
-        return None
+            return Column(f"scores.{names[0]}")
+        self._coalesced = True
+        self._notes.append(
+            f"score: of each row that of the first scorer which settled it ({', then '.join(names)}), so their numbers "
+            "must be on one scale; --score-column takes those of one"
+        )
+        return Column("scores")
 
     def _group(self, prompt: Column, listed: bool) -> tuple[str, bool]:
         if self._config.group_column:
@@ -193,4 +203,4 @@ class _Choice:
 
 def _are_answers(value: Any) -> bool:
     """Whether a value is a list of answers: texts, or chats; not one chat."""
-    return isinstance(value, list) and not (value and all(isinstance(turn, Mapping) for turn in value))
+    return isinstance(value, list) and not is_chat(value)

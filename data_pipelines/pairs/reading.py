@@ -31,6 +31,7 @@ from adjudge.data_pipelines.pairs.answers import Answer, ScoredGroup, number_of,
 from adjudge.data_pipelines.pairs.layout import Layout
 from adjudge.data_pipelines.pairs.rule import Rule
 from adjudge.io.columns import MISSING, Column
+from adjudge.io.values import is_chat, said_in_choice
 from adjudge.protocol import Message, content_text
 
 _SAME = 1e-6  # scores of one text that differ by less are one score: batches move the last bits
@@ -84,19 +85,17 @@ class GroupReader:
 
     def _answers(self, row: Mapping[str, Any], places: Iterator[int], dropped: Counter[str]) -> Iterator[Answer]:
         name = self._id(row)
-        response, at = self._response(row, name)
-        if at is None and isinstance(response, list) and not self.rule.needs.stepped and not _is_chat(response):
-            several: list[tuple[Any, int | None]] = [(item, number) for number, item in enumerate(response)]
-        else:
-            several = [(response, at)]
+        response = self._response(row)
+        several: list[tuple[Any, int | None]] = [(response, None)]
+        if isinstance(response, list) and not self.rule.needs.stepped and not is_chat(response):
+            several = [(item, number) for number, item in enumerate(response)]
         for item, number in several:
             place = next(places)
             try:
-                inner = number if at is None else None  # a labelled row has a score of its own for each item
-                score, judged = self._score(row, inner, len(several))
-                mark = f"{name}/{number}" if name and inner is not None else name or str(place)
+                score, judged = self._score(row, number, len(several))
+                mark = f"{name}/{number}" if name and number is not None else name or str(place)
                 text = self._text(item)
-                yield Answer(id=mark, text=text, score=score, place=place, row=row, judged=judged, at=inner)
+                yield Answer(id=mark, text=text, score=score, place=place, row=row, judged=judged, at=number)
             except _Unusable as why:
                 dropped[str(why)] += 1
 
@@ -106,30 +105,27 @@ class GroupReader:
             return value
         return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
 
-    def _response(self, row: Mapping[str, Any], name: str) -> tuple[Any, int | None]:
-        """Return the response of a row, and its place in the list that a labelled row holds."""
-        value = self.layout.response.of(row)
+    def _response(self, row: Mapping[str, Any]) -> Any:
+        """Return the response of a row, or a list of them; a labelled row holds the one that was scored."""
+        value, column = self.layout.response.of(row), row.get("column")
         if not self.layout.labelled:
-            return value, None
-        column = row.get("column")
-        if isinstance(column, str) and isinstance(row.get("input"), Mapping):
+            return value
+        if isinstance(column, str) and self.layout.response.path[0] == "input":
             value = Column(f"input.{column}").of(row)
-        if not isinstance(value, list) or _is_chat(value) or self.rule.needs.stepped:
-            return value, None
-        number = name.rpartition("/")[2]
-        if isinstance(column, str) or not number.isdecimal() or int(number) >= len(value):
-            raise _Unusable("no_response")  # of several columns with lists, nothing tells which item it is
-        return value[int(number)], int(number)
+        if isinstance(value, list) and not is_chat(value) and not self.rule.needs.stepped:
+            return value[0] if len(value) == 1 else MISSING
+        return value
 
     def _text(self, value: Any) -> str:
-        if isinstance(value, str):
-            return value
         if isinstance(value, int | float) and not isinstance(value, bool):
             return str(value)
         if self.rule.needs.stepped and isinstance(value, list) and value and all(isinstance(one, str) for one in value):
             return _JOINT.join(value)
+        value = said_in_choice(value)
+        if isinstance(value, str):
+            return value
         turns = [value] if isinstance(value, Mapping) else value
-        if not isinstance(turns, list) or not _is_chat(turns):
+        if not is_chat(turns):
             raise _Unusable("no_response")
         if len(turns) != 1:
             raise _Unusable("several_turns")
@@ -147,7 +143,7 @@ class GroupReader:
         column = self.layout.score
         if column is None:
             return None, row
-        value = column.of(row)
+        value = _settled(row) if self.layout.coalesced else column.of(row)
         if number is not None:
             if not isinstance(value, list) or len(value) != several:
                 if self.rule.needs.score:
@@ -202,20 +198,25 @@ class GroupReader:
         return replace(group, answers=tuple(sorted(drawn, key=lambda one: one.place)))
 
 
+def _settled(row: Mapping[str, Any]) -> Any:
+    """Return the score that settled a row, or of the last scorer that was asked why it did not."""
+    scores = row.get("scores")
+    found = [score for score in scores.values() if isinstance(score, Mapping)] if isinstance(scores, Mapping) else []
+    if not found or not isinstance(scores, Mapping):
+        return None
+    return scores.get(str(row.get("settled_by"))) or {**found[-1], "value": None}
+
+
 def _prompt(value: Any) -> str | Sequence[Message]:
     if isinstance(value, str):
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     turns = [value] if isinstance(value, Mapping) else value
-    if value is MISSING or not isinstance(turns, list) or not _is_chat(turns):
+    if not is_chat(turns):
         raise _Unusable("no_prompt")
     try:
         found: Sequence[Message] = fitted(turns, "chat")
     except Unfit:  # no row of pairs could hold it
         raise _Unusable("no_prompt") from None
     return found
-
-
-def _is_chat(value: list[Any]) -> bool:
-    return bool(value) and all(isinstance(turn, Mapping) and isinstance(turn.get("role"), str) for turn in value)

@@ -68,12 +68,47 @@ def test_label_output_with_one_response_a_row() -> None:
 
 
 def test_label_output_of_lists_and_of_several_columns() -> None:
-    row = {"prompt": "2+2?", "responses": ["4", "5"], "gpt": {"text": "four"}}
-    lists = [label(0, 1.0, row, id="0/0", group="0"), label(0, 0.0, row, id="0/1", group="0")]
+    row = {"prompt": "2+2?", "gpt": {"text": "four"}}
+    lists = [
+        label(0, 1.0, {**row, "responses": "4"}, id="0/0", group="0"),
+        label(0, 0.0, {**row, "responses": "5"}, id="0/1", group="0"),
+    ]
     assert layout(lists).group == "group"
     assert known(read(lists)[0]) == [("0/0", "4", 1.0), ("0/1", "5", 0.0)]
-    several = [label(0, 1.0, row, id="0/0", group="0", column="gpt.text")]
+    several = [label(0, 1.0, {**row, "responses": None}, id="0/0", group="0", column="gpt.text")]
     assert known(read(several)[0]) == [("0/0", "four", 1.0)]
+
+
+def test_label_output_of_completions() -> None:
+    choice = {"index": 1, "message": {"role": "assistant", "content": "4"}, "finish_reason": "stop"}
+    kept = [label(0, 1.0, {"prompt": "2+2?", "choices": choice}, id="0/1", group="0")]
+    assert known(read(kept)[0]) == [("0/1", "4", 1.0)]
+    kept = [label(0, 1.0, {"prompt": "2+2?", "choices": [choice]}, id="0/1", group="0")]
+    found, _ = read(kept, response_column="choices.*.message.content")
+    assert known(found) == [("0/1", "4", 1.0)]
+
+
+def test_of_several_scorers_the_first_that_settled_a_row_counts() -> None:
+    def row(number: int, math: Any, judge: Any, settled_by: str | None) -> dict[str, Any]:
+        record = {"row": 0, "id": f"0/{number}", "group": "0", "not_asked": [] if judge else ["judge"]}
+        answered = {"prompt": "2+2?", "response": f"about {number}"}
+        return {**record, "scores": {"math": math, "judge": judge}, "settled_by": settled_by, "input": answered}
+
+    failed: dict[str, Any] = {"value": None, "status": "failed"}
+    doubtful, sure = {"value": 0.0, "status": "scored", "reason": "undecided"}, {"value": 1.0, "status": "scored"}
+    rows = [
+        row(0, sure, None, "math"),
+        row(1, failed, {"value": 0.25, "status": "scored"}, "judge"),
+        row(2, doubtful, {"value": 0.75, "status": "scored"}, "judge"),
+        row(3, failed, failed, None),
+        row(4, failed, doubtful, None),
+    ]
+    group, dropped = read(rows)
+    assert known(group) == [("0/0", "about 0", 1.0), ("0/1", "about 1", 0.25), ("0/2", "about 2", 0.75)]
+    assert dropped == {"failed": 1, "no_score": 1}
+    (note,) = (note for note in layout(rows).notes if note.startswith("score"))
+    assert "the first scorer which settled it (math, then judge)" in note
+    assert known(read(rows, score_column="math")[0]) == [("0/0", "about 0", 1.0), ("0/2", "about 2", 0.0)]
 
 
 def test_scores_by_name_are_chosen_by_name() -> None:
@@ -88,8 +123,6 @@ def test_scores_by_name_are_chosen_by_name() -> None:
         row(0.0, {"value": 0.3, "status": "scored"}),
         row(0.5, {"value": None, "status": "abstained"}),
     ]
-    with pytest.raises(ValueError, match="judge, math; choose one with --score-column"):
-        layout(rows)
     group, dropped = read(rows, score_column="math")
     assert group is not None
     assert [answer.score for answer in group.answers] == [1.0, 0.0, 0.5]
@@ -217,5 +250,5 @@ def test_a_missing_column_is_named(row: Mapping[str, Any], options: dict[str, st
 def test_scores_without_their_rows_cannot_be_paired() -> None:
     bare = label(0, 1.0, {})
     del bare["input"]
-    with pytest.raises(ValueError, match="--keep-columns"):
+    with pytest.raises(ValueError, match="with --rows, or label again with --keep-columns"):
         layout([bare])
