@@ -89,12 +89,12 @@ def tests_of(reference: Any) -> dict[str, Any]:
     for _ in range(_DEEPEST):
         row = {**outer, **_row(reference, what)}
         name = _layout(row)
-        if name not in _WRAPPERS and (name not in ("tests", "test") or not _is_wrapped(row[name])):
+        if name not in _WRAPPERS and not (name in ("tests", "test", "test_cases") and _is_wrapped(row[name])):
             return _READERS[name](row)
         reference, what = row.pop(name), f'"{name}" of the code reference'
         if not reference:
             raise BadReferenceError(f"{what} is empty")
-        strict = name == "tests"
+        strict = name not in (*_WRAPPERS, "test")  # other columns are a row's own
         outer = {key: value for key, value in row.items() if key in _KEPT or (strict and key not in CODE_KEYS)}
     raise BadReferenceError("the code reference has tests in tests in tests; give the innermost ones", mistake=True)
 
@@ -102,7 +102,8 @@ def tests_of(reference: Any) -> dict[str, Any]:
 def _row(reference: Any, what: str) -> dict[str, Any]:
     """Return a reference as a mapping without the fields that are absent; `what` names it in messages."""
     if isinstance(reference, str):
-        reference = _json(reference, what)
+        found = _literal(reference)
+        reference = _json(reference, what) if found is None else found
     if isinstance(reference, Sequence) and not isinstance(reference, str | bytes):
         reference = {"tests": reference}
     if not isinstance(reference, Mapping):
@@ -159,7 +160,8 @@ def _columns(row: _Row) -> dict[str, Any]:
     """APPS, TACO, verl: the inputs and the outputs of all tests; or asserts, beside inputs and outputs of nothing."""
     _only(row, {"inputs", "outputs", "assert_case", *_NAMES})
     if "assert_case" not in row:
-        return _of_objects(_objects(row, "the code reference"), row, _kept(row), contest=True)
+        columns = {name: row[name] for name in ("inputs", "outputs") if name in row}
+        return _of_objects(_objects(columns, "the code reference"), row, _kept(row), contest=True)
     if any(any(row[name]) for name in ("inputs", "outputs") if _is_list(row.get(name))):
         raise BadReferenceError('the code reference has "assert_case" beside inputs or outputs; keep those that count')
     return {**_kept(row), "tests": _some(row["assert_case"])}
@@ -234,6 +236,8 @@ def _objects(group: Any, what: str) -> list[Any]:
             raise BadReferenceError(f"{what} is {_short(group)}; it must be a list of tests", mistake=True)
         return list(group)
     inputs, outputs = (group.get(f"{name}s", group.get(name)) for name in ("input", "output"))
+    if unknown := sorted(map(str, group.keys() - {"input", "output", "inputs", "outputs"})):
+        raise BadReferenceError(f"{what} has the field {unknown[0]!r}, which has no meaning there", mistake=True)
     if not _is_list(inputs) or not _is_list(outputs):
         raise BadReferenceError(f"{what} must have a list of inputs and a list of outputs", mistake=True)
     if len(inputs) != len(outputs):
@@ -318,7 +322,7 @@ def _name(found: _Row) -> str:
 
 
 def _without_absent(test: _Row) -> dict[str, Any]:
-    called = any(test.get(key) is not None for key in ("args", "kwargs"))
+    called = any(test.get(key) is not None for key in ("args", "kwargs")) or list(test) == ["expected"]
     return {str(key): value for key, value in test.items() if value is not None or (called and key == "expected")}
 
 
@@ -395,6 +399,16 @@ def _some(tests: Any) -> list[Any]:
 
 def _is_list(value: Any) -> TypeGuard[Sequence[Any]]:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def _literal(text: str) -> Any:
+    """Return the mapping that a text is as Python writes it, as SYNTHETIC-1's `verification_info` is; None for none."""
+    if not text.lstrip().startswith("{'") or not _is_python(text):
+        return None
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, TypeError, RecursionError, MemoryError):
+        return None
 
 
 def _is_python(source: str) -> bool:

@@ -164,7 +164,8 @@ class _Wish:
         given = {} if reference is None else reference
         if not isinstance(given, Mapping):
             raise ValueError(f"the run reference is a {type(given).__name__}; it must be a mapping, or nothing")
-        if unknown := sorted(set(map(str, given)) - _FIELDS):
+        given = {str(key): value for key, value in given.items() if value is not None}
+        if unknown := sorted(given.keys() - _FIELDS):
             raise ValueError(f"the run reference has {unknown[0]!r}; known are {', '.join(sorted(_FIELDS))}")
         stdin = given.get("stdin", "")
         if not isinstance(stdin, str):

@@ -55,7 +55,8 @@ class CodeVerifier(SandboxedVerifier):
     """Run the program in a response against tests.
 
     The reference is a mapping with "tests": calls (`{"args": [..], "expected": ..}`, with "entry_point"), programs
-    (`{"stdin": .., "stdout": ..}`), assert statements, a HumanEval `check` function, or a pytest file (docs/code.md).
+    (`{"stdin": .., "stdout": ..}`), assert statements, a HumanEval `check` function, or a pytest file; or tests as
+    public data sets have them, such as APPS or LiveCodeBench (docs/code.md).
 
     Attributes:
         credit: what passing some tests is worth: "all" (nothing), "fraction" (their share) or "staged" (something

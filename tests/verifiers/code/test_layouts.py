@@ -102,6 +102,13 @@ LAYOUTS: dict[str, tuple[Any, str]] = {
             {"fn_name": "add", "input": [4, 5], "output": [9], "type": "function_call"}]})},
         ADD,
     ),
+    "SYNTHETIC-1, as Python writes it": (
+        {"verification_info": repr({"language": "python", "test_cases": [{**PAIRS[0], "type": "stdin_stdout"}]})}, SUM
+    ),
+    "SYNTHETIC-2": (
+        {"verification_info": json.dumps({"language": "python", "test_cases": json.dumps(LINES)}), "metadata": "{}"},
+        ADD,
+    ),
     "NeMo Gym": ({"unit_tests": json.dumps(STDIN)}, SUM),
     "DeepCoder": (json.dumps([{**FUNCTIONAL[0], "metadata": {"func_name": "add"}}]), ADDS),
     "test objects": (PAIRS, SUM),
@@ -184,6 +191,7 @@ def test_none_is_a_value_beside_arguments_and_nothing_else() -> None:
     assert judged("def f(x): return x", reference).value == 0.0
     nothing = judged("def f(): pass", {"tests": [{"args": None, "expected": None}], "entry_point": "f"})
     assert nothing.status == "failed", nothing
+    assert judged("def f(): pass", {"tests": [{"expected": None}], "entry_point": "f"}).value == 1.0
 
 
 def test_every_test_counts() -> None:
@@ -280,6 +288,10 @@ PACKED = base64.b64encode(zlib.compress(b"\x80\x04cos\nsystem\n")).decode()
         ([{**FUNCTIONAL[0], "fn_name": name} for name in "fg"], "functions 'f' and 'g'"),
         ({"language": "python", "test_cases": []}, "holds no test"),
         ({"langauge": "c", "test_cases": PAIRS}, "'langauge'"),
+        ({"langauge": "c", "test_cases": json.dumps(PAIRS)}, "'langauge'"),
+        ({"verification_info": {"test_cases": {"type": "stdin", "input": ["1"], "output": ["1"]}}}, "it has input, "),
+        ({"verification_info": "{'test_cases': [f(1)]}"}, "is no JSON"),
+        ({"public_tests": {"input": ["1"], "output": ["1"], "fn_name": "f"}}, "'fn_name', which has no meaning"),
         ({**CONTESTS, "public_tests": None, "generated_tests": {"input": [], "output": []}}, "holds no test"),
         ({**CONTESTS, "public_tests": {"input": ["1"], "output": []}}, "public_tests has 1 inputs and 0 outputs"),
         ({**CONTESTS, "input_file": "input.txt"}, "'input.txt'"),
