@@ -1,7 +1,7 @@
 """When a scorer is beyond hope: it judges nothing from the start, or it has stopped judging.
 
-A sample that cannot be judged stops nothing.  A scorer that cannot judge any would go through the whole input, and cost
-time and money for no number; it is stopped with its own words instead.
+A sample that cannot be judged, or is of another scorer's kind, stops nothing.  A scorer that cannot judge any would go
+through the whole input, and cost time and money for no number; it is stopped with its own words instead.
 
 Not covered: which failures count; who watches decides what to show.
 """
@@ -27,12 +27,12 @@ class Judged(Protocol):
 
     @property
     def reason(self) -> str:
-        """Why it failed: a code from `adjudge.reasons`."""
+        """Why there is no number: a code from `adjudge.reasons`."""
         ...
 
     @property
     def error(self) -> str:
-        """Why it failed, in words; "" where nobody said."""
+        """The same in words; "" where nobody said."""
         ...
 
 
@@ -63,16 +63,13 @@ class Patience:
             ValueError: none of the first samples could be judged.
             JobError: nothing could be judged any more.
         """
-        if not judged:
-            return
-        alive = any(one.status != "failed" for one in judged)
+        asked = [one for one in judged if one.reason != "out_of_scope"]
+        alive = any(one.status != "failed" for one in asked)
         self._began = self._began or alive
-        self.failed_in_a_row = 0 if alive else self.failed_in_a_row + len(judged)
-        if first and not self._began:
-            raise ValueError(
-                f"the scorer {self._name!r} could judge none of the first {self.failed_in_a_row} samples: "
-                f"{_why(judged)}"
-            )
+        self.failed_in_a_row = 0 if alive else self.failed_in_a_row + len(asked)
+        if first and judged and not self._began:
+            count = max(self.failed_in_a_row, len(judged))
+            raise ValueError(f"the scorer {self._name!r} could judge none of the first {count} samples: {_why(judged)}")
         if self.failed_in_a_row >= self._most:
             raise JobError(
                 f"the scorer {self._name!r} could judge none of the last {self.failed_in_a_row} samples: "

@@ -172,7 +172,7 @@ class _Job:
         self._held.clear()
 
     def _watch(self, name: str, batch: Batch, column: Column, written: Sequence[Written | None]) -> None:
-        """Give up a scorer that judges nothing any more; what it was not asked, or is not for, says nothing of it."""
+        """Give up a scorer that judges nothing any more; what it was not asked says nothing of it."""
         patience = self._patience.get(name)
         if patience is None:
             return
@@ -181,7 +181,7 @@ class _Job:
         judged = [
             score
             for score, now, was in zip(scores, column, before, strict=True)
-            if score is not None and now is not was and score.reason not in ("bad_sample", "out_of_scope")
+            if score is not None and now is not was and score.reason != "bad_sample"
         ]
         enough = patience.failed_in_a_row + len(judged) >= _MOST_AT_FIRST
         first = enough and not batch.earlier and not any(score.of_the_row for score in judged)

@@ -5,12 +5,13 @@ Not covered: what changed (`changes`).
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from adjudge import registry, wire
 from adjudge.data_pipelines.labeling.samples import Item, Sampler
@@ -157,10 +158,15 @@ def _items(config: DriftConfig, validate: Callable[[Sample], None]) -> Iterator[
     first = [row.data for _, row in peeked if row.data is not None]
     columns, _ = map_columns(wanted, list(dict.fromkeys(name for row in first for name in row)), first, closed=False)
     sampler = Sampler(columns=columns, validate=validate)
-    for name, row in itertools.chain(peeked, rows):
+    for scored, row in itertools.chain(peeked, rows):
         for item in sampler.items(row, sampler.group_of(row)):
-            if name in ("", item.id):
+            if scored is None:
                 yield item
+            elif item.column == scored.get("column", item.column):  # a kept row holds the one response of its score
+                name, group = (str(scored.get(key) or "") for key in ("id", "group"))
+                sample = item.sample and dataclasses.replace(item.sample, id=name, group=group)
+                yield dataclasses.replace(item, id=name, group=group, sample=sample)
+                break
 
 
 def _labelled_columns(config: DriftConfig) -> tuple[str, ...]:
@@ -170,11 +176,11 @@ def _labelled_columns(config: DriftConfig) -> tuple[str, ...]:
     return tuple(name for name in named if isinstance(name, str) and name)
 
 
-def _rows(config: DriftConfig) -> Iterable[tuple[str, Row]]:
-    """Yield the rows that were labelled, each with the id of the one item that is wanted, or "" for all."""
+def _rows(config: DriftConfig) -> Iterable[tuple[Mapping[str, Any] | None, Row]]:
+    """Yield the rows that were labelled, each with the score that kept it, or None for a row with all it holds."""
     if config.rows:
         for row in open_source(config.rows, limit=_ROW_BYTES).rows(Cursor()):
-            yield "", row
+            yield None, row
         return
     for row in itertools.islice(open_source(config.input, limit=_ROW_BYTES).rows(Cursor()), config.limit or None):
         kept = None if row.data is None else row.data.get("input")
@@ -188,9 +194,8 @@ def _rows(config: DriftConfig) -> Iterable[tuple[str, Row]]:
         number = row.data.get("row")
         if isinstance(number, int):
             row.index = number  # the id of rows without one
-        name = str(row.data.get("id", ""))
-        row.data = kept
-        yield name, row
+        scored, row.data = row.data, kept
+        yield scored, row
 
 
 def by_group(groups: Sequence[str]) -> dict[str, list[int]]:
