@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adjudge.data_pipelines.labeling.bench import LocalBench
-from adjudge.data_pipelines.labeling.verdicts import Unfit
 from adjudge.evals.benchmarks.case import Case
 from adjudge.protocol import Sample, Score
 
@@ -23,13 +22,13 @@ def check_texts(cases: Sequence[Case]) -> None:
         )
 
 
-async def asked(bench: LocalBench, samples: Sequence[Sample]) -> list[Score | Unfit]:
+async def asked(bench: LocalBench, samples: Sequence[Sample]) -> list[Score]:
     """Return the scorer's answers; a sample that lacks what it needs is refused, and the others are judged.
 
     Raises:
         BrokenScorer: the scorer raised, or its answer breaks the protocol.
     """
     verdicts = await bench.judge(samples)
-    found = [verdict for verdict in verdicts if isinstance(verdict, Score | Unfit)]
+    found = [verdict for verdict in verdicts if isinstance(verdict, Score)]
     assert len(found) == len(verdicts), "a scorer in this process gives scores, not lines"
     return found

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 from adjudge.data_pipelines.labeling.bench import LocalBench
-from adjudge.data_pipelines.labeling.verdicts import Unfit
 from adjudge.evals.benchmarks.asking import asked
 from adjudge.evals.benchmarks.case import Case
 from adjudge.evals.benchmarks.given import Given, of_score
@@ -96,7 +95,7 @@ class Comparing:
             for own, pair in zip(answers, pairs, strict=True)
         ]
 
-    async def _answers(self, cases: Sequence[Case], samples: Sequence[Sequence[Sample]]) -> list[list[Score | Unfit]]:
+    async def _answers(self, cases: Sequence[Case], samples: Sequence[Sequence[Sample]]) -> list[list[Score]]:
         found = iter(await asked(self._bench, [sample for some in samples for sample in some]))
         answers = [[next(found) for _ in some] for some in samples]
         for case, own in zip(cases, answers, strict=True):
@@ -104,10 +103,10 @@ class Comparing:
                 self._check(case, verdict)
         return answers
 
-    def _two_orders(self, verdict: Score | Unfit) -> list[Given]:
+    def _two_orders(self, verdict: Score) -> list[Given]:
         """Return the shares of both responses from the games of one, the first game's and the swapped one's."""
         given = of_score(verdict)
-        games: Any = () if isinstance(verdict, Unfit) else verdict.evidence.get("orders", ())
+        games: Any = verdict.evidence.get("orders", ())
         shares = {game["first"]: self._share_of_first(game["verdict"]) for game in games}
         if given.value is not None and set(shares) == {"response", "other"}:
             return [given._replace(value=shares["response"]), _free(given._replace(value=shares["other"]))]
@@ -117,17 +116,17 @@ class Comparing:
         advantage = self._advantages[label]
         return 1.0 if advantage > 0 else 0.0 if advantage < 0 else 0.5
 
-    def _check(self, case: Case, verdict: Score | Unfit) -> None:
-        if isinstance(verdict, Score) and verdict.value is not None and not 0 <= verdict.value <= 1:
+    def _check(self, case: Case, verdict: Score) -> None:
+        if verdict.value is not None and not 0 <= verdict.value <= 1:
             raise ValueError(
                 f"the scorer {self._bench.name!r} gave the case {case.id!r} the value {verdict.value!r}; whoever "
                 "compares two responses must give shares from 0 to 1. If it scores single responses, say --compare no"
             )
 
 
-def _without_games(verdict: Score | Unfit) -> bool:
+def _without_games(verdict: Score) -> bool:
     """Whether a number came about without a game between two responses: one of them held nothing to judge."""
-    if isinstance(verdict, Unfit) or verdict.value is None:
+    if verdict.value is None:
         return False
     return not (verdict.evidence.get("orders") or verdict.evidence.get("identical"))
 

@@ -9,7 +9,6 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from adjudge.data_pipelines.labeling.verdicts import Unfit
 from adjudge.evals.benchmarks.case import Case, Stored
 from adjudge.protocol import NO_COST, Cost, Score, Status
 
@@ -49,10 +48,8 @@ class Given(NamedTuple):
         return f"{shown} ({self.reason})" if self.reason else shown
 
 
-def of_score(verdict: Score | Unfit) -> Given:
-    """Return what is kept of a scorer's answer; a sample that it refused has none."""
-    if isinstance(verdict, Unfit):
-        return Given(None, "failed", "bad_sample", error=verdict.error)
+def of_score(verdict: Score) -> Given:
+    """Return what is kept of a scorer's answer."""
     evidence = verdict.evidence
     return Given(
         value=verdict.value,

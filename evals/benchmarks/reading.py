@@ -122,14 +122,15 @@ class CaseReader:
                 return
 
     def _cases(self, row: Row) -> Sequence[Case]:
-        if row.data is None:
+        data = row.cells()
+        if data is None:
             self._refuse(row, row.error)
             return ()
         if row.part not in self._files:
             self._files[row.part] = self.source.file_of(row.part)
         place = RowPlace(number=row.index, file=self._files[row.part])
         try:
-            cases = [_named(case) for case in self._benchmark.cases(row.data, place)]
+            cases = [_named(case) for case in self._benchmark.cases(data, place)]
         except _HOSTILE as error:
             said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
             self._refuse(row, said)

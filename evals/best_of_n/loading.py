@@ -17,7 +17,6 @@ from adjudge.data_pipelines.jobs.pace import Pace
 from adjudge.data_pipelines.jobs.progress import JobProgress, JobSnapshot
 from adjudge.data_pipelines.labeling.bench import LocalBench
 from adjudge.data_pipelines.labeling.samples import Item, Sampler
-from adjudge.data_pipelines.labeling.verdicts import Unfit
 from adjudge.evals.benchmarks.asking import asked
 from adjudge.evals.best_of_n.candidates import Candidate, Candidates, Group
 from adjudge.evals.best_of_n.cells import ALONE, Cells, Spot, spots
@@ -37,7 +36,7 @@ from adjudge.io.columns import MISSING, ColumnMap, map_columns
 from adjudge.io.errors import JobError
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source, open_source
-from adjudge.protocol import NO_COST, Cost, Sample, Score, Scorer, content_text
+from adjudge.protocol import NO_COST, Cost, Sample, Scorer, content_text
 from adjudge.runtime.loop import run_blocking
 
 COLUMN = "column:"
@@ -296,11 +295,10 @@ class _Reader:
             if samples and waiting[0][0].row == 0:
                 _check_first(name, bench, samples[0])
             for (candidate, _), score in zip(waiting, run_blocking(asked(bench, samples)), strict=True):
-                candidate.said[name] = UNFIT if isinstance(score, Unfit) else said_by(score)
-                if isinstance(score, Score):
-                    self.cost += score.cost
-                    if score.status == "failed" and score.reason in GONE:
-                        raise JobError(f"the model behind the scorer {bench.name!r} is gone ({score.reason})")
+                candidate.said[name] = said_by(score)
+                self.cost += score.cost
+                if score.status == "failed" and score.reason in GONE:
+                    raise JobError(f"the model behind the scorer {bench.name!r} is gone ({score.reason})")
 
 
 def _check_first(name: str, bench: LocalBench, sample: Sample) -> None:

@@ -4,11 +4,15 @@
     accuracy, ties as half   the same with half a point for a tie
     agreement, ties included share of all pairs where the scorer says what the gold says, ties too
 
-Not covered: lists (`adjudge.evals.preferences.lists`), and pairs whose gold is how much better one is.
+The layouts of rows are those of `adjudge.io.preferences`; a ranked list counts as all its pairs.
+
+Not covered: lists of which some are right (`adjudge.evals.preferences.lists`), and pairs whose gold is how much better
+one is.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -17,24 +21,16 @@ from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Stored
 from adjudge.evals.benchmarks.outcome import Outcome
 from adjudge.evals.benchmarks.trivial import trivial_choices
-from adjudge.evals.preferences.fields import Row, Text, case_id, cluster_of, field, first_of, has, score, text, word
-from adjudge.evals.preferences.labels import PairLabels
+from adjudge.evals.preferences.fields import Row, case_id, cluster_of, field, has, score, word
 from adjudge.evals.preferences.pair import fixed_order, pair_case, pair_credit, pair_measures, pair_words, without_sizes
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.draws import Draws
+from adjudge.io.preferences import PreferenceColumns, read_preference
 
-_PROMPTS: Final = ("prompt", "question", "instruction", "query", "conversation_input", "problem", "input")
-_CHOSEN: Final = ("chosen", "preferred", "winner_response")
-_REJECTED: Final = ("rejected", "reject", "dispreferred", "loser_response")
-_FIRST: Final = ("response_a", "response_A", "response_1", "output_1", "completion_a")
-_SECOND: Final = ("response_b", "response_B", "response_2", "output_2", "completion_b")
-_LABELS: Final = ("label", "winner", "preference")
 _CHOSEN_SCORES: Final = ("score_chosen", "chosen_score", "scores_chosen", "chosen_reward")
 _REJECTED_SCORES: Final = ("score_rejected", "rejected_score", "scores_rejected", "rejected_reward", "reject_reward")
 _FIRST_SCORES: Final = ("score_a", "score_1", "score_A")
 _SECOND_SCORES: Final = ("score_b", "score_2", "score_B")
-_TURN: Final = "\n\nAssistant:"
-_HUMAN: Final = "\n\nHuman:"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +41,13 @@ class Pairs(Benchmark):
     title: ClassVar[str] = "Pairs"
     source: ClassVar[str] = "pairs counted as RewardBench does (arXiv 2403.13787)"
     columns: ClassVar[str] = (
-        "prompt, chosen, rejected; or prompt, response_a, response_b, label; other names by option; HH transcripts"
+        "prompt, chosen, rejected; or prompt, response_a, response_b, label; or a list of responses with ranks or "
+        "scores; whole chats and HH transcripts; other names by option"
     )
 
     prompt_column: str = ""
-    """Column of the prompt; "" tries the usual names. Two transcripts without one
-    are cut before their last answer."""
+    """Column of the prompt; "" tries the usual names. Two chats or transcripts
+    without one are cut where they part."""
 
     chosen_column: str = ""
     """Column of the better response."""
@@ -103,20 +100,44 @@ class Pairs(Benchmark):
             )
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
-        """Return the pair of a row."""
-        labelled = self._labelled(row)
-        names = self._responses(row, labelled=labelled)
-        responses: list[Text] = [text(row, name) for name in names]
-        better = self._better(row) if labelled else 0
-        prompt, responses = self._prompt(row, responses)
+        """Return the pair of a row, or the pairs of a list, the better response first."""
+        found = read_preference(row, self._names())
+        name = word(row, self.id_column) if self.id_column else case_id(place)
+        part = word(row, self.part_column) if self.part_column else ""
+        cluster = word(row, self.cluster_column) if self.cluster_column else cluster_of(found.prompt)
+        if found.layout == "listed":
+            for one, other in itertools.permutations(range(len(found.responses)), 2):
+                if found.ranks[one] < found.ranks[other]:
+                    yield pair_case(
+                        id=f"{name}:{one}-{other}",
+                        prompt=found.prompt,
+                        responses=[found.responses[one], found.responses[other]],
+                        gold={"better": 0},
+                        part=part,
+                        cluster=cluster,
+                    )
+            return
         yield pair_case(
-            id=word(row, self.id_column) if self.id_column else case_id(place),
-            prompt=prompt,
-            responses=responses,
-            gold={"better": better},
-            part=word(row, self.part_column) if self.part_column else "",
-            cluster=word(row, self.cluster_column) if self.cluster_column else self._cluster(prompt, place),
-            stored=self._stored(row, labelled=labelled),
+            id=name,
+            prompt=found.prompt,
+            responses=found.responses,
+            gold={"better": None if found.ranks[0] == found.ranks[1] else found.ranks.index(0)},
+            part=part,
+            cluster=cluster,
+            stored=self._stored(row, labelled=found.layout == "labelled"),
+        )
+
+    def _names(self) -> PreferenceColumns:
+        return PreferenceColumns(
+            prompt=self.prompt_column,
+            chosen=self.chosen_column,
+            rejected=self.rejected_column,
+            first=self.first_column,
+            second=self.second_column,
+            label=self.label_column,
+            first_label=self.first_label,
+            second_label=self.second_label,
+            tie_label=self.tie_label,
         )
 
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
@@ -138,35 +159,6 @@ class Pairs(Benchmark):
         made = trivial_choices(outcomes)
         return made if any(any(outcome.sizes) for outcome in outcomes) else without_sizes(made)
 
-    def _labelled(self, row: Row) -> bool:
-        if self.chosen_column or self.rejected_column:
-            return False
-        return bool(self.first_column or self.second_column or self.label_column) or first_of(row, _CHOSEN) is None
-
-    def _responses(self, row: Row, *, labelled: bool) -> tuple[str, str]:
-        if labelled:
-            return (
-                self.first_column or _guessed(row, _FIRST, "--first-column"),
-                self.second_column or _guessed(row, _SECOND, "--second-column"),
-            )
-        return (
-            self.chosen_column or _guessed(row, _CHOSEN, "--chosen-column"),
-            self.rejected_column or _guessed(row, _REJECTED, "--rejected-column"),
-        )
-
-    def _better(self, row: Row) -> int | None:
-        name = self.label_column or _guessed(row, _LABELS, "--label-column")
-        words = PairLabels(first=self.first_label, second=self.second_label, tie=self.tie_label)
-        return words.better(field(row, name))
-
-    def _prompt(self, row: Row, responses: list[Text]) -> tuple[Text, list[Text]]:
-        name = self.prompt_column or first_of(row, _PROMPTS)
-        if name:
-            return text(row, name), responses
-        if all(isinstance(response, str) and response.startswith(_HUMAN) for response in responses):
-            return _transcripts([str(response) for response in responses])
-        return "", responses
-
     def _stored(self, row: Row, *, labelled: bool) -> tuple[Stored, ...]:
         names = self.score_column
         if not names:
@@ -178,30 +170,3 @@ class Pairs(Benchmark):
             if len(names) == 2
             else ()
         )
-
-    def _cluster(self, prompt: Text, place: RowPlace) -> str:
-        return cluster_of(prompt) if prompt else case_id(place)
-
-
-def _guessed(row: Row, usual: Sequence[str], flag: str) -> str:
-    name = first_of(row, usual)
-    if name is None:
-        raise ValueError(
-            f"none of the columns {', '.join(usual)} is there; name it with {flag}. The row has "
-            f"{', '.join(map(repr, list(row)[:20])) or 'no columns'}"
-        )
-    return name
-
-
-def _transcripts(responses: Sequence[str]) -> tuple[str, list[Text]]:
-    """Return what two transcripts share up to an assistant's turn, and what each goes on with.
-
-    Most pairs of HH differ in the last answer alone; where they part earlier, the rest is the response.
-    """
-    one, other = responses
-    same = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    cut = one.rfind(_TURN, 0, same)
-    if cut < 0:
-        return "", [one, other]
-    start = cut + len(_TURN)
-    return one[:start], [one[start:].strip(), other[start:].strip()]

@@ -42,7 +42,6 @@ from adjudge.evals.preferences.fields import (
     text,
     word,
 )
-from adjudge.evals.preferences.labels import PairLabels
 from adjudge.evals.preferences.model_ranking import Battle, ranking_measures
 from adjudge.evals.preferences.pair import (
     list_words,
@@ -57,6 +56,7 @@ from adjudge.evals.results.figures import Figure
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.bootstrap import mean_interval
 from adjudge.evals.statistics.draws import Draws
+from adjudge.io.preferences import better_of
 
 HUMAN: Final = "human"
 KINDS: Final = (
@@ -141,7 +141,7 @@ class Ppe(Benchmark):
             prompt=text(row, "prompt") if has(row, "prompt") or not bare else "",
             responses=["", ""] if bare else [text(row, "response_1"), text(row, "response_2")],
             gold={
-                "better": PairLabels().better(field(row, "winner")),
+                "better": better_of(field(row, "winner")),
                 "models": models,
                 "kinds": [name for name in KINDS if row.get(name) is True],
             },

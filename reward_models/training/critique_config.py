@@ -22,7 +22,7 @@ class CritiqueChoice:
     Attributes:
         path: files, folders or data sets of preferences (`pair_readers`) whose rows also have `chosen_critique` and
             `rejected_critique`.
-        split: which part of a data set that has several.
+        split: which part of a data set that has several; "train" without it.
         limit: only the first rows, so many; None for all.
         held_out: share of the pairs that is measured and not trained on; whole prompts are held out.
         held_out_path: files to measure on instead; training pairs that share a prompt with them are left out.
@@ -33,7 +33,7 @@ class CritiqueChoice:
     shorthand: ClassVar[str] = "path"
 
     path: tuple[str, ...]
-    split: str = "train"
+    split: str = ""
     limit: int | None = None
     held_out: float = 0.1
     held_out_path: tuple[str, ...] = ()

@@ -2,9 +2,7 @@
 
 | format | fields of a row |
 |---|---|
-| `preference` | `chosen` and `rejected`, texts or turns, after `prompt` or after their common beginning (TRL) |
-| `hh` | `chosen` and `rejected`, whole conversations as text with `Human:` and `Assistant:` (Anthropic HH) |
-| `ranking` | `prompt`, `responses`, and `ranks` (0: best) or `scores` (most: best); or lists `chosen` and `rejected` |
+| `preference` | the layouts of `adjudge.io.preferences` |
 | `rating` | `prompt`, `response` (or `completion`), and a number or true/false for each attribute |
 
 A row that cannot be used raises `ValueError` that says why in a few words; `preference_data` counts those.
@@ -15,24 +13,23 @@ Not covered: answers of several turns; the last turn alone may differ.
 from __future__ import annotations
 
 import itertools
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+from adjudge.io.preferences import PreferenceColumns, is_preference, read_preference
+from adjudge.io.values import Text, exchange, plain, prompt_of, text_or_chat
 from adjudge.protocol import Message, content_text
 from adjudge.reward_models.training.pairs import Pair, opening
 from adjudge.reward_models.training.rankings import Ranking
 from adjudge.reward_models.training.ratings import Rating
 
 Example = Pair | Ranking | Rating
-Format = Literal["auto", "preference", "hh", "ranking", "rating"]
+Format = Literal["auto", "preference", "rating"]
 
-_HH_TURN = re.compile(r"(?:^|\n\n)(Human|Assistant):")
-_HH_ROLES = {"Human": "user", "Assistant": "assistant"}
-_PAIR_NUMBERS = ("margin", "probability")
 _RATED = ("label", "score", "rating")
+_COLUMNS = frozenset(item.name for item in fields(PreferenceColumns))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +48,10 @@ class Reading:
         """Return what the row has under our name of a field; None if there is nothing."""
         return row.get(self.columns.get(name, name))
 
+    def preference(self) -> PreferenceColumns:
+        """Return the columns that say which response is better."""
+        return PreferenceColumns(**{name: column for name, column in self.columns.items() if name in _COLUMNS})
+
 
 def format_of(row: Mapping[str, Any], reading: Reading) -> Format:
     """Return the format that a row looks like.
@@ -58,13 +59,8 @@ def format_of(row: Mapping[str, Any], reading: Reading) -> Format:
     Raises:
         ValueError: it looks like none.
     """
-    chosen, rejected = reading.field(row, "chosen"), reading.field(row, "rejected")
-    if isinstance(chosen, str) and isinstance(rejected, str) and reading.field(row, "prompt") is None:
-        return "hh" if _HH_TURN.match(chosen) and _HH_TURN.match(rejected) else "preference"
-    if chosen is not None and rejected is not None:
-        return "ranking" if _are_texts(chosen) and _are_texts(rejected) else "preference"
-    if reading.field(row, "responses") is not None:
-        return "ranking"
+    if is_preference(row, reading.preference()):
+        return "preference"
     if reading.field(row, "response") is not None or reading.field(row, "completion") is not None:
         return "rating"
     raise ValueError(
@@ -72,71 +68,29 @@ def format_of(row: Mapping[str, Any], reading: Reading) -> Format:
     )
 
 
-def preference(row: Mapping[str, Any], reading: Reading) -> Pair:
-    """Return the pair of a row in one of TRL's preference formats."""
-    prompt, chosen, rejected = (reading.field(row, name) for name in ("prompt", "chosen", "rejected"))
-    if chosen is None or rejected is None:
-        raise ValueError("chosen or rejected is missing")
-    if isinstance(chosen, str) != isinstance(rejected, str):
-        raise ValueError("one response is text, the other is turns")
-    if prompt is None:
-        prompt, chosen, rejected = (
-            _implicit_text(chosen, rejected) if isinstance(chosen, str) else _implicit(chosen, rejected)
+def preference(row: Mapping[str, Any], reading: Reading) -> Pair | Ranking:
+    """Return the pair, or the list, of a row."""
+    found = read_preference({**row, "tie": reading.field(row, "tie")}, reading.preference())
+    responses = [_answer(response) for response in found.responses]
+    prompt = _plain_prompt(found.prompt)
+    weight, source = _number(row, reading, "weight", 1.0), _text(row, reading, "source")
+    group = _group(row, reading, prompt)
+    if found.layout == "listed":
+        return Ranking(
+            prompt=prompt, responses=tuple(responses), ranks=found.ranks, weight=weight, group=group, source=source
         )
-    return _pair(row, reading, prompt, _answer(chosen), _answer(rejected))
-
-
-def hh(row: Mapping[str, Any], reading: Reading) -> Pair:
-    """Return the pair of a row with two conversations that differ in their last turn."""
-    conversations = []
-    for name in ("chosen", "rejected"):
-        text = reading.field(row, name)
-        if not isinstance(text, str):
-            raise ValueError("chosen or rejected is no text")
-        conversations.append(hh_turns(text))
-    prompt, chosen, rejected = _implicit(*conversations)
-    return _pair(row, reading, prompt, _answer(chosen), _answer(rejected))
-
-
-def hh_turns(text: str) -> list[Message]:
-    """Return the turns of a conversation of Anthropic's HH data.
-
-    Raises:
-        ValueError: it does not begin with a turn.
-    """
-    marks = list(_HH_TURN.finditer(text))
-    if not marks or text[: marks[0].start()].strip():
-        raise ValueError("the conversation does not begin with Human: or Assistant:")
-    ends = [mark.start() for mark in marks[1:]] + [len(text)]
-    return [
-        {"role": _HH_ROLES[mark[1]], "content": text[mark.end() : end].strip()}
-        for mark, end in zip(marks, ends, strict=True)
-    ]
-
-
-def ranking(row: Mapping[str, Any], reading: Reading) -> Ranking:
-    """Return the list of a row."""
-    responses, ranks, scores = (reading.field(row, name) for name in ("responses", "ranks", "scores"))
-    if responses is None:
-        chosen, rejected = reading.field(row, "chosen"), reading.field(row, "rejected")
-        if not (_are_texts(chosen) and _are_texts(rejected)):
-            raise ValueError("there are neither responses nor lists of chosen and rejected ones")
-        responses, ranks = [*chosen, *rejected], [0] * len(chosen) + [1] * len(rejected)
-    if ranks is None:
-        if not isinstance(scores, Sequence) or not all(map(_is_number, scores)):
-            raise ValueError("there are neither ranks nor scores, one finite number for each response")
-        order = sorted(set(scores), reverse=True)
-        ranks = [order.index(score) for score in scores]
-    if not isinstance(responses, Sequence) or not isinstance(ranks, Sequence):
-        raise ValueError("responses and ranks are no lists")
-    prompt = _prompt(reading.field(row, "prompt"))
-    return Ranking(
+    first, second = responses if found.ranks[0] <= found.ranks[1] else reversed(responses)
+    return Pair(
         prompt=prompt,
-        responses=tuple(_answer(response) for response in responses),
-        ranks=tuple(ranks),
-        weight=_number(row, reading, "weight", 1.0),
-        group=_group(row, reading, prompt),
-        source=_text(row, reading, "source"),
+        chosen=first,
+        rejected=second,
+        margin=_number(row, reading, "margin", found.margin),
+        probability=_number(row, reading, "probability", None),
+        tie=found.ranks[0] == found.ranks[1],
+        weight=weight,
+        group=group,
+        source=source,
+        paraphrase=_text(row, reading, "paraphrase"),
     )
 
 
@@ -148,10 +102,14 @@ def rating(row: Mapping[str, Any], reading: Reading) -> Rating:
     if response is None:
         raise ValueError("the response is missing")
     values = tuple(_rated(reading.field(row, name), name) for name in reading.attributes or rated_columns(row, reading))
-    prompt = _prompt(reading.field(row, "prompt"))
+    given = reading.field(row, "prompt")
+    if given is None:
+        raise ValueError("the prompt is missing")
+    said, answer = exchange(prompt_of(given), text_or_chat(plain(response), "response"))
+    prompt = _plain_prompt(said)
     return Rating(
         prompt=prompt,
-        response=_answer(response),
+        response=_answer(answer),
         values=values,
         weight=_number(row, reading, "weight", 1.0),
         group=_group(row, reading, prompt),
@@ -164,62 +122,14 @@ def rated_columns(row: Mapping[str, Any], reading: Reading) -> tuple[str, ...]:
     return tuple(itertools.islice((name for name in _RATED if reading.field(row, name) is not None), 1))
 
 
-READERS: Mapping[str, Callable[[Mapping[str, Any], Reading], Example]] = {
-    "preference": preference,
-    "hh": hh,
-    "ranking": ranking,
-    "rating": rating,
-}
+READERS: Mapping[str, Callable[[Mapping[str, Any], Reading], Example]] = {"preference": preference, "rating": rating}
 
 
-def _pair(row: Mapping[str, Any], reading: Reading, prompt: Any, chosen: str, rejected: str) -> Pair:
-    tie = reading.field(row, "tie")
-    if tie is not None and not isinstance(tie, bool):
-        raise ValueError("tie is neither true nor false")
-    checked = _prompt(prompt)
-    margin, probability = (_number(row, reading, name, None) for name in _PAIR_NUMBERS)
-    return Pair(
-        prompt=checked,
-        chosen=chosen,
-        rejected=rejected,
-        margin=margin,
-        probability=probability,
-        tie=bool(tie),
-        weight=_number(row, reading, "weight", 1.0),
-        group=_group(row, reading, checked),
-        source=_text(row, reading, "source"),
-        paraphrase=_text(row, reading, "paraphrase"),
-    )
-
-
-def _implicit(chosen: Any, rejected: Any) -> tuple[list[Message], list[Message], list[Message]]:
-    """The turns that both sides begin with, and what each adds."""
-    if not (isinstance(chosen, Sequence) and isinstance(rejected, Sequence)):
-        raise ValueError("a response is neither text nor turns")
-    same = sum(1 for _ in itertools.takewhile(lambda two: two[0] == two[1], zip(chosen, rejected, strict=False)))
-    same = min(same, len(chosen) - 1, len(rejected) - 1)  # a side that the other goes on from keeps its last turn
-    if same < 1:
-        raise ValueError("the two conversations have no common beginning, and there is no prompt")
-    return list(chosen[:same]), list(chosen[same:]), list(rejected[same:])
-
-
-def _implicit_text(chosen: str, rejected: str) -> tuple[str, str, str]:
-    """The text that both sides begin with, up to a blank, and what each adds."""
-    same = sum(1 for _ in itertools.takewhile(lambda two: two[0] == two[1], zip(chosen, rejected, strict=False)))
-    while same and not chosen[same - 1].isspace():
-        same -= 1
-    if not chosen[:same].strip():
-        raise ValueError("the two texts have no common beginning, and there is no prompt")
-    return chosen[:same].rstrip(), chosen[same:], rejected[same:]
-
-
-def _answer(response: Any) -> str:
+def _answer(response: Text) -> str:
     """The text of a response: text, or one turn of an assistant."""
     if isinstance(response, str):
         return response
-    if isinstance(response, Mapping):
-        response = [response]
-    if not isinstance(response, Sequence) or len(response) != 1 or not isinstance(response[0], Mapping):
+    if len(response) != 1:
         raise ValueError("a response has several turns, or none; only the last turn may differ")
     (turn,) = response
     if turn.get("role") != "assistant" or turn.get("content") is None:
@@ -227,12 +137,8 @@ def _answer(response: Any) -> str:
     return content_text(turn["content"])
 
 
-def _prompt(prompt: Any) -> str | list[Message]:
-    if isinstance(prompt, str):
-        return prompt
-    if not isinstance(prompt, Sequence) or not all(isinstance(turn, Mapping) for turn in prompt):
-        raise ValueError("the prompt is missing, or neither text nor turns")
-    return [dict(turn) for turn in prompt]
+def _plain_prompt(prompt: Text) -> str | list[Message]:
+    return prompt if isinstance(prompt, str) else list(prompt)
 
 
 def _group(row: Mapping[str, Any], reading: Reading, prompt: str | Sequence[Message]) -> str:
@@ -265,12 +171,3 @@ def _text(row: Mapping[str, Any], reading: Reading, name: str) -> str:
 def _is_number(value: Any) -> bool:
     """Whether a value is a number that a float can hold: JSON spells NaN, Infinity, and integers of any length."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
-
-
-def _are_texts(value: Any) -> bool:
-    return (
-        isinstance(value, Sequence)
-        and not isinstance(value, str)
-        and bool(value)
-        and all(isinstance(v, str) for v in value)
-    )

@@ -70,7 +70,7 @@ def read_preferences(
     format: Format = "auto",
     columns: Mapping[str, str] | None = None,
     attributes: Sequence[str] = (),
-    split: str = "train",
+    split: str = "",
     limit: int | None = None,
 ) -> PreferenceData:
     """Return the examples of files, as `row_files.rows_of` reads them.
@@ -80,7 +80,7 @@ def read_preferences(
         format: see `pair_readers`; "auto" looks at the first row.
         columns: our name of a field to the column that holds it, where they differ.
         attributes: columns of ratings, for the format "rating".
-        split: which part of a data set that has several.
+        split: which part of a data set that has several; "train" without it.
         limit: only the first rows, so many, of all files together.
 
     Raises:
@@ -113,7 +113,10 @@ def parse_preferences(
                 name = format_of(row, chosen)
             if name == "rating" and not chosen.attributes:  # one column for all rows
                 chosen = replace(chosen, attributes=rated_columns(row, chosen))
-            examples.append(READERS[name](row, chosen))
+            example = READERS[name](row, chosen)
+            if examples and type(example) is not type(examples[0]):
+                raise ValueError("a list among pairs, or a pair among lists; give files of one kind")
+            examples.append(example)
         except ValueError as error:
             bad.add(number, error)
     return PreferenceData(

@@ -29,7 +29,7 @@ class StepChoice:
     Attributes:
         path: files, folders or data sets (`row_files`).
         format: a name of `step_data_formats.READERS`; "auto" looks at the first row of each file.
-        split: which part of a data set that has several.
+        split: which part of a data set that has several; "train" without it.
         limit: only the first rows of each file, so many; None for all.
         held_out: share of the solutions that is measured and not trained on; whole problems are held out.
         held_out_path: files to measure on instead; training solutions of their problems are left out.
@@ -42,7 +42,7 @@ class StepChoice:
 
     path: tuple[str, ...]
     format: str = "auto"
-    split: str = "train"
+    split: str = ""
     limit: int | None = None
     held_out: float = 0.1
     held_out_path: tuple[str, ...] = ()

@@ -28,7 +28,7 @@ class DataChoice:
         format: of the rows; "auto" looks at the first one.
         columns: our name of a field to the column that holds it, where they differ.
         attributes: columns of ratings, in the order of the head's outputs.
-        split: which part of a data set that has several.
+        split: which part of a data set that has several; "train" without it.
         limit: only the first rows, so many; None for all.
         held_out: share of the examples that is measured and not trained on; whole prompts are held out.
         held_out_path: files to measure on instead; training examples that share a prompt with them are left out.
@@ -42,7 +42,7 @@ class DataChoice:
     format: Format = "auto"
     columns: Mapping[str, str] = field(default_factory=dict)
     attributes: tuple[str, ...] = ()
-    split: str = "train"
+    split: str = ""
     limit: int | None = None
     held_out: float = 0.1
     held_out_path: tuple[str, ...] = ()

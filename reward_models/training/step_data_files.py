@@ -54,7 +54,7 @@ def read_steps(
     format: str = "auto",
     options: StepOptions | None = None,
     limit: int | None = None,
-    split: str = "train",
+    split: str = "",
 ) -> StepData:
     """Return the examples of a file.
 
@@ -63,7 +63,7 @@ def read_steps(
         format: a name of `step_data_formats.READERS`; "auto" looks at the first row that is an object.
         options: what becomes of labels that can be read in several ways.
         limit: only the first rows, so many.
-        split: which part of a data set that has several.
+        split: which part of a data set that has several; "train" without it.
 
     Raises:
         ValueError: the file cannot be read, no format has its fields, or not one row can be used.

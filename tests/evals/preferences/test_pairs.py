@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
-from adjudge.evals.preferences.labels import PairLabels
 from adjudge.evals.preferences.pairs import Pairs
 from adjudge.evals.statistics.draws import NO_DRAWS, Draws
+from adjudge.io.preferences import PreferenceColumns, better_of
 
 Row = dict[str, Any]
 
@@ -91,7 +91,7 @@ def test_every_column_can_be_named(outcomes: Any) -> None:
     )
     (case,) = benchmark.cases(row, RowPlace(number=0))
     assert (case.id, case.part, case.cluster, case.gold) == ("7", "k", "f", {"better": 1})
-    assert [sample.response for sample in case.samples] == ["one", ({"role": "assistant", "content": "two"},)]
+    assert [sample.response for sample in case.samples] == ["one", "two"]
     assert [one.value for one in case.stored] == [0.5, None]
 
 
@@ -99,69 +99,87 @@ def test_transcripts_are_cut_where_they_part() -> None:
     start = "\n\nHuman: hi\n\nAssistant: hello\n\nHuman: how?\n\nAssistant:"
     row = {"chosen": f"{start} Like this.", "rejected": f"{start} Like that, and so on."}
     (case,) = Pairs().cases(row, RowPlace(number=0))
-    assert case.samples[0].prompt == start
+    assert case.samples[0].prompt == [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "hello"},
+        {"role": "user", "content": "how?"},
+    ]
     assert [sample.response for sample in case.samples] == ["Like this.", "Like that, and so on."]
     early = {"chosen": f"{start} Like this.", "rejected": "\n\nHuman: hi\n\nAssistant: bye\n\nHuman: what?"}
     (case,) = Pairs().cases(early, RowPlace(number=0))
-    assert case.samples[0].prompt == "\n\nHuman: hi\n\nAssistant:"
-    assert case.samples[1].response == "bye\n\nHuman: what?"
+    assert case.samples[0].prompt == [{"role": "user", "content": "hi"}]
+    assert case.samples[1].response == [{"role": "assistant", "content": "bye"}, {"role": "user", "content": "what?"}]
     (case,) = Pairs().cases({"chosen": start, "rejected": start}, RowPlace(number=0))
     assert [sample.response for sample in case.samples] == ["", ""], "the same twice"
 
 
-def test_texts_without_a_prompt_have_an_empty_one_and_stand_for_themselves() -> None:
-    first, second = (next(iter(Pairs().cases({"chosen": "a", "rejected": "b"}, RowPlace(number=at)))) for at in (0, 1))
-    assert first.samples[0].prompt == ""
-    assert first.cluster != second.cluster
+def test_texts_without_a_prompt_are_cut_where_they_part_or_refused() -> None:
+    (case,) = Pairs().cases({"chosen": "Why? Because.", "rejected": "Why? No."}, RowPlace(number=0))
+    assert (case.samples[0].prompt, [one.response for one in case.samples]) == ("Why?", ["Because.", "No."])
+    with pytest.raises(ValueError, match="no common beginning, and there is no prompt"):
+        list(Pairs().cases({"chosen": "a", "rejected": "b"}, RowPlace(number=0)))
+
+
+def test_a_ranked_list_counts_as_all_its_pairs() -> None:
+    answers = [{"answer": "b", "rank": 2.0}, {"answer": "a", "rank": 1.0}, {"answer": "c", "rank": 2.0}]
+    cases = list(Pairs().cases({"prompt": "\n\nHuman: q\n\nAssistant: ", "answers": answers}, RowPlace(number=4)))
+    assert [(case.id, case.gold["better"]) for case in cases] == [("4:1-0", 0), ("4:1-2", 0)]
+    assert [[sample.response for sample in case.samples] for case in cases] == [["a", "b"], ["a", "c"]]
+    assert all(case.samples[0].prompt == [{"role": "user", "content": "q"}] for case in cases)
 
 
 @pytest.mark.parametrize(
     ("labels", "label", "better"),
     [
-        (PairLabels(), "A", 0),
-        (PairLabels(), " model_B ", 1),
-        (PairLabels(), "tie (bothbad)", None),
-        (PairLabels(first=("0",), second=("1",), tie=("2",)), 0, 0),
-        (PairLabels(first=("0",), second=("1",), tie=("2",)), 1.0, 1),
-        (PairLabels(first=("0",), second=("1",), tie=("2",)), "2", None),
-        (PairLabels(first=("true",), second=("false",)), False, 1),
-        (PairLabels(first=("better", "much better"), second=("worse",)), "Much Better", 0),
+        (PreferenceColumns(), "A", 0),
+        (PreferenceColumns(), " model_B ", 1),
+        (PreferenceColumns(), "tie (bothbad)", None),
+        (PreferenceColumns(first_label=("0",), second_label=("1",), tie_label=("2",)), 0, 0),
+        (PreferenceColumns(first_label=("0",), second_label=("1",), tie_label=("2",)), 1.0, 1),
+        (PreferenceColumns(first_label=("0",), second_label=("1",), tie_label=("2",)), "2", None),
+        (PreferenceColumns(first_label=("true",), second_label=("false",)), False, 1),
+        (PreferenceColumns(first_label=("better", "much better"), second_label=("worse",)), "Much Better", 0),
     ],
 )
-def test_labels(labels: PairLabels, label: Any, better: int | None) -> None:
-    assert labels.better(label) == better
+def test_labels(labels: PreferenceColumns, label: Any, better: int | None) -> None:
+    assert better_of(label, "", labels) == better
 
 
 @pytest.mark.parametrize(
     ("labels", "label"),
     [
-        (PairLabels(), 0),
-        (PairLabels(), 1),
-        (PairLabels(), ""),
-        (PairLabels(), {"a": 1}),
-        (PairLabels(), float("nan")),
-        (PairLabels(first=("x",), second=("y",)), "A"),
-        (PairLabels(first=("x",), second=("y",)), "tie"),
+        (PreferenceColumns(), 0),
+        (PreferenceColumns(), 1),
+        (PreferenceColumns(), ""),
+        (PreferenceColumns(), {"a": 1}),
+        (PreferenceColumns(), float("nan")),
+        (PreferenceColumns(first_label=("x",), second_label=("y",)), "A"),
+        (PreferenceColumns(first_label=("x",), second_label=("y",)), "tie"),
     ],
 )
-def test_a_number_says_nothing_until_its_meaning_is_given(labels: PairLabels, label: Any) -> None:
+def test_a_number_says_nothing_until_its_meaning_is_given(labels: PreferenceColumns, label: Any) -> None:
     with pytest.raises(ValueError, match="say what labels mean with --first-label"):
-        labels.better(label)
+        better_of(label, "", labels)
 
 
 @pytest.mark.parametrize(
     ("options", "row", "message"),
     [
-        ({}, {}, "none of the columns response_a"),
+        ({}, {}, "none of the columns chosen, "),
         ({}, {"chosen": "a"}, "name it with --rejected-column"),
-        ({"chosen_column": "c"}, {"x": 1}, "none of the columns rejected"),
+        ({"chosen_column": "c"}, {"c": "a"}, "none of the columns rejected"),
         ({"chosen_column": "c", "rejected_column": "r"}, {"r": "b"}, "the column 'c' is missing"),
         ({}, {"response_a": "a", "response_b": "b"}, "name it with --label-column"),
         ({}, {"response_a": "a", "response_b": "b", "label": 3}, "the label 3 is none of"),
-        ({"part_column": "p"}, {"chosen": "a", "rejected": "b"}, "the column 'p' is missing"),
-        ({"id_column": "i"}, {"chosen": "a", "rejected": "b", "i": 1.5}, "'i' holds 1.5; it must be a name"),
-        ({}, {"chosen": "a", "rejected": "b", "score_chosen": "x", "score_rejected": 1}, "a score must be a number"),
-        ({}, {"chosen": b"a", "rejected": "b"}, "it must be text, or turns"),
+        ({"part_column": "p"}, {"prompt": "q", "chosen": "a", "rejected": "b"}, "the column 'p' is missing"),
+        ({"id_column": "i"}, {"prompt": "", "chosen": "a", "rejected": "b", "i": 1.5}, "must be a name"),
+        (
+            {},
+            {"prompt": "", "chosen": "a", "rejected": "b", "score_chosen": "x", "score_rejected": 1},
+            "a score must be",
+        ),
+        ({}, {"chosen": b"a", "rejected": "b"}, "a bytes; it must be text or chat turns"),
+        ({"first_column": "x"}, {"x": "a"}, "name the other one too"),
     ],
 )
 def test_a_row_that_does_not_fit_says_why(options: dict[str, Any], row: Row, message: str) -> None:

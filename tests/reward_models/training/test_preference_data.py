@@ -106,17 +106,17 @@ def test_ratings() -> None:
     [
         ({"chosen": "b"}, "both responses are the same text"),
         ({"chosen": " ", "rejected": "\n"}, "both responses are empty"),
-        ({"rejected": None}, "chosen or rejected is missing"),
-        ({"rejected": [OTHER]}, "one response is text, the other is turns"),
-        ({"prompt": 3}, "the prompt is missing, or neither text nor turns"),
-        ({"prompt": [{"content": "x"}]}, "a turn of the prompt has no role"),
+        ({"rejected": None}, "none of the columns rejected, "),
+        ({"prompt": None, "rejected": [OTHER]}, "one response is text, the other is turns, and there is no prompt"),
+        ({"prompt": True}, "the prompt in * is true or false; it must be text or chat turns with a role"),
+        ({"prompt": [{"content": "x"}]}, "the prompt in * is a list; it must be text or chat turns with a role"),
         (
             {"chosen": [ANSWER, MORE, ANSWER], "rejected": [OTHER]},
             "a response has several turns, or none; only the last",
         ),
         ({"prompt": None, "chosen": [ANSWER], "rejected": [OTHER]}, "the two conversations have no common beginning"),
         ({"prompt": None}, "the two texts have no common beginning, and there is no prompt"),
-        ({"chosen": [USER], "rejected": [OTHER]}, "a response is not an assistant's turn with content"),
+        ({"chosen": [USER], "rejected": [OTHER]}, "the response is a whole chat, and it does not begin with the prompt"),
         ({"margin": "big"}, "margin is no finite number"),
         ({"margin": float("nan")}, "margin is no finite number"),
         ({"weight": 10**400}, "weight is no finite number"),
@@ -160,16 +160,16 @@ def test_ratings_are_of_one_column_unless_others_are_named() -> None:
 @pytest.mark.parametrize(
     ("row", "why"),
     [
-        ({"prompt": "q", "responses": ["a"], "ranks": [0]}, "responses and * ranks"),
+        ({"prompt": "q", "responses": ["a"], "ranks": [0]}, "it must be a list of two responses or more"),
         ({"prompt": "q", "responses": ["a", "b"], "ranks": [0, 0]}, "all responses have one rank"),
-        ({"prompt": "q", "responses": ["a", "b"], "ranks": [0, 0.5]}, "whole numbers"),
+        ({"prompt": "q", "responses": ["a", "b"], "ranks": [0, 0.5]}, "whole number"),
         ({"prompt": "q", "responses": ["a", "a", "b"], "ranks": [0, 1, 2]}, "one text has two ranks"),
         ({"prompt": "q", "responses": ["a", "b"]}, "neither ranks nor scores"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_bad_lists(row: dict[str, Any], why: str) -> None:
-    (reason,) = parse_preferences([row], format="ranking").bad
+    (reason,) = parse_preferences([row], format="preference").bad
     assert why in reason
 
 
@@ -210,11 +210,11 @@ def test_every_kind_of_file_holds_the_same(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        ("gone.jsonl", None, "cannot be read"),
-        ("rows.txt", b"{}", "of no kind that is read"),
-        ("rows.jsonl", b"\xff\xfe", "not UTF-8"),
+        ("gone.jsonl", None, "there is no file or folder"),
+        ("rows.txt", b"{}", "a suffix that says nothing about its format"),
+        ("rows.jsonl", b"\xff\xfe", "UTF-16"),
         ("rows.jsonl.gz", b"no gzip", "cannot be read"),
-        ("rows.json", b"[1, 2", "no JSON list"),
+        ("rows.json", b"[1, 2", "not a JSON list"),
     ],
 )
 def test_files_that_cannot_be_read(name: str, content: bytes | None, why: str, tmp_path: Path) -> None:
