@@ -43,9 +43,10 @@ class EarlierOutput:
         first = next(self._records(), None)
         if first is None:
             return
-        there = [*first["scores"]] if "scores" in first else [first.get("provenance", {}).get("scorer", "")]
+        named = "scores" in first
+        there = [*first["scores"]] if named else [first.get("provenance", {}).get("scorer", "")]
         wanted = [*stages.names] if stages.named else [stages.each[0].bench.name]
-        if stages.named != ("scores" in first) or (stages.named and there != wanted) or "row" not in first:
+        if named != stages.named or there != wanted != ["auto"]:  # scores by "auto" say whom it chose
             raise ValueError(
                 f"--retry-failed: {path} holds the scores of {', '.join(map(str, there))}, and the call is for "
                 f"{', '.join(wanted)}; make the call that wrote it, with --retry-failed"

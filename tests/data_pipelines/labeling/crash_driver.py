@@ -1,7 +1,8 @@
 """Runs a label job again and again, killed at its first, second, third, ... step on the file system, and resumes it.
 
 Not a test by itself: test_crash.py starts it in a process of its own, because an audit hook cannot be taken away.
-Usage: crash_driver.py FOLDER SUFFIX.  Prints how many steps there were.
+Usage: crash_driver.py FOLDER SUFFIX [retry].  Prints how many steps there were.  With `retry`, the job judges again
+what failed in an output that is there.
 """
 
 from __future__ import annotations
@@ -22,26 +23,33 @@ STEPS = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate"
 
 
 class Length:
-    """The length of the response."""
+    """The length of the response; fails on every third length unless it is repaired."""
 
     name = "length"
     fingerprint = "length:1"
+    repaired = True
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
-        return [Score.scored(len(response_text(sample)), id=sample.id) for sample in samples]
+        lengths = [len(response_text(sample)) for sample in samples]
+        return [
+            Score.scored(length, id=sample.id) if self.repaired or length % 3 else Score.failed("engine_unavailable")
+            for sample, length in zip(samples, lengths, strict=True)
+        ]
 
 
-def label(source: Path, output: Path) -> None:
-    config = LabelConfig(input=str(source), output=str(output), batch_size=5, in_flight=2)
+def label(source: Path, output: Path, *, retry: bool = False) -> None:
+    config = LabelConfig(input=str(source), output=str(output), batch_size=5, in_flight=2, retry_failed=retry)
     report = run_label(config, scorer=Length())
+    if not Length.repaired:
+        return
     if report.rows != 40 or report.counts != {("length", "scored", ""): 39, ("length", "failed", "bad_sample"): 1}:
         raise SystemExit(f"wrong counts: {report}")
 
 
-def go_on(source: Path, output: Path, complete: bool) -> None:
+def go_on(source: Path, output: Path, complete: bool, *, retry: bool) -> None:
     """Make the same call again; a job that was killed as its last files went away is told that the output exists."""
     try:
-        label(source, output)
+        label(source, output, retry=retry)
     except ValueError as error:
         if not complete or "exists already" not in str(error):
             raise
@@ -70,8 +78,16 @@ def kill_at(step: int) -> None:
     sys.addaudithook(hook)
 
 
+def failed(source: Path, output: Path) -> bytes:
+    """Return an output of which every third score failed."""
+    Length.repaired = False
+    label(source, output)
+    Length.repaired = True
+    return output.read_bytes()
+
+
 def main() -> None:
-    folder, suffix = Path(sys.argv[1]), sys.argv[2]
+    folder, suffix, retry = Path(sys.argv[1]), sys.argv[2], sys.argv[3:] == ["retry"]
     assert Journal.__init__.__kwdefaults__ is not None
     Journal.__init__.__kwdefaults__["commit_seconds"] = 0.0  # commit every batch, so that there are many steps
     source, whole = folder / "in.jsonl", folder / f"whole.{suffix}"
@@ -79,23 +95,33 @@ def main() -> None:
     if in_child(lambda: label(source, whole)):
         raise SystemExit("the job does not even run without a kill")
     expected, step = whole.read_bytes(), 0
+    before = failed(source, folder / f"before.{suffix}") if retry else None
     while True:
         step += 1
         output = folder / str(step) / f"out.{suffix}"
+        if before is not None:
+            output.parent.mkdir()
+            output.write_bytes(before)
 
         def killed(at: int = step, output: Path = output) -> None:
             kill_at(at)
-            label(source, output)
+            label(source, output, retry=retry)
 
         ended = in_child(killed)
         if ended == 0:
             break
         if ended != -signal.SIGKILL:
             raise SystemExit(f"step {step}: ended with {ended}")
-        if output.exists() and output.read_bytes() != expected:
+        if output.exists() and output.read_bytes() not in (expected, before):
             raise SystemExit(f"step {step}: an output that is not complete")
+        if before is not None and not output.exists():
+            raise SystemExit(f"step {step}: the earlier output is gone")
         complete = output.exists() and not (output.with_name(f"{output.name}.partial") / "manifest.json").exists()
-        if in_child(lambda output=output, complete=complete: go_on(source, output, complete)) != 0:  # type: ignore[misc]
+
+        def resumed(output: Path = output, complete: bool = complete) -> None:
+            go_on(source, output, complete, retry=retry)
+
+        if in_child(resumed) != 0:
             raise SystemExit(f"step {step}: cannot be resumed")
         if output.read_bytes() != expected:
             raise SystemExit(f"step {step}: another output")

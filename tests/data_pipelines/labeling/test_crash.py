@@ -39,6 +39,14 @@ def test_killed_before_each_step_on_the_file_system(tmp_path: Path, suffix: str)
     assert int(ran.stdout) > 25  # eight batches, each committed in three steps, and those of begin and end
 
 
+@pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz"])
+def test_killed_before_each_step_while_it_judges_again_what_failed(tmp_path: Path, suffix: str) -> None:
+    driver = Path(__file__).with_name("crash_driver.py")
+    ran = subprocess.run([sys.executable, str(driver), str(tmp_path), suffix, "retry"], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert int(ran.stdout) > 25
+
+
 @pytest.fixture
 def job(tmp_path: Path) -> list[str]:
     """The command that labels 3,000 rows, one of them bad, into out.jsonl of the test's folder."""
