@@ -31,11 +31,36 @@ GSM8K = {
         ("a.b", MISSING),
         ("none", MISSING),
         ("b.none", MISSING),
+        ("list.*", [{"deep": "z"}, 20]),
+        ("list.*.deep", ["z", None]),
+        ("list.*.none", MISSING),
+        ("none.*", MISSING),
+        ("b.*", MISSING),
+        ("empty.*.deep", []),
     ],
 )
 def test_paths(name: str, value: Any) -> None:
     row = {"a": 1, "b": {"c": 2, "d": {"e": None}}, "x.y": "own name first", "x": {"y": 3}, "list": [{"deep": "z"}, 20]}
-    assert Column(name).of(row) == value
+    assert Column(name).of({**row, "empty": []}) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "kept"),
+    [
+        ("a", 1, {"a": "y", "n": {"b": [1, 2], "c": 3}, "l": [{"m": "p", "k": 0}, {"m": "q"}], "x.y": [5, 6]}),
+        ("a", None, {"a": None, "n": {"b": [1, 2], "c": 3}, "l": [{"m": "p", "k": 0}, {"m": "q"}], "x.y": [5, 6]}),
+        ("n.b", 0, {"a": ["x", "y"], "n": {"b": 1, "c": 3}, "l": [{"m": "p", "k": 0}, {"m": "q"}], "x.y": [5, 6]}),
+        ("l.*.m", 0, {"a": ["x", "y"], "n": {"b": [1, 2], "c": 3}, "l": [{"m": "p", "k": 0}], "x.y": [5, 6]}),
+        ("l.*.m", None, {"a": ["x", "y"], "n": {"b": [1, 2], "c": 3}, "l": [], "x.y": [5, 6]}),
+        ("x.y", 1, {"a": ["x", "y"], "n": {"b": [1, 2], "c": 3}, "l": [{"m": "p", "k": 0}, {"m": "q"}], "x.y": 6}),
+        ("none|a", 0, {"a": "x", "n": {"b": [1, 2], "c": 3}, "l": [{"m": "p", "k": 0}, {"m": "q"}], "x.y": [5, 6]}),
+    ],
+)
+def test_one_item_in_the_place_of_a_list(name: str, index: int | None, kept: dict[str, Any]) -> None:
+    row = {"a": ["x", "y"], "n": {"b": [1, 2], "c": 3}, "l": [{"m": "p", "k": 0}, {"m": "q"}], "x.y": [5, 6]}
+    before = repr(row)
+    assert Column(name).with_item(row, index) == kept
+    assert repr(row) == before
 
 
 def test_a_path_that_leads_to_null_is_not_missing() -> None:

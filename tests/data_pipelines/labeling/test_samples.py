@@ -77,6 +77,40 @@ def test_a_list_gives_one_sample_each_in_a_group_of_their_own() -> None:
     assert [item.group for item in items({"response": ["a", "b"], "g": "own"}, group="g")] == ["own", "own"]
 
 
+def test_the_choices_of_a_server_are_responses_with_their_finish_reasons() -> None:
+    chat = [
+        {"index": 0, "message": {"role": "assistant", "content": "4"}, "finish_reason": "stop", "logprobs": None},
+        {"index": 1, "message": {"role": "assistant", "content": "It is"}, "finish_reason": "length"},
+    ]
+    text = [{"text": "4", "index": 0, "finish_reason": "stop"}, {"text": "It is", "finish_reason": "length"}]
+    for row, name, said in (
+        (chat, "choices", [[one["message"]] for one in chat]),
+        (text, "choices", ["4", "It is"]),
+        (chat, "choices.*.message.content", ["4", "It is"]),
+    ):
+        columns = {"finish_reason": "choices.*.finish_reason"} if "*" in name else {}
+        found = items({"choices": row}, name, **columns)
+        assert [(item.id, item.sample and item.sample.response) for item in found] == list(
+            zip(["7/0", "7/1"], said, strict=True)
+        )
+        assert [item.sample and item.sample.finish_reason for item in found] == ["stop", "length"]
+
+
+def test_kept_rows_hold_the_response_that_was_scored_and_no_other() -> None:
+    row = {"q": "?", "a": ["x", "y"], "why": ["stop", "length"], "b": {"c": ["z"]}, "tags": [1, 2]}
+    mapped = ColumnMap(responses=(Column("a"),), finish_reason=Column("why"))
+    kept = [item.input for item in Sampler(columns=mapped, keep=True).items(Row(row, "", Place(), 10), "")]
+    assert kept == [{**row, "a": "x", "why": "stop"}, {**row, "a": "y", "why": "length"}]
+    both = ColumnMap(responses=(Column("a"), Column("b.c")))
+    kept = [item.input for item in Sampler(columns=both, keep=True).items(Row(row, "", Place(), 10), "")]
+    assert kept[0] == {**row, "a": "x", "b": {"c": None}}
+    assert kept[2] == {**row, "a": None, "b": {"c": "z"}}
+    path = ColumnMap(responses=(Column("l.*.m"),), finish_reason=Column("l.*.f"))
+    listed = {"l": [{"m": "x", "f": "stop"}, {"m": "y", "f": "length"}]}
+    kept = [item.input for item in Sampler(columns=path, keep=True).items(Row(listed, "", Place(), 10), "")]
+    assert kept == [{"l": [one]} for one in listed["l"]]
+
+
 def test_several_response_columns() -> None:
     found = items({"a": {"x": "1"}, "b": ["2", "3"]}, "a.x", "b", "c")
     assert [(item.id, item.column) for item in found] == [("7/0", "a.x"), ("7/1", "b"), ("7/2", "b"), ("7/3", "c")]
