@@ -21,13 +21,13 @@ class LeaksConfig:
     test: str
     """What is measured on."""
 
-    prompt_column: str = "prompt"
-    """Column of the prompt: text or chat turns."""
+    prompt_column: str = ""
+    """Column of the prompt: text or chat turns; the usual names are tried."""
 
-    chosen_column: str = "chosen"
-    """Column of the better response."""
+    chosen_column: str = ""
+    """Column of the better response; the usual layouts are known."""
 
-    rejected_column: str = "rejected"
+    rejected_column: str = ""
     """Column of the worse response."""
 
     response_column: str = "response"
@@ -38,7 +38,8 @@ class LeaksConfig:
 
     first_column: str = ""
     """Column that is true where the better response
-    is shown first; without one, places are not checked."""
+    is shown first; without one, the places of pairs
+    with a label are checked alone."""
 
     threshold: float = 0.8
     """Jaccard similarity of n-grams from which two prompts are near-duplicates."""

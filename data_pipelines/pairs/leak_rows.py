@@ -1,19 +1,22 @@
 """Pairs and rated answers as the checks see them.
 
-Not covered: pairs without a prompt, unless both sides are chats with a common beginning.
+Not covered: how rows of preferences are read (`adjudge.io.preferences`).
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from adjudge.data_pipelines.pairs.answers import number_of
 from adjudge.data_pipelines.pairs.leak_config import LeaksConfig
 from adjudge.data_pipelines.pairs.split import opening_of
-from adjudge.io.columns import MISSING, Column
+from adjudge.io.columns import Column
+from adjudge.io.preferences import PROMPTS, PreferenceColumns, is_preference, read_preference
+from adjudge.io.values import MISSING, Text, exchange, plain, prompt_of, text_or_chat
 from adjudge.protocol import content_text
 
 
@@ -39,37 +42,47 @@ class Told:
         return self.chosen is not None and self.rejected is not None
 
 
-def told_of(row: Mapping[str, Any], columns: LeaksConfig) -> Told:
-    """Return what a row says.
+def told_of(row: Mapping[str, Any], config: LeaksConfig) -> Iterator[Told]:
+    """Yield what a row says: a pair, each pair of a list, or a rated answer.
 
     Raises:
-        ValueError: it is neither a pair nor a rated answer; the text says why in a word.
+        ValueError: it is neither a pair nor a rated answer; the text says why, with `*` for what it quotes of the row.
     """
-    prompt, chosen, rejected, response = (
-        _value(row, name)
-        for name in (columns.prompt_column, columns.chosen_column, columns.rejected_column, columns.response_column)
-    )
-    if prompt is None and _is_chat(chosen) and _is_chat(rejected):
-        prompt = _common(chosen, rejected)
-    if prompt is None or not (isinstance(prompt, str) or _is_chat(prompt)):
-        raise ValueError("no_prompt")
-    text = opening_of(prompt)
-    if chosen is not None or rejected is not None:
-        first = _value(row, columns.first_column) if columns.first_column else None
-        return Told(
-            prompt=text,
-            chosen=_answer(chosen),
-            rejected=_answer(rejected),
-            first=first if isinstance(first, bool) else _FLAGS.get(str(first).lower()),
-        )
-    label = number_of(_value(row, columns.label_column))
-    if response is None or label is None:
-        raise ValueError("neither_pair_nor_rated")
-    answer = _answer(response)
-    return Told(prompt=text, chosen=answer if label > 0.5 else None, rejected=None if label > 0.5 else answer)
+    names = PreferenceColumns(prompt=config.prompt_column, chosen=config.chosen_column, rejected=config.rejected_column)
+    try:
+        if is_preference(row, names):
+            yield from _pairs(row, names, config.first_column)
+            return
+        prompt, answer = _rated_text(row, config)
+    except ValueError as error:
+        raise ValueError(_QUOTED.sub("*", str(error))) from None
+    label = number_of(_value(row, config.label_column))
+    if label is None:
+        raise ValueError("neither a pair nor a rated answer")
+    yield Told(prompt=prompt, chosen=answer if label > 0.5 else None, rejected=None if label > 0.5 else answer)
 
 
+_QUOTED: Final = re.compile(r"'[^']*'")
 _FLAGS: Final = {"true": True, "1": True, "false": False, "0": False}
+
+
+def _pairs(row: Mapping[str, Any], names: PreferenceColumns, first_column: str) -> Iterator[Told]:
+    found = read_preference(row, names)
+    texts = [_text(response) for response in found.responses]
+    flag = _value(row, first_column) if first_column else None
+    first = flag if isinstance(flag, bool) else _FLAGS.get(str(flag).lower())
+    for better, worse in itertools.permutations(range(len(texts)), 2):
+        if found.ranks[better] < found.ranks[worse]:
+            if found.layout == "labelled" and not first_column:
+                first = better < worse
+            yield Told(prompt=opening_of(found.prompt), chosen=texts[better], rejected=texts[worse], first=first)
+
+
+def _rated_text(row: Mapping[str, Any], config: LeaksConfig) -> tuple[str, str]:
+    usual = (config.prompt_column,) if config.prompt_column else PROMPTS
+    prompt = next((value for name in usual if (value := _value(row, name)) is not None), MISSING)
+    asked, said = exchange(prompt_of(prompt), text_or_chat(plain(_value(row, config.response_column)), "response"))
+    return opening_of(asked), _text(said)
 
 
 def _value(row: Mapping[str, Any], name: str) -> Any:
@@ -77,27 +90,6 @@ def _value(row: Mapping[str, Any], name: str) -> Any:
     return None if found is MISSING else found
 
 
-def _answer(value: Any) -> str:
-    """The text of a response: text, or the last turn of a chat."""
-    if isinstance(value, str):
-        return value
-    turns = [value] if isinstance(value, Mapping) else value
-    if not _is_chat(turns):
-        raise ValueError("no_response")
-    try:
-        return content_text(turns[-1].get("content"))
-    except (ValueError, AttributeError):  # content of a kind that no chat has
-        raise ValueError("no_response") from None
-
-
-def _is_chat(value: Any) -> bool:
-    return (
-        isinstance(value, Sequence)
-        and not isinstance(value, str)
-        and bool(value)
-        and all(isinstance(turn, Mapping) and "role" in turn for turn in value)
-    )
-
-
-def _common(one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
-    return [a for a, b in itertools.takewhile(lambda two: two[0] == two[1], zip(one, other, strict=False))]
+def _text(response: Text) -> str:
+    """The text of a response; of several turns, what the last one says."""
+    return response if isinstance(response, str) else content_text(response[-1].get("content"))

@@ -111,7 +111,7 @@ class _Reader:
                         rows=row.index, made=0, dropped={}, rows_per_second=rate, fraction=share, eta_seconds=None
                     )
                 )
-            yield row.data
+            yield row.cells()
 
 
 def _told(rows: Rows, config: LeaksConfig, balance: Balance, bad: Counter[str]) -> Iterator[Told]:
@@ -119,12 +119,13 @@ def _told(rows: Rows, config: LeaksConfig, balance: Balance, bad: Counter[str]) 
         try:
             if row is None:
                 raise ValueError("unreadable")
-            told = told_of(row, config)
+            found = list(told_of(row, config))
         except ValueError as why:
             bad[str(why)] += 1
             continue
-        balance.add(told)
-        yield told
+        for told in found:
+            balance.add(told)
+            yield told
 
 
 def _require(balance: Balance, bad: Counter[str], name: str) -> None:

@@ -131,13 +131,16 @@ def test_rated_answers_are_checked_too() -> None:
 
 def test_what_cannot_be_used_is_counted_and_an_empty_side_refused() -> None:
     train: list[Any] = [*pairs(10, 1), {"prompt": "p"}, {"chosen": "a", "rejected": "b"}, None]
-    train.append({"prompt": "p", "chosen": 7, "rejected": "b"})
+    train.append({"prompt": "p", "chosen": {"x": 7}, "rejected": "b"})
     train.append({"prompt": "p", "chosen": [{"role": "assistant", "content": [1]}], "rejected": "b"})
-    train.append({"prompt": [{"role": "user", "content": [1]}], "chosen": "odd", "rejected": "b"})
     report = checked(train, pairs(10, 2))
     assert report.unusable["train"] == {
-        "neither_pair_nor_rated": 1, "no_prompt": 1, "unreadable": 1, "no_response": 2,
-    }  # fmt: skip
+        "the response is null; it must be text or chat turns with a role": 1,
+        "the two texts have no common beginning, and there is no prompt": 1,
+        "unreadable": 1,
+        "the response is an object with the fields x; it must be text or chat turns with a role": 1,
+        "a part of a message's content is a int; it must be text or a mapping": 1,
+    }
     assert any("could not be used" in line for line in report.lines())
     with pytest.raises(ValueError, match="test holds neither pairs"):
         checked(pairs(10, 1), [])
