@@ -25,8 +25,9 @@ def load(spec: Any) -> Scorer:
     """Return the scorer that a spec describes.
 
     Args:
-        spec: a name ("math"), "module:object", a one-key mapping such as `{"weighted": {"math": 1.0}}`, YAML or JSON
-            text, the path of a .yaml, .yml or .json file, or a verifier or scorer object.
+        spec: a name ("math"), "module:object", "./file.py:object", the folder of a reward model or its name on the
+            hub, a one-key mapping such as `{"weighted": {"math": 1.0}}`, YAML or JSON text, the path of a .yaml, .yml
+            or .json file, a verifier or scorer object, or a function `f(prompt, response, reference)`.
 
     Raises:
         ValueError: the spec is malformed, names something unknown, or has options that do not fit.
@@ -60,8 +61,9 @@ def score(
         ValueError: the sample lacks what the scorer needs, or the scorer is unknown; nothing was run.
         BrokenScorer: the scorer itself failed.
     """
+    chosen = registry.load(scorer)  # here: it may import what this thread imports, and another thread would wait
     return run_blocking(
-        ascore(prompt, response, reference, scorer=scorer, finish_reason=finish_reason, extra=extra),
+        ascore(prompt, response, reference, scorer=chosen, finish_reason=finish_reason, extra=extra),
     )
 
 
@@ -77,7 +79,7 @@ def score_batch(samples: Sequence[Sample | Mapping[str, Any]], scorer: Any = "au
             names the sample, and nothing was run.
         BrokenScorer: the scorer itself failed.
     """
-    return run_blocking(ascore_batch(samples, scorer))
+    return run_blocking(ascore_batch(samples, registry.load(scorer)))  # as in `score`
 
 
 async def ascore(

@@ -281,9 +281,9 @@ class _Trial:
             raise _Skipped("only verifiers travel to worker processes")
         import pickle
 
-        import cloudpickle
+        from adjudge.runtime.packing import pack
 
-        copy = pickle.loads(cloudpickle.dumps(verifier))
+        copy = pickle.loads(pack(verifier))
         return "" if copy.fingerprint == verifier.fingerprint else "the fingerprint changes when it is pickled"
 
     async def overlapping_calls(self) -> str:

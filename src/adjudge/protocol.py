@@ -400,7 +400,8 @@ class Verifier(ABC):
     def fingerprint(self) -> str:
         """Name, version and options, as 16 hex digits after the name."""
         options = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}  # type: ignore[arg-type]
-        text = wire.dumps([type(self).__module__, type(self).__qualname__, self.version, options])
+        module = type(self).__module__.rpartition("/")[2].removesuffix("%2Epy")  # of a file its name, not its folder
+        text = wire.dumps([module, type(self).__qualname__, self.version, options])
         return f"{self.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 

@@ -5,29 +5,37 @@ imported when asked for, never before, and importing a module registers nothing.
 
 A spec is any of these, and they nest:
 
-- a name, "math", or "package.module:object";
+- a name, "math", or "package.module:object", or "./file.py:object";
+- the folder of a trained reward model, "./my_reward_model", or the name of one on the hub, "organisation/model";
 - one key with options, `{length: {max_length: 400}}`, or with parts, `{weighted: {math: 1.0, format: 0.1}}`;
 - the same as YAML or JSON text, or the path of a .yaml, .yml or .json file;
-- a `Verifier` or a `Scorer`, or a class or function that makes one.
+- a `Verifier` or a `Scorer`, or a class or function that makes one;
+- a function that scores: one with a parameter `response`, as `FunctionVerifier` says.
 
-A spec may import any installed module: treat spec files like code.  Not covered: composites themselves, which read
+A spec may import any module or file: treat spec files like code.  Not covered: composites themselves, which read
 their own part of a spec (`from_spec` in `adjudge.compose`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import inspect
+import operator
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adjudge.compose.spec import options_of, suggestion
+from adjudge.io.yaml_text import parsed
 from adjudge.protocol import Scorer, Verifier
+from adjudge.runtime.function_verifier import FunctionVerifier, is_scoring
+from adjudge.runtime.python_files import module_of
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -143,9 +151,13 @@ BUILTIN: dict[str, str] = {
     "auto": "adjudge.compose.auto:Auto",
 }
 
+_SCORER_IN = "adjudge.reward_models.training.model_folders:scorer_in"
 _FILE_ENDINGS = (".yaml", ".yml", ".json")
 _OBJECT = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
+_FILE_OBJECT = re.compile(r"(.+\.py)(?::([^\W\d][\w.]*))?")
 _NAME = re.compile(r"[\w.-]+")
+_HUB = re.compile(r"\w[\w.-]*/[\w.-]+")
+_PATH = re.compile(r"[\w.~@+/ -]*/[\w.~@+/ -]*")
 _MAX_DEPTH = 32  # nesting of specs; a YAML alias can make one contain itself
 
 
@@ -159,6 +171,7 @@ class Listing:
         summary: the first line of its docstring.
         reference: what `Sample.reference` must hold, in a few words; "" if the scorer does not say.
         options: the options with their defaults as text.
+        form: how the part of a spec behind the name is written, where that is not a mapping of the options.
         problem: why it cannot be used, else "".
     """
 
@@ -167,6 +180,7 @@ class Listing:
     summary: str = ""
     reference: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
+    form: str = ""
     problem: str = ""
 
 
@@ -205,23 +219,27 @@ def as_scorer(thing: Any, options: Mapping[str, Any] | None = None, *, called: s
         ValueError: the thing is none of these, or the options do not fit.
     """
     what = called or getattr(thing, "__qualname__", None) or repr(thing)
-    if isinstance(thing, type) or not isinstance(thing, Verifier | Scorer):
+    finished = is_scoring(thing) or not (isinstance(thing, type) or _lacking(thing))
+    if finished and options:
+        raise ValueError(f"{what} is a finished scorer and takes no options; got {', '.join(map(str, options))}")
+    if not finished:
         if not callable(thing):
             raise ValueError(
-                f"{what} is {thing!r}; a scorer must be a Verifier, a Scorer, or a class or function of one"
+                f"{what} is {thing!r}; a scorer must be a Verifier, a Scorer, a function that scores, or a class or "
+                "function that makes one of these"
             )
         thing = _built(thing, options or {}, what)
-    elif options:
-        raise ValueError(f"{what} is a finished scorer and takes no options; got {', '.join(map(str, options))}")
+    if is_scoring(thing):
+        thing = FunctionVerifier(function=thing)
     if isinstance(thing, Verifier):
         return _verifier_scorer(thing, what)
-    if isinstance(thing, Scorer):
-        return thing
-    lacking = [name for name in ("name", "fingerprint", "score") if not hasattr(thing, name)]
-    raise ValueError(
-        f"{what} gave a {type(thing).__name__}, which is no scorer (it lacks {', '.join(lacking)}); derive from "
-        "adjudge.Verifier, or write a class with `name`, `fingerprint` and `async def score(self, samples)`"
-    )
+    if lacking := _lacking(thing):
+        raise ValueError(
+            f"{what} gave a {type(thing).__name__}, which is no scorer (it lacks {', '.join(lacking)}); derive from "
+            "adjudge.Verifier, or write a class with `name`, `fingerprint` and `async def score(self, samples)`"
+        )
+    scorer: Scorer = thing
+    return scorer
 
 
 def describe(name: str) -> Listing:
@@ -232,12 +250,20 @@ def describe(name: str) -> Listing:
     except ValueError as error:
         return Listing(name=name, home=BUILTIN.get(name, ""), problem=str(error))
     doc = inspect.getdoc(target) or ""
+    if is_scoring(target):
+        target = FunctionVerifier(function=target)
+    options = (_defaults(target) or {}) if callable(target) else {}
+    form = (inspect.getdoc(getattr(target, "from_spec", None)) or "").partition("\n")[0]
+    form = "" if "options" in form else form.removeprefix("Read ").rstrip(".")
+    if form and not any(option in form for option in options):
+        options = {}
     return Listing(
         name=name,
         home=home,
         summary=doc.partition("\n")[0],
         reference=_reference(target),
-        options=(_defaults(target) or {}) if callable(target) else {},
+        options=options,
+        form=form,
     )
 
 
@@ -254,7 +280,8 @@ class _SpecLoader:
         if isinstance(spec, str):
             return self._from_text(spec.strip())
         if isinstance(spec, os.PathLike):
-            return self._from_file(os.fspath(spec))
+            path = os.path.abspath(os.fspath(spec))
+            return self._from_mapping({path: None}) if os.path.isdir(path) else self._from_file(path)
         if isinstance(spec, Mapping):
             return self._from_mapping(spec)
         if spec is None or isinstance(spec, list | tuple | int | float | bytes):
@@ -270,9 +297,9 @@ class _SpecLoader:
     def _from_text(self, text: str) -> Scorer:
         if text.endswith(_FILE_ENDINGS) and "\n" not in text:
             return self._from_file(text)
-        if _NAME.fullmatch(text) or _OBJECT.fullmatch(text):
+        if any(form.fullmatch(text) for form in (_NAME, _OBJECT, _FILE_OBJECT, _PATH)):
             return self._from_mapping({text: None})
-        data = _parsed(text, where=f"the spec {text!r}")
+        data = parsed(text, where=f"the spec {text!r}")
         if isinstance(data, str):
             raise ValueError(_unknown(text))
         return _SpecLoader(base=self.base, depth=self.depth + 1).scorer(data)
@@ -284,24 +311,47 @@ class _SpecLoader:
         except (OSError, UnicodeDecodeError) as error:
             problem = getattr(error, "strerror", None) or error
             raise ValueError(f"the spec file {str(path)!r} cannot be read: {problem}; check the path") from error
-        data = _parsed(text, where=f"the spec file {str(path)!r}")
+        data = parsed(text, where=f"the spec file {str(path)!r}")
         return _SpecLoader(base=path.parent, depth=self.depth + 1).scorer(data)
 
     def _from_mapping(self, spec: Mapping[Any, Any]) -> Scorer:
         if len(spec) != 1:
             raise ValueError(
                 f"a scorer spec has one key, the scorer's name, and this one has {len(spec)}: "
-                f"{', '.join(map(str, spec))}; to mix several use {{weighted: {{NAME: WEIGHT, ...}}}}"
+                f"{', '.join(map(str, spec))}; to mix several use {{weighted: {{NAME: WEIGHT, ...}}}}, and to have one "
+                "for each kind of row {by_kind: {KIND: SCORER, ...}}"
             )
         ((name, body),) = spec.items()
         if not isinstance(name, str):
             raise ValueError(f"a scorer spec has the key {name!r}; it must be a scorer's name")
+        if (model := self._model(name, body)) is not None:
+            return self._from_mapping(model)
+        if file := _FILE_OBJECT.fullmatch(name):
+            path = str(self.file(os.path.expanduser(file[1])))
+            name = f"{path}:{file[2]}" if file[2] else path
         target = resolve(name)
         if hasattr(target, "from_spec"):
             return as_scorer(target.from_spec(body, _SpecLoader(base=self.base, depth=self.depth + 1)), called=name)
         if body is not None and not isinstance(body, Mapping):
             raise ValueError(f"the scorer {name!r} takes a mapping of options, not {body!r}")
         return as_scorer(target, body, called=f"the scorer {name!r}")
+
+    def _model(self, name: str, options: Any) -> dict[str, Any] | None:
+        """The spec for a trained model: a folder, or a name on the hub; None if the name is of neither."""
+        if _FILE_OBJECT.fullmatch(name) or _OBJECT.fullmatch(name) or name in names():
+            return None
+        folder = self.file(os.path.expanduser(name))
+        if os.path.isdir(folder):  # unlike Path.is_dir, it takes any text
+            found = _imported(_SCORER_IN, name)(folder)
+        elif _HUB.fullmatch(name):
+            found = {"reward_model": {"model": name}}
+        elif _PATH.fullmatch(name):
+            raise ValueError(f"there is no file or folder {str(folder)!r}; check the path")
+        else:
+            return None
+        if not isinstance(options, Mapping | None):
+            raise ValueError(f"the model {name!r} takes a mapping of options, not {options!r}")
+        return {scorer: {**given, **(options or {})} for scorer, given in found.items()}
 
 
 @functools.cache
@@ -316,6 +366,10 @@ def _plugins() -> dict[str, list[EntryPoint]]:
 
 def _home(name: str) -> str:
     """The "module:object" behind a name; two owners of one name are an error, never a silent choice."""
+    if file := _FILE_OBJECT.fullmatch(name):
+        if not file[2]:
+            raise ValueError(f"{name!r} is a file; say which class or function of it, as in {f'{name}:NAME'!r}")
+        return f"{module_of(file[1])}:{file[2]}"
     if _OBJECT.fullmatch(name):
         return name
     entries = _plugins().get(name, [])
@@ -345,20 +399,23 @@ def _owner(entry: EntryPoint) -> str:
 
 def _imported(home: str, name: str) -> Any:
     module, _, path = home.partition(":")
+    shown = name.rpartition(":")[0] if _FILE_OBJECT.fullmatch(name) else module
+    with contextlib.suppress(KeyError, AttributeError):  # so that nobody waits for an import that waits for us
+        return operator.attrgetter(path)(sys.modules[module])
     try:
         target: Any = importlib.import_module(module)
     except Exception as error:  # a plug-in's import may raise anything; it is reported under the scorer's name
         absent = isinstance(error, ModuleNotFoundError) and error.name == module.partition(".")[0]
         hint = "; is it installed, or its folder on PYTHONPATH?" if absent else ""
         raise ValueError(
-            f"the scorer {name!r} cannot be used: importing {module!r} raised {type(error).__name__}: {error}{hint}"
+            f"the scorer {name!r} cannot be used: importing {shown!r} raised {type(error).__name__}: {error}{hint}"
         ) from error
     for attribute in path.split("."):
         try:
             target = getattr(target, attribute)
         except AttributeError as error:
             near = suggestion(attribute, [known for known in dir(target) if not known.startswith("_")])
-            raise ValueError(f"the scorer {name!r} cannot be used: {module!r} has no {path!r}{near}") from error
+            raise ValueError(f"the scorer {name!r} cannot be used: {shown!r} has no {path!r}{near}") from error
     return target
 
 
@@ -368,10 +425,7 @@ def _built(make: Callable[..., Any], options: Mapping[str, Any], what: str) -> A
     given = options_of(options, list(defaults), inside=what) if defaults is not None else dict(options)
     required = [name for name, default in (defaults or {}).items() if default == _REQUIRED and name not in given]
     if required:
-        raise ValueError(
-            f"{what} needs the option {required[0]!r}"
-            + ("" if isinstance(make, type) else "; a function in a spec makes a scorer, it is not the scorer itself")
-        )
+        raise ValueError(f"{what} needs the option {required[0]!r}" + ("" if isinstance(make, type) else _TWO_KINDS))
     if hasattr(make, "__dataclass_fields__"):  # options of frozen dataclasses are tuples; YAML has only lists
         given = {name: _frozen(value) for name, value in given.items()}
     try:
@@ -385,6 +439,10 @@ def _built(make: Callable[..., Any], options: Mapping[str, Any], what: str) -> A
 
 
 _REQUIRED = "required"
+_TWO_KINDS = (
+    "; a function that scores has the parameters prompt and response, and reference if it compares with one; any other "
+    "makes a scorer of its options"
+)
 
 
 def _defaults(make: Callable[..., Any]) -> dict[str, str] | None:
@@ -401,6 +459,13 @@ def _defaults(make: Callable[..., Any]) -> dict[str, str] | None:
                 default = made()  # its own text would be "<factory>"
             options[parameter.name] = _REQUIRED if default is parameter.empty else repr(default)
     return options
+
+
+def _lacking(thing: Any) -> list[str]:
+    """What a scorer has and the thing has not; `isinstance` would evaluate properties before Python 3.12."""
+    if isinstance(thing, Verifier):
+        return []
+    return [name for name in ("name", "fingerprint", "score") if inspect.getattr_static(thing, name, None) is None]
 
 
 def _reference(target: Any) -> str:
@@ -423,47 +488,3 @@ def _verifier_scorer(verifier: Verifier, what: str) -> Scorer:
     from adjudge.runtime.verifying import VerifierScorer
 
     return VerifierScorer(verifier)
-
-
-def _parsed(text: str, *, where: str) -> Any:
-    """YAML or JSON text as plain data; a key given twice is an error, because one of the two would be lost."""
-    import yaml
-
-    try:
-        tree = yaml.compose(text, Loader=yaml.SafeLoader)
-        _reject_twice(tree, where)
-        data = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(f"{where} is neither YAML nor JSON: {_problem(error)}") from error
-    if data is None:
-        raise ValueError(
-            f"{where} is empty; write a name, or a mapping such as {{weighted: {{math: 1.0, format: 0.1}}}}"
-        )
-    return data
-
-
-def _problem(error: Exception) -> str:
-    """What is wrong with the text and where, in one line; PyYAML draws a picture of it over several."""
-    import yaml
-
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        return f"line {error.problem_mark.line + 1}, column {error.problem_mark.column + 1}: {error.problem}"
-    return str(error)
-
-
-def _reject_twice(tree: Any, where: str) -> None:
-    import yaml
-
-    pending, seen = [tree], set()
-    while pending:
-        node = pending.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, yaml.SequenceNode):
-            pending.extend(node.value)
-        elif isinstance(node, yaml.MappingNode):
-            keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-            if twice := {key for key in keys if keys.count(key) > 1}:
-                raise ValueError(f"{where} has the key {min(twice)!r} twice; use the list form to name a scorer twice")
-            pending.extend(value for _, value in node.value)

@@ -117,6 +117,8 @@ def _print_one(listing: Listing, *, as_json: bool) -> None:
     said = "\n".join(map(visible, said.splitlines()))
     print(f"{listing.name}  ({listing.home})\n\n{said}\n")
     print(f"reference: {listing.reference or 'not stated'}")
+    if listing.form:
+        print(f"spec:      {listing.name}: {listing.form}")
     if listing.options:
         print()
         print_table(

@@ -21,7 +21,7 @@ from adjudge.runtime.collector import collector_paused
 from adjudge.runtime.forking import undivided
 from adjudge.runtime.job import Chunk, Job
 from adjudge.runtime.outcome import Kind, Outcome
-from adjudge.runtime.packing import pack
+from adjudge.runtime.packing import pack, pack_plainly
 
 _CHUNK_SECONDS = 0.008
 _LEAST_SECONDS = 0.0005  # below this, handing a chunk out costs more than an uneven end
@@ -157,7 +157,7 @@ class Agenda:
             message = (job.limits.seconds, job.limits.memory_mb, items)
             if chunk.by_value:
                 return pack(message, self.by_value)
-            return pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+            return pack_plainly(message)
 
     # -- taking in
 

@@ -26,7 +26,7 @@ from adjudge.runtime.dispatcher import Dispatcher
 from adjudge.runtime.job import Job, Results
 from adjudge.runtime.outcome import Outcome
 from adjudge.runtime.packing import pack
-from adjudge.runtime.role import in_worker
+from adjudge.runtime.role import NestedPoolError, in_worker
 
 __all__ = ["Outcome", "Pool", "Results", "TargetError", "as_default", "default_pool", "in_worker"]
 
@@ -46,14 +46,14 @@ class Pool:
 
     Raises:
         ValueError: `workers` is not positive.
-        RuntimeError: this process is itself a worker.
+        NestedPoolError: this process is itself a worker.
     """
 
     def __init__(self, workers: int | None = None) -> None:
         if workers is not None and workers < 1:
             raise ValueError(f"a pool of {workers!r} workers can do nothing; give at least 1, or None for one per CPU")
         if in_worker():
-            raise RuntimeError("a worker of a pool cannot have a pool; call the function directly (see in_worker())")
+            raise NestedPoolError("a worker of a pool cannot have a pool; call the function directly (see in_worker())")
         self.workers = usable_cpus() if workers is None else workers
         self._closed = False
         self._lock = threading.Lock()
@@ -195,7 +195,7 @@ def default_pool() -> Pool:
     The process's own is made on first use and closed at exit.
 
     Raises:
-        RuntimeError: this process is itself a worker.
+        NestedPoolError: this process is itself a worker.
     """
     global _default
     chosen = _chosen.get()

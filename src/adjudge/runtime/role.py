@@ -8,6 +8,10 @@ from __future__ import annotations
 _entered = False
 
 
+class NestedPoolError(RuntimeError):
+    """A worker of a pool asked for a pool of its own."""
+
+
 def enter() -> None:
     """Mark this process, for good, as a warden or a worker of a pool."""
     global _entered

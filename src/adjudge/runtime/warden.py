@@ -30,7 +30,7 @@ from typing import Any
 
 from adjudge.runtime import confine, role
 from adjudge.runtime.channel import read_frame_with_fds, write_frame
-from adjudge.runtime.packing import missing_module
+from adjudge.runtime.packing import module_to_send
 from adjudge.runtime.worker import run_worker
 
 _LAST_SECONDS = 10.0  # how long an ending warden tries to kill what does not die
@@ -110,7 +110,7 @@ class Warden:
             if callable(warm_up):
                 warm_up()
         except BaseException as error:  # noqa: BLE001 importing the target's modules may raise anything
-            self._tell("unloadable", missing_module(error), f"{type(error).__name__}: {error}"[:_MOST_TEXT])
+            self._tell("unloadable", module_to_send(error), f"{type(error).__name__}: {error}"[:_MOST_TEXT])
             return
         finally:
             confine.die_with_parent(False)

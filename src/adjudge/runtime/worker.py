@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from adjudge.runtime import confine, role
 from adjudge.runtime.board import HANDLING, IDLE, Board
 from adjudge.runtime.channel import read_frame, write_frame
-from adjudge.runtime.packing import missing_module
+from adjudge.runtime.packing import module_to_send
 
 FLUSH_SECONDS = 0.02  # results older than this are sent before the next item starts
 _CHECK_SECONDS = 2.0  # how long a worker works between two looks at its own size
@@ -77,7 +77,7 @@ class Worker:
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 an item's own class decides what unpickling raises
-            return self._send([], [], {}, (missing_module(error), f"{type(error).__name__}: {_text(error)}"))
+            return self._send([], [], {}, (module_to_send(error), f"{type(error).__name__}: {_text(error)}"))
         self._limit(memory, seconds * len(items))
         del frame
         values: list[object] = []

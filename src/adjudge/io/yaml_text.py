@@ -1,0 +1,60 @@
+"""YAML or JSON text as plain data.
+
+Not covered: files, and what the data means.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def parsed(text: str, *, where: str) -> Any:
+    """Return the data in YAML or JSON text.
+
+    Args:
+        text: the text.
+        where: what errors call it.
+
+    Raises:
+        ValueError: it is neither, or empty, or has a key twice, of which one would be lost.
+    """
+    import yaml
+
+    try:
+        tree = yaml.compose(text, Loader=yaml.SafeLoader)
+        _reject_twice(tree, where)
+        data = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(f"{where} is neither YAML nor JSON: {_problem(error)}") from error
+    if data is None:
+        raise ValueError(
+            f"{where} is empty; write a name, or a mapping such as {{weighted: {{math: 1.0, format: 0.1}}}}"
+        )
+    return data
+
+
+def _problem(error: Exception) -> str:
+    """What is wrong with the text and where, in one line; PyYAML draws a picture of it over several."""
+    import yaml
+
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        return f"line {error.problem_mark.line + 1}, column {error.problem_mark.column + 1}: {error.problem}"
+    return str(error)
+
+
+def _reject_twice(tree: Any, where: str) -> None:
+    import yaml
+
+    pending, seen = [tree], set()
+    while pending:
+        node = pending.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            pending.extend(node.value)
+        elif isinstance(node, yaml.MappingNode):
+            keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+            if twice := {key for key in keys if keys.count(key) > 1}:
+                raise ValueError(f"{where} has the key {min(twice)!r} twice; use the list form to name a scorer twice")
+            pending.extend(value for _, value in node.value)
