@@ -11,6 +11,7 @@ from pathlib import Path
 
 from adjudge.reward_models.baselines.step_fitting import fit_steps
 from adjudge.reward_models.baselines.step_weights import StepWeights
+from adjudge.reward_models.training.model_folders import scorer_in, use
 from adjudge.reward_models.training.preference_data import families
 from adjudge.reward_models.training.process_config import ProcessTraining
 from adjudge.reward_models.training.process_metrics import Judged, step_measures
@@ -19,11 +20,7 @@ from adjudge.reward_models.training.report import TrainingReport
 from adjudge.reward_models.training.step_data import StepExample
 from adjudge.training.config_file import plain_config
 
-_USE = """```yaml
-step_model:
-  model: {folder}
-  split: line  # as the steps were cut that it was fitted on
-```
+_USE = """Set `split` to how the steps were cut that it was fitted on.
 
 The model sees words, signs and where numbers come from, and no meaning: a baseline, not a reward to optimise."""
 
@@ -67,7 +64,7 @@ def train_ngram_steps(config: ProcessTraining, data: StepSplit, output: Path) ->
         metrics=metrics,
         baselines=rules,
         config=plain_config(config),
-        sections={"Use": _USE.replace("{folder}", f'"{output}"')},
+        sections=use(scorer_in(output), _USE),
     )
     report.write(output)
     return report

@@ -16,18 +16,15 @@ from adjudge.intervals import Interval
 from adjudge.reward_models.baselines.preference_model import PreferenceModel
 from adjudge.reward_models.scalar.chat import ChatForm
 from adjudge.reward_models.training.measuring import Judged, preference_measures
+from adjudge.reward_models.training.model_folders import scorer_in, use
 from adjudge.reward_models.training.pair_readers import Example
 from adjudge.reward_models.training.report import TrainingReport
 from adjudge.reward_models.training.scalar_config import ScalarTraining
 from adjudge.reward_models.training.scalar_data import SplitData, responses_of
 from adjudge.training.config_file import plain_config
 
-_USE = """```yaml
-preference_model:
-  model: {folder}
-```
-
-The model sees words, signs and lengths, and no meaning: a first filter and a baseline, not a reward to optimise."""
+_USE = """The model sees words, signs and lengths, and no meaning: a first filter and a baseline, not a reward to
+optimise."""
 
 
 def train_ngrams(config: ScalarTraining, data: SplitData, output: Path) -> TrainingReport:
@@ -56,7 +53,7 @@ def train_ngrams(config: ScalarTraining, data: SplitData, output: Path) -> Train
         metrics=metrics,
         baselines=rules,
         config=plain_config(config),
-        sections={"Use": _USE.replace("{folder}", f'"{output}"')},
+        sections=use(scorer_in(output), _USE),
     )
     report.write(output)
     return report

@@ -25,6 +25,7 @@ from adjudge.reward_models.process.formats.step_format import problem_text
 from adjudge.reward_models.process.row_tokens import RowTokens
 from adjudge.reward_models.training.batch_plan import micro_batches
 from adjudge.reward_models.training.held_out import Numbers, label_measures
+from adjudge.reward_models.training.model_folders import REFERENCE, implicit_scorer, use
 from adjudge.reward_models.training.policy_spans import Span, logprobs_of, span_tensors
 from adjudge.reward_models.training.preference_data import families
 from adjudge.reward_models.training.process_config import ProcessTraining
@@ -33,6 +34,7 @@ from adjudge.reward_models.training.report import Measures, TrainingReport
 from adjudge.reward_models.training.run_setup import RunSetup, require
 from adjudge.reward_models.training.step_data import StepExample
 from adjudge.training.backbones import Opened
+from adjudge.training.config_file import plain_config
 
 if TYPE_CHECKING:
     from adjudge.reward_models.training.process_objective import ImplicitObjective
@@ -41,8 +43,6 @@ Run = RunSetup[ProcessTraining]
 
 SAME = ("objective", "loss", "normalise", "outcome", "beta", "head", "layout", "too_long")
 """The options that must be the same when a training of solutions resumes."""
-
-_START = "reference"  # the sub-folder with the model as it was, where it was new
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,24 +190,14 @@ class _Batches:
 def _keep(run: Run, opened: Opened) -> None:
     """Keep a new model as it was, since nobody else has it; a training that was killed in here left half of it."""
     if run.state.is_main_process:
-        opened.language_model.save_pretrained(run.output / _START)
-        opened.tokenizer.save_pretrained(run.output / _START)
+        opened.language_model.save_pretrained(run.output / REFERENCE)
+        opened.tokenizer.save_pretrained(run.output / REFERENCE)
 
 
 def _use(run: Run) -> dict[str, str]:
-    config = run.config
-    start = config.model.name or str(run.output / _START)
-    return {
-        "Use": (
-            "```yaml\n"
-            "implicit_reward:\n"
-            f"  engine: transformers:{run.output}\n"
-            f"  reference_engine: transformers:{start}\n"
-            f"  beta: {config.beta}\n"
-            f"  chat: {str(config.layout.chat).lower()}\n"
-            "  floor: -10\n"
-            "```\n\n"
-            "Both are ordinary causal language models; steps were separated by "
-            f"{config.layout.separator!r} in training."
-        )
-    }
+    config = plain_config(run.config)
+    text = (
+        "Both are ordinary causal language models; steps were separated by "
+        f"{run.config.layout.separator!r} in training."
+    )
+    return use(implicit_scorer(run.output, run.config.model.name or run.output / REFERENCE, config), text)

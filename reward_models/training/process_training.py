@@ -8,15 +8,15 @@ Not covered: models that judge steps in words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adjudge.engines.checkpoint_notes import CheckpointNotes, template_digest
 from adjudge.reward_models.process.row_tokens import RowTokens
 from adjudge.reward_models.training.batch_plan import micro_batches
 from adjudge.reward_models.training.held_out import require_finite
+from adjudge.reward_models.training.model_folders import scorer_in, use
 from adjudge.reward_models.training.process_config import ProcessTraining
 from adjudge.reward_models.training.process_implicit import SAME, Run, train_implicit
 from adjudge.reward_models.training.process_layout import format_record
@@ -210,7 +210,7 @@ def _saved(
     )
     if run.state.is_main_process:
         network.save(run.output, opened.tokenizer, notes)
-        report = replace(report, sections=_loading(run.output))
+        report = replace(report, sections=use(scorer_in(run.output), _USE))
         report.write(run.output)
     run.state.wait_for_everyone()
     return report
@@ -233,15 +233,6 @@ def _steps_alone(network: RewardNetwork, config: ProcessTraining) -> RewardNetwo
     return plain.eval()
 
 
-def _loading(output: Path) -> Mapping[str, str]:
-    """The section of the model card that says how the checkpoint is used."""
-    return {
-        "Use": (
-            "```yaml\n"
-            f"process_reward: {{engine: 'transformers:{output}'}}\n"
-            "```\n\n"
-            "`adjudge.json` says where steps are read. Where the head is one linear layer, transformers' "
-            "`AutoModelForTokenClassification` and vLLM load the folder too; the softmax over the outputs (or the "
-            "sigmoid of a single one) at a step's place is the probability that the step is right."
-        )
-    }
+_USE = """`adjudge.json` says where steps are read. Where the head is one linear layer, transformers'
+`AutoModelForTokenClassification` and vLLM load the folder too; the softmax over the outputs (or the sigmoid of a single
+one) at a step's place is the probability that the step is right."""

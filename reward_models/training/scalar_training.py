@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjudge.engines.checkpoint_notes import CheckpointNotes, Normalizer, template_digest
-from adjudge.reward_models.training import measuring, model_cards
+from adjudge.reward_models.training import measuring, model_folders
 from adjudge.reward_models.training.encoded import Batches, Encoded, encode
 from adjudge.reward_models.training.held_out import Numbers
 from adjudge.reward_models.training.report import Measures, TrainingReport
@@ -216,7 +216,7 @@ class _Training:
         run = self.run
         if run.state.is_main_process:
             network.save(run.output, opened.tokenizer, notes)
-            report = replace(report, sections=model_cards.loading(run.output))
+            report = replace(report, sections=model_folders.scalar_use(run.output))
             report.write(run.output)
         run.state.wait_for_everyone()
         return report

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -136,9 +137,10 @@ class TrainCommand:
         if os.environ.get("RANK", "0") != "0":  # one of several processes of `accelerate launch` tells
             return exits.FINE
         if self.as_json:
-            print_json(report.to_dict())
+            print_json({**report.to_dict(), "scorer": scorer_of(report)})
         else:
             print_report(report)
+            print_next(report)
         return exits.FINE
 
     def _print_config(self) -> int:
@@ -194,6 +196,27 @@ def print_report(report: TrainingReport) -> None:
         f"{steps}{on} in {report.seconds:.1f} s{resumed}; the model, its card and report.json are in "
         f"{visible(report.output)}"
     )
+
+
+def scorer_of(report: TrainingReport) -> dict[str, Any] | None:
+    """Return the spec of the scorer that was trained; None for a policy, which is none."""
+    if report.what == "policy":
+        return None
+    found: dict[str, Any] = _named(f"{_HOME}model_folders:scorer_in")(report.output)
+    return found
+
+
+def print_next(report: TrainingReport) -> None:
+    """Print the trained scorer and the commands that come next; nothing for a policy."""
+    scorer = scorer_of(report)
+    if scorer is None:
+        return
+    folder = report.output if os.path.isabs(report.output) else os.path.join(".", report.output)
+    spec = shlex.quote(visible(folder))
+    steps = not {"process_reward", "step_model", "implicit_reward"}.isdisjoint(scorer)
+    print(f"scorer: {spec}  ({', '.join(scorer)})")
+    print(f"next:   adjudge eval {'process_bench' if steps else 'pairs PAIRS'} --scorer {spec}")
+    print(f"        adjudge serve {'prm' if steps else 'rm'}={spec}")
 
 
 def _by_rewards(path: str, settings: Sequence[str]) -> bool:
