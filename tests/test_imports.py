@@ -70,6 +70,21 @@ ALLOWED: dict[str, set[str]] = {
     "evals": FRONT | {"data_pipelines"},
     "rl_integration": FRONT | {"data_pipelines", "evals", "prompts", "training"},
 }
+# Short paths for what users of a training framework paste.
+FRAMEWORKS = (
+    "areal",
+    "nemo_gym",
+    "open_instruct",
+    "openrlhf",
+    "prime_rl",
+    "rllm",
+    "roll",
+    "skyrl",
+    "slime",
+    "trl",
+    "verl",
+)
+ALLOWED |= dict.fromkeys(FRAMEWORKS, FRONT | {"rl_integration"})
 FREE = {"cli", "__init__", "__main__"}  # may import everything below
 
 
@@ -145,6 +160,15 @@ def test_importing_the_calls_pulls_in_no_library_of_mathematics() -> None:
     run(
         "import sys, adjudge; adjudge.score, adjudge.check_scorer, adjudge.Weighted, adjudge.ScoreCache\n"
         "heavy = {'torch', 'sympy', 'math_verify', 'flint', 'datasets', 'numpy', 'sklearn', 'rich', 'tyro'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+
+
+def test_importing_a_frameworks_reward_pulls_in_neither_the_framework_nor_models() -> None:
+    names = ", ".join(f"adjudge.{name}" for name in FRAMEWORKS)
+    run(
+        f"import sys, {names}\n"
+        "heavy = {'torch', 'transformers', 'trl', 'verl', 'httpx', 'fastapi', 'ray', 'sympy', 'datasets', 'numpy'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
 

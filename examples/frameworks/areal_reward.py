@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 
-from adjudge.rl_integration.adapters.areal import ArealReward
+from adjudge.areal import ArealReward
 
 reward = ArealReward(scorer="math", reference="answer", ends=["<|im_end|>"])
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 
-from adjudge.rl_integration.adapters.open_instruct import OpenInstructReward
+from adjudge.open_instruct import OpenInstructReward
 
 MathVerifier = OpenInstructReward(scorer="math", fallback=0.0).verifier("adjudge_math")
 

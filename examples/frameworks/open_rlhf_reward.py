@@ -7,7 +7,7 @@ Run it without OpenRLHF (PyTorch is needed): python examples/frameworks/open_rlh
 
 from __future__ import annotations
 
-from adjudge.rl_integration.adapters.open_rlhf import OpenRlhfReward
+from adjudge.openrlhf import OpenRlhfReward
 
 reward_func = OpenRlhfReward("math", end_tokens=["<|im_end|>"], fallback=0.0)
 

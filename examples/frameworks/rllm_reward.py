@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from adjudge.rl_integration.adapters.rllm import RllmEvaluator
+from adjudge.rllm import RllmEvaluator
 
 evaluator = RllmEvaluator(scorer={"weighted": {"math": 0.9, "format": 0.1}}, fallback=0.0, correct_from=0.9)
 

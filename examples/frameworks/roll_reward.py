@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from adjudge.rl_integration.adapters.roll import RollReward
+from adjudge.roll import RollReward
 
 MathWorker = RollReward(scorer="math", fallback=0.0).worker()

@@ -7,7 +7,7 @@ Run it where SkyRL-Gym is installed: python examples/frameworks/skyrl_reward.py
 
 from __future__ import annotations
 
-from adjudge.rl_integration.adapters.skyrl import SkyRLReward
+from adjudge.skyrl import SkyRLReward
 
 MathEnvironment = SkyRLReward(scorer="math", fallback=0.0).environment()
 

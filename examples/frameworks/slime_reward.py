@@ -1,7 +1,7 @@
 """A reward for slime, and what becomes of a sample that cannot be scored.
 
 slime is told: custom-rm-path slime_reward.reward, and custom-reward-post-process-path
-adjudge.rl_integration.adapters.slime.normalized_rewards.
+adjudge.slime.normalized_rewards.
 
 Run it without slime: python examples/frameworks/slime_reward.py
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from types import SimpleNamespace
 
-from adjudge.rl_integration.adapters.slime import SlimeReward, normalized_rewards
+from adjudge.slime import SlimeReward, normalized_rewards
 
 reward = SlimeReward(scorer="math", fallback=0.0)
 

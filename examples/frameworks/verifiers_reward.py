@@ -7,6 +7,6 @@ In the run's config, under `env.taskset.task.rewards`:
 
 from __future__ import annotations
 
-from adjudge.rl_integration.adapters.verifiers import VerifiersReward
+from adjudge.prime_rl import VerifiersReward
 
 CORRECT = VerifiersReward(scorer="math", reference="answer")

@@ -5,7 +5,7 @@ rubric = vf.Rubric(funcs=FUNCS, weights=WEIGHTS)
 
 from __future__ import annotations
 
-from adjudge.rl_integration.adapters.verifiers_legacy import RubricGroupReward, RubricReward
+from adjudge.prime_rl import RubricGroupReward, RubricReward
 
 FUNCS = [
     RubricReward(scorer="math", reference="answer"),

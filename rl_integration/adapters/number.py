@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 from adjudge.protocol import Score
+from adjudge.rl_integration.adapters.recent_failures import is_out_of_scope
 
 
 class NotScored(RuntimeError):
@@ -33,9 +34,15 @@ def number(score: Score, fallback: float | None, framework: str) -> float:
     if fallback is not None:
         return fallback
     seen = str(dict(score.evidence))[:300]
+    remedy = "Remove what keeps it from being scored"
+    if is_out_of_scope(score):
+        remedy = (
+            f"The scorer {score.provenance.scorer!r} is not for it: choose the scorer of each row, by the reference "
+            '(scorer="auto") or by a column "kind" ({by_kind: ...})'
+        )
     raise NotScored(
-        f"a sample {score.status} ({score.reason}): {seen}; {framework} has no way to leave a sample out. Remove what "
-        "keeps it from being scored, or choose the number that stands for it: fallback=NUMBER"
+        f"a sample {score.status} ({score.reason}): {seen}; {framework} has no way to leave a sample out. {remedy}, or "
+        "choose the number that stands for it: fallback=NUMBER"
     )
 
 

@@ -1,24 +1,21 @@
-"""Scores for frameworks that ask for one sample at a time, from many threads or coroutines at once.
+"""Scores for frameworks, which ask for one sample at a time or for a batch, from many threads or coroutines at once.
 
-No single request of such a framework shows that all of them fail, so the latest ones are counted together.  What is
-made here can be pickled: the copy loads a scorer of its own.
+What is made here can be pickled: the copy loads scorers of its own.
 
 Not covered: scorers that compare the answers to a prompt, unless the framework hands over whole groups.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from adjudge.api import load
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.number import checked_fallback, number
-from adjudge.rl_integration.adapters.recent_failures import RecentFailures
 from adjudge.rl_integration.adapters.source import Source
 from adjudge.rl_integration.client.config import ClientConfig
-from adjudge.runtime.contract import is_groupwise
 from adjudge.runtime.loop import run_blocking
 
 GATHER = (
@@ -36,9 +33,10 @@ class OneByOne:
         server: a reward server's address, or a `ClientConfig`; None to score in this process.
         fallback: the number that stands for a sample without a score; None to raise.
         most_failed: the share of the latest samples that may fail; 1 for any.
+        scorers: a scorer of its own for each of some data sources; `scorer` is for the others.
 
     Raises:
-        ValueError: the scorer is unknown, or an option is out of range.
+        ValueError: a scorer is unknown, or an option is out of range.
     """
 
     def __init__(
@@ -49,50 +47,65 @@ class OneByOne:
         server: str | ClientConfig | None,
         fallback: float | None,
         most_failed: float,
+        scorers: Mapping[str, Any] | None = None,
     ) -> None:
         self._again = partial(
-            OneByOne, framework, scorer=scorer, server=server, fallback=fallback, most_failed=most_failed
+            OneByOne,
+            framework,
+            scorer=scorer,
+            server=server,
+            fallback=fallback,
+            most_failed=most_failed,
+            scorers=scorers,
         )
+        if scorers is not None and not isinstance(scorers, Mapping):
+            raise ValueError(f"scorers={scorers!r}; it must map each data source to a scorer")
         self._framework = framework
         self._fallback = checked_fallback(fallback)
-        self._failures = RecentFailures(most_failed)
-        # Loaded here and not by the first request: with a model as scorer, 32 threads would load 32 of it.
-        loaded = scorer if server is not None else load(scorer)
-        self._groupwise = server is None and is_groupwise(loaded)
-        self._source = Source(scorer=loaded, server=server, most_failed=1)
+        made = partial(Source, server=server, most_failed=most_failed)
+        self._sources = {name: made(spec) for name, spec in (scorers or {}).items()}
+        self._others = made(scorer) if scorer is not None or not self._sources else None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._again, ()
 
     def check_alone(self, remedy: str = GATHER) -> None:
-        """Make sure that the scorer can judge a sample without the others of its group.
+        """Make sure that no scorer needs the other samples of a group to judge one.
 
         Args:
-            remedy: what to do if it cannot, for the message.
+            remedy: what to do if one does, for the message.
 
         Raises:
-            ValueError: it cannot.
+            ValueError: one does.
         """
-        if self._groupwise:
+        if any(source is not None and source.groupwise for source in (*self._sources.values(), self._others)):
             raise ValueError(
                 f"the scorer compares the answers to a prompt, and {self._framework} gives them one by one; {remedy}"
             )
 
-    async def scores(self, samples: Sequence[Sample]) -> list[Score]:
+    async def scores(self, samples: Sequence[Sample], data_sources: Sequence[str] = ()) -> list[Score]:
         """Return one score per sample, in order.
+
+        Args:
+            samples: what to score.
+            data_sources: where each is from, if there are `scorers`.
 
         Raises:
             TooManyFailures: too many of the latest samples failed.
-            ValueError: the server refuses the request itself.
+            ValueError: a data source has no scorer, or the server refuses the request itself.
         """
-        scores = await self._source.scores(samples)
-        for score in scores:
-            self._failures.count(score)
-        return scores
+        places: dict[Source, list[int]] = {}
+        for place in range(len(samples)):
+            places.setdefault(self._source_of(data_sources[place] if data_sources else ""), []).append(place)
+        asked = [source.scores([samples[place] for place in chosen]) for source, chosen in places.items()]
+        found: dict[int, Score] = {}
+        for chosen, scores in zip(places.values(), await asyncio.gather(*asked), strict=True):
+            found.update(zip(chosen, scores, strict=True))
+        return [found[place] for place in range(len(samples))]
 
-    def scores_blocking(self, samples: Sequence[Sample]) -> list[Score]:
+    def scores_blocking(self, samples: Sequence[Sample], data_sources: Sequence[str] = ()) -> list[Score]:
         """Return one score per sample, in order, from any thread, also inside a running event loop; see `scores`."""
-        return run_blocking(self.scores(samples))
+        return run_blocking(self.scores(samples, data_sources))
 
     def number(self, score: Score) -> float:
         """Return the value of a score, or the fallback.
@@ -101,3 +114,12 @@ class OneByOne:
             NotScored: there is no value and no fallback.
         """
         return number(score, self._fallback, self._framework)
+
+    def _source_of(self, name: str) -> Source:
+        source = self._sources.get(name, self._others)
+        if source is None:
+            raise ValueError(
+                f"data_source {name!r} has no scorer; `scorers` names {', '.join(self._sources)}. Add it there, or "
+                "set `scorer` for all the others"
+            )
+        return source

@@ -1,18 +1,31 @@
-"""Counts failed scores where a framework asks for one score at a time, so that no single batch shows that all fail.
+"""Counts failed scores, so that a run whose samples mostly fail is ended, however few of them come at a time.
 
-Not covered: scores that abstain; declining is an answer.
+A sample that the scorer is not for counts neither as failed nor as judged.  Not covered: scores that abstain for
+another reason; declining is an answer.
 """
 
 from __future__ import annotations
 
 import threading
+import warnings
 from collections import deque
 
-from adjudge.protocol import Score
-from adjudge.rl_integration.adapters.source import TooManyFailures
+from adjudge.protocol import Sample, Score
 
 WINDOW = 64
 """How many of the latest scores are looked at, and how many there must be before the run is stopped."""
+
+_NEVER = 256
+"""After so many samples of which the scorer was for none, the user is warned."""
+
+
+class TooManyFailures(RuntimeError):
+    """So many samples could not be judged that training on the rest would be training on chance."""
+
+
+def is_out_of_scope(score: Score) -> bool:
+    """Return whether the scorer was not for the sample: it has no reference, or another scorer's."""
+    return score.status == "abstained" and score.reason == "out_of_scope"
 
 
 class RecentFailures:
@@ -30,20 +43,39 @@ class RecentFailures:
             raise ValueError(f"most_failed={most!r}; it must be a share from 0 to 1")
         self._most = most
         self._latest: deque[bool] = deque(maxlen=WINDOW)
+        self._foreign: int | None = 0  # samples out of scope so far; None once one was in it, or the user was warned
         self._lock = threading.Lock()
 
-    def count(self, score: Score) -> None:
+    def count(self, sample: Sample, score: Score) -> None:
         """Take note of a score.
 
         Raises:
             TooManyFailures: with this one, too many have failed.
         """
+        if is_out_of_scope(score):
+            self._warn_if_never(sample, score)
+            return
         with self._lock:
+            self._foreign = None
             self._latest.append(score.status == "failed")
             failed = sum(self._latest)
         if failed > self._most * WINDOW:
             raise TooManyFailures(
                 f"{failed} of the latest {WINDOW} samples could not be judged, this one because of {score.reason!r} "
                 f"({str(dict(score.evidence))[:300]}); more than {self._most:.0%} may not (`most_failed`), since "
-                "training on the number that stands for them would be training on nothing"
+                "training on what is left would be training on chance"
             )
+
+    def _warn_if_never(self, sample: Sample, score: Score) -> None:
+        with self._lock:
+            if self._foreign is None:
+                return
+            self._foreign += 1
+            if self._foreign < _NEVER:
+                return
+            self._foreign = None
+        warnings.warn(
+            f"the scorer {score.provenance.scorer!r} was for none of the first {_NEVER} samples; the last one has the "
+            f"reference {str(sample.reference)[:80]!r}: {score.evidence.get('error', '')}",
+            stacklevel=2,
+        )

@@ -1,6 +1,7 @@
-"""What a framework's row says: the texts to score, the reference to score them by, and their group.
+"""What a framework's row says: the reference to score by, the group, and whatever else a scorer may ask for.
 
-Not covered: which of a row's columns holds what; that is the user's to say.
+Cells are read as everywhere in adjudge (`adjudge.io.values`).  Not covered: which of a row's columns holds what; that
+is the user's to say.
 """
 
 from __future__ import annotations
@@ -8,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from adjudge.protocol import Message
-from adjudge.rl_integration.adapters.plain import plain, reference_of
+from adjudge import wire
+from adjudge.io.values import Text, plain, reference_of, text_or_chat, without_absent
 
 Place: TypeAlias = str | Callable[[Mapping[str, Any]], Any]
-"""Where a row has something: a column ("answer"), a path through columns ("reward_spec.ground_truth"), "" for nowhere,
+"""Where a row has something: a column ("answer"), a path through columns ("reward_model.ground_truth"), "" for nowhere,
 or a function that gets the row and returns it."""
 
 
@@ -20,7 +21,7 @@ def checked_place(option: str, place: object) -> Place:
     """Return a place that is one.
 
     Args:
-        option: what the place is for, for the message: "reference" or "group".
+        option: what the place is for, for the message: "reference", "group" or "data_source".
         place: the place.
 
     Raises:
@@ -32,7 +33,7 @@ def checked_place(option: str, place: object) -> Place:
 
 
 def reference_in(row: Mapping[str, Any], place: Place, framework: str) -> Any:
-    """Return the reference of a row as a copy in plain data; text that is a JSON object becomes one.
+    """Return the reference of a row as a copy in plain data; None where its cell is empty.
 
     Args:
         row: the columns.
@@ -44,14 +45,59 @@ def reference_in(row: Mapping[str, Any], place: Place, framework: str) -> Any:
     """
     if callable(place):
         return plain(place(row))
-    return reference_of(_found(row, place, "reference", framework)) if place else None
+    return read_reference(_found(row, place, "reference", framework)) if place else None
 
 
-def group_in(row: Mapping[str, Any], place: Place, framework: str) -> str:
-    """Return the name that the answers to one prompt share, "" if no place is given; see `reference_in`."""
-    if callable(place):
-        return str(plain(place(row)))
-    return str(plain(_found(row, place, "group", framework))) if place else ""
+def read_reference(cell: Any) -> Any:
+    """Return the reference that a cell holds; None where it is empty.
+
+    Rows come from Arrow, which fills objects with fields that hold None; those are left out.
+    """
+    return reference_of(without_absent(plain(cell)))
+
+
+def name_in(row: Mapping[str, Any], place: Place, option: str, framework: str) -> str:
+    """Return the text at another place of a row, such as its group; "" if no place is given or its cell is empty.
+
+    Raises:
+        ValueError: the row has no such column.
+    """
+    found = place(row) if callable(place) else _found(row, place, option, framework) if place else None
+    return "" if found is None else str(plain(found))
+
+
+def extra_in(row: Mapping[str, Any], without: Place = "") -> dict[str, Any]:
+    """Return the columns that are plain data, as copies, without the one that holds the reference.
+
+    What no request can carry is left out: images, tensors, functions, objects.
+    """
+    found = {}
+    for name, value in row.items():
+        if name == without or hasattr(value, "requires_grad"):
+            continue
+        copy = plain(value)
+        try:
+            wire.encode(copy)
+        except TypeError:
+            continue
+        found[str(name)] = copy
+    return found
+
+
+def words(value: Any, what: str) -> Text:
+    """Return a prompt or a response as text or as messages; None, which stands for an empty message, as "".
+
+    Args:
+        value: what the framework gives.
+        what: its name, for the message: "prompt of TRL".
+
+    Raises:
+        ValueError: it is something else.
+    """
+    found = plain(value)
+    if found is None:
+        return ""
+    return [] if found == [] else text_or_chat(found, what)
 
 
 def _found(row: Mapping[str, Any], place: str, option: str, framework: str) -> Any:
@@ -59,6 +105,8 @@ def _found(row: Mapping[str, Any], place: str, option: str, framework: str) -> A
         return row[place]
     found: Any = row
     for name in place.split("."):
+        if found is None:  # an object that is null in this row
+            return None
         if not isinstance(found, Mapping) or name not in found:
             known = ", ".join(sorted(map(str, row))) or "nothing"
             raise ValueError(
@@ -67,23 +115,3 @@ def _found(row: Mapping[str, Any], place: str, option: str, framework: str) -> A
             )
         found = found[name]
     return found
-
-
-def words(value: Any, what: str) -> str | list[Message]:
-    """Return a prompt or a response as text or as messages; None, which stands for an empty message, as "".
-
-    Args:
-        value: what the framework gives.
-        what: its name, for the message.
-
-    Raises:
-        ValueError: it is something else.
-    """
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    found = plain(value)
-    if isinstance(found, list | tuple) and all(isinstance(turn, Mapping) for turn in found):
-        return list(found)
-    raise ValueError(f"{what} is a {type(value).__name__}: {str(value)[:80]!r}; it must be text, or a list of messages")

@@ -1,7 +1,7 @@
 """verl: a reward manager, which tells the scorer what a reward function is not told.
 
     reward.reward_manager.source=importlib reward.reward_manager.name=AdjudgeRewardManager
-    reward.reward_manager.module.path=pkg://adjudge.rl_integration.adapters.verl_manager
+    reward.reward_manager.module.path=pkg://adjudge.verl
     +reward.reward_kwargs.scorer=helpful
 
 The scorer gets the prompt's messages, the group (`uid`), whether the response was cut off, and, where verl says which
@@ -18,9 +18,10 @@ from importlib import import_module
 from itertools import groupby
 from typing import Any
 
+from adjudge.io.values import plain
 from adjudge.protocol import Message, Sample
-from adjudge.rl_integration.adapters.plain import plain, reference_of
-from adjudge.rl_integration.adapters.verl_scores import check_turns, options_of, picked, verl_scores
+from adjudge.rl_integration.adapters.row import read_reference
+from adjudge.rl_integration.adapters.verl_scores import check_turns, extra_of, options_of, verl_scores
 
 _Base: Any = import_module("verl.experimental.reward_loop.reward_manager.base").RewardManagerBase
 
@@ -79,10 +80,10 @@ class AdjudgeRewardManager(_Base):  # type: ignore[misc]
         return Sample(
             prompt=plain(columns["raw_prompt"]) if "raw_prompt" in columns else self._text(prompt_ids),
             response=self._response(ids, written),
-            reference=reference_of(truth.get("ground_truth")),
+            reference=read_reference(truth.get("ground_truth")),
             group=str(columns.get("uid", "")),
             finish_reason=self._end(ids),
-            extra=picked(columns.get("extra_info"), self._options.columns),
+            extra=extra_of(str(columns["data_source"]), columns.get("extra_info"), self._options),
         )
 
     def _response(self, ids: list[int], written: list[int] | None) -> str | list[Message]:

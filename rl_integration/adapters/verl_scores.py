@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, fields
 from math import nan
 from typing import Any, Literal, TypeAlias, get_args
 
+from adjudge.io.values import plain
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.number import checked_fallback
 from adjudge.rl_integration.adapters.one_by_one import OneByOne
-from adjudge.rl_integration.adapters.plain import plain
+from adjudge.rl_integration.adapters.row import extra_in
 
 _ToolText: TypeAlias = Literal["refuse", "grade"]
 
@@ -34,7 +35,7 @@ class VerlOptions:
         fallback: the number that stands for a sample without a score; None to stop the run.
         most_failed: with a fallback, the share of the latest samples above which the run is stopped; 1 for never.
         parts: names of parts of the score that verl is to log, as `part_NAME`; not-a-number where one is missing.
-        columns: keys of `extra_info` that the scorer is given as `Sample.extra`.
+        columns: keys of `extra_info` that the scorer is given as `Sample.extra`, and no others; None for all of them.
         tool_text: what to do where tools or an environment spoke, and verl does not say which tokens the model wrote:
             "refuse" stops the run, "grade" takes all of it for the model's.
     """
@@ -45,21 +46,19 @@ class VerlOptions:
     fallback: float | None = None
     most_failed: float = 0.5
     parts: Sequence[str] = ()
-    columns: Sequence[str] = ()
+    columns: Sequence[str] | None = None
     tool_text: _ToolText = "refuse"
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
         checked_fallback(self.fallback)
-        if not isinstance(self.scorers, Mapping):
-            raise ValueError(f"scorers={self.scorers!r}; it must map each data_source to a scorer")
         if self.scorer is None and not self.scorers and self.server is None:
             raise ValueError("no scorer is named: set `scorer` (such as math), `scorers` or `server` in reward_kwargs")
         if self.tool_text not in get_args(_ToolText):
             raise ValueError(f'tool_text={self.tool_text!r}; it must be "refuse" or "grade"')
         for name in ("parts", "columns"):
             value = getattr(self, name)
-            if isinstance(value, str) or not all(isinstance(item, str) for item in value):
+            if value is not None and (isinstance(value, str) or not all(isinstance(item, str) for item in value)):
                 raise ValueError(f"{name}={value!r}; it must be a list of names")
 
 
@@ -87,6 +86,17 @@ def picked(extra_info: Mapping[str, Any] | None, names: Sequence[str]) -> dict[s
     if missing:
         raise ValueError(f"extra_info has no {missing[0]!r}; it has {', '.join(map(str, info)) or 'nothing'}")
     return {name: plain(info[name]) for name in names}
+
+
+def extra_of(data_source: str, extra_info: Mapping[str, Any] | None, options: VerlOptions) -> dict[str, Any]:
+    """Return what the scorer is given as `Sample.extra`: `data_source`, and the columns of an `extra_info`.
+
+    Raises:
+        ValueError: it lacks one that the options name.
+    """
+    if options.columns is not None:
+        return picked(extra_info, options.columns)
+    return {"data_source": data_source, **extra_in(extra_info or {})}
 
 
 def check_turns(turns: Any, options: VerlOptions) -> None:
@@ -120,9 +130,16 @@ class VerlScores:
 
     def __init__(self, options: VerlOptions, *, alone: bool) -> None:
         self._parts = tuple(options.parts)
-        self._sources = {name: _source(spec, options, alone) for name, spec in options.scorers.items()}
-        named = options.scorer is not None or not options.scorers
-        self._others = _source(options.scorer, options, alone) if named else None
+        self._asked = OneByOne(
+            "verl",
+            scorer=options.scorer,
+            scorers=options.scorers,
+            server=options.server,
+            fallback=options.fallback,
+            most_failed=options.most_failed,
+        )
+        if alone:
+            self._asked.check_alone()
 
     async def ask(self, data_sources: Sequence[str], samples: Sequence[Sample]) -> list[dict[str, float]]:
         """Return what verl is given for each sample, in order; the keys are always the same.
@@ -132,24 +149,8 @@ class VerlScores:
             NotScored: a sample has no score, and there is no fallback.
             TooManyFailures: there is one, but it would stand for too many.
         """
-        places: dict[OneByOne, list[int]] = {}
-        for place, name in enumerate(data_sources):
-            places.setdefault(self._source_of(name), []).append(place)
-        found: dict[int, dict[str, float]] = {}
-        for source, chosen in places.items():
-            scores = await source.scores([samples[place] for place in chosen])
-            for place, score in zip(chosen, scores, strict=True):
-                found[place] = self._numbers(score, source.number(score))
-        return [found[place] for place in range(len(samples))]
-
-    def _source_of(self, name: str) -> OneByOne:
-        source = self._sources.get(name, self._others)
-        if source is None:
-            raise ValueError(
-                f"data_source {name!r} has no scorer; `scorers` in reward_kwargs names {', '.join(self._sources)}. "
-                "Add it there, or set `scorer` for all the others"
-            )
-        return source
+        scores = await self._asked.scores(samples, data_sources)
+        return [self._numbers(score, self._asked.number(score)) for score in scores]
 
     def _numbers(self, score: Score, value: float) -> dict[str, float]:
         if self._parts and score.status == "scored" and not score.parts:
@@ -161,19 +162,6 @@ class VerlScores:
             part = score.parts.get(name)
             found[f"part_{name}"] = nan if part is None or part.value is None else part.value
         return found
-
-
-def _source(spec: Any, options: VerlOptions, alone: bool) -> OneByOne:
-    source = OneByOne(
-        "verl",
-        scorer=spec,
-        server=options.server,
-        fallback=options.fallback,
-        most_failed=options.most_failed,
-    )
-    if alone:
-        source.check_alone()
-    return source
 
 
 _STATUSES = {"valid": "scored", "failed": "failed", "abstained": "abstained"}

@@ -22,7 +22,6 @@ import pytest
 
 from adjudge import score_batch
 from adjudge.protocol import Limits, Sample, Score, Verifier
-from adjudge.rl_integration.adapters.trl import TrlReward
 from adjudge.rl_integration.client.client import AsyncClient
 from adjudge.rl_integration.client.config import ClientConfig
 from adjudge.rl_integration.server.config import ServerConfig
@@ -30,6 +29,7 @@ from adjudge.rl_integration.server.running import server
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.service import RewardService
 from adjudge.runtime.contract import BrokenScorer
+from adjudge.trl import TrlReward
 
 WAIT = 30.0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adjudge.rl_integration.adapters.nemo_gym import resources_server
+from adjudge.nemo_gym import resources_server
 
 if __name__ == "__main__":
     resources_server().run_webserver()

@@ -13,8 +13,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from adjudge.io.values import reference_of
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.adapters.plain import reference_of
 from adjudge.rl_integration.server.dialects.conversation import divided
 from adjudge.rl_integration.server.dialects.queries import Fallback, ScorerName
 from adjudge.rl_integration.server.dialects.told import told

@@ -19,8 +19,8 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Body, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from adjudge.io.values import reference_of
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.adapters.plain import reference_of
 from adjudge.rl_integration.server.answers import JsonAnswer
 from adjudge.rl_integration.server.dialects.queries import Fallback, ScorerName
 from adjudge.rl_integration.server.dialects.responses_object import finish_reason_of, prompt_of, response_of

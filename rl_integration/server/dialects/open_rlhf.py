@@ -18,8 +18,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from adjudge.io.values import reference_of
 from adjudge.protocol import Sample
-from adjudge.rl_integration.adapters.plain import reference_of
 from adjudge.rl_integration.server.dialects.queries import Fallback, ScorerName
 from adjudge.rl_integration.server.dialects.single_number import numbers
 from adjudge.rl_integration.server.errors import HttpError

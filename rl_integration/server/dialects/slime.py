@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict
 
-from adjudge.rl_integration.adapters.plain import reference_of
+from adjudge.io.values import reference_of
 from adjudge.rl_integration.server.dialects.queries import Fallback, ScorerName
 from adjudge.rl_integration.server.dialects.single_number import numbers
 from adjudge.rl_integration.server.host import Host

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.adapters.source import TooManyFailures
+from adjudge.rl_integration.adapters.recent_failures import TooManyFailures
 from adjudge.rl_integration.trainer.batches.answering import Answered, Answering, Ask
 from adjudge.rl_integration.trainer.batches.rewards import Rewards, Scoring
 from adjudge.rl_integration.trainer.config import RunConfig

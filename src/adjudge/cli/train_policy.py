@@ -38,7 +38,7 @@ def train_by_rewards(path: str, settings: Sequence[str], *, resume: bool, as_jso
         ValueError: the call is wrong, or too many answers could not be judged.
         KeyboardInterrupt: it was stopped; the message says how it goes on.
     """
-    from adjudge.rl_integration.adapters.source import TooManyFailures
+    from adjudge.rl_integration.adapters.recent_failures import TooManyFailures
     from adjudge.rl_integration.trainer.policy_run import train_policy_run
     from adjudge.rl_integration.trainer.processes import OtherProcessFailed
     from adjudge.rl_integration.trainer.run_file import RunFile

@@ -15,8 +15,8 @@ from typing import Any
 
 from tests.engines.tiny_models import tiny_tokenizer
 
+from adjudge.areal import ArealReward
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.adapters.areal import ArealReward
 
 api: Any = import_module("areal.api")
 options: Any = import_module("areal.api.cli_args")

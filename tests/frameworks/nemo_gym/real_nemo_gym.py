@@ -14,8 +14,8 @@ from unittest.mock import MagicMock
 import yaml
 from fastapi.testclient import TestClient
 
+from adjudge.nemo_gym import resources_server
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.adapters.nemo_gym import resources_server
 from adjudge.rl_integration.server.app import application
 from adjudge.rl_integration.server.config import ServerConfig
 from adjudge.rl_integration.service.service import RewardService

@@ -25,7 +25,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("open_rlhf")
     model = write_model(folder / "model")
     for name, line in FILES.items():
-        text = f"from adjudge.rl_integration.adapters.open_rlhf import OpenRlhfReward\n\n{line}\n"
+        text = f"from adjudge.openrlhf import OpenRlhfReward\n\n{line}\n"
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
     with served({"math": "math"}, ServerConfig(port=0)) as address:
         return run_in("open_rlhf", HERE / "real_open_rlhf.py", str(model), address, str(folder), seconds=240)

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import Any
 
-from adjudge.rl_integration.adapters.skyrl import SkyRLReward
+from adjudge.skyrl import SkyRLReward
 
 skyrl_gym: Any = import_module("skyrl_gym")
 metrics: Any = import_module("skyrl_gym.metrics")

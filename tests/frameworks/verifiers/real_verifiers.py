@@ -12,8 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from adjudge.prime_rl import VerifiersReward
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.adapters.verifiers import VerifiersReward
 
 vf: Any = import_module("verifiers.v1")
 traces: Any = import_module("verifiers.v1.trace")

@@ -14,8 +14,8 @@ from typing import Any
 
 from examples.frameworks.verifiers_rubric import FUNCS, WEIGHTS
 
+from adjudge.prime_rl import RubricGroupReward, RubricReward
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.adapters.verifiers_legacy import RubricGroupReward, RubricReward
 
 vf: Any = import_module("verifiers")
 outputs: Any = import_module("verifiers.legacy.utils.save_utils")

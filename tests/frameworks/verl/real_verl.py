@@ -19,7 +19,7 @@ import ray
 import torch
 from transformers import AutoTokenizer
 
-import adjudge.rl_integration.adapters.verl as adapter
+import adjudge.verl as adapter
 
 hydra: Any = import_module("hydra")
 agents: Any = import_module("verl.experimental.agent_loop.agent_loop")
@@ -31,11 +31,11 @@ TokenOutput: Any = import_module("verl.workers.rollout.replica").TokenOutput
 DataProto: Any = import_module("verl").DataProto
 
 FUNCTION = "reward.custom_reward_function"
-BY_NAME = f"{FUNCTION}.path=pkg://adjudge.rl_integration.adapters.verl"
+BY_NAME = f"{FUNCTION}.path=pkg://adjudge.verl"
 MANAGER = (
     "reward.reward_manager.source=importlib",
     "reward.reward_manager.name=AdjudgeRewardManager",
-    "reward.reward_manager.module.path=pkg://adjudge.rl_integration.adapters.verl_manager",
+    "reward.reward_manager.module.path=pkg://adjudge.verl",
 )
 MATH = (f"+{FUNCTION}.reward_kwargs.scorers.gsm8k=math", f"+{FUNCTION}.reward_kwargs.scorer=repetition")
 TELLING = "+reward.reward_kwargs.scorer='telling:Telling'"

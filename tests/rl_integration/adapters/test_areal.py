@@ -15,7 +15,7 @@ import cloudpickle
 import pytest
 from tests.rl_integration.adapters.scripted_scorer import Scripted
 
-from adjudge.rl_integration.adapters.areal import ArealReward
+from adjudge.areal import ArealReward
 from adjudge.rl_integration.adapters.number import NotScored
 from adjudge.rl_integration.adapters.recent_failures import WINDOW
 from adjudge.rl_integration.adapters.stop_run import StopRun

@@ -6,8 +6,8 @@ from importlib.util import find_spec
 
 import pytest
 
+from adjudge.nemo_gym import _verdict, resources_server
 from adjudge.protocol import Score
-from adjudge.rl_integration.adapters.nemo_gym import _verdict, resources_server
 
 
 def test_a_verdict_says_whether_its_number_is_one() -> None:

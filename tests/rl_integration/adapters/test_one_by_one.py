@@ -18,9 +18,8 @@ from adjudge import registry
 from adjudge.protocol import Sample
 from adjudge.rl_integration.adapters.number import NotScored
 from adjudge.rl_integration.adapters.one_by_one import OneByOne
-from adjudge.rl_integration.adapters.recent_failures import WINDOW
-from adjudge.rl_integration.adapters.row import checked_place, group_in, reference_in, words
-from adjudge.rl_integration.adapters.source import TooManyFailures
+from adjudge.rl_integration.adapters.recent_failures import WINDOW, TooManyFailures
+from adjudge.rl_integration.adapters.row import checked_place, extra_in, name_in, reference_in, words
 from adjudge.rl_integration.client.config import ClientConfig
 from adjudge.rl_integration.server.config import ServerConfig
 
@@ -107,6 +106,42 @@ def test_a_run_whose_samples_mostly_fail_is_stopped_and_declining_is_no_failure(
         one.scores_blocking([sample("fail")])
 
 
+def test_a_row_without_its_reference_or_with_another_scorers_is_no_failure() -> None:
+    math, code = asked(most_failed=0), asked("code", most_failed=0)
+    tests = {"tests": ["assert f(1) == 2"]}
+    scores = [*math.scores_blocking([sample("2", None), sample("2", tests)]), *code.scores_blocking([sample("2")])]
+    assert [(score.status, score.reason) for score in scores] == [("abstained", "out_of_scope")] * 3
+    with pytest.raises(NotScored, match=r"\(out_of_scope\).*The scorer 'code' is not for it.*scorer=\"auto\""):
+        code.number(scores[2])
+    assert math.scores_blocking([sample("\\boxed{2}")])[0].value == 1.0
+
+
+def test_a_scorer_that_is_for_no_row_is_told_once() -> None:
+    foreign = [sample("x", {"tests": ["assert f(1) == 2"]}) for _ in range(255)]
+    math = asked()
+    math.scores_blocking(foreign)
+    with pytest.warns(UserWarning, match=r"'math' was for none of the first 256 samples.*assert f"):
+        math.scores_blocking(foreign[:1])
+    math.scores_blocking(foreign)
+    once = asked()
+    once.scores_blocking([sample("x"), *foreign, *foreign])
+
+
+def test_each_data_source_has_its_scorer_and_its_count_of_failures() -> None:
+    routed = asked(None, scorers={"sums": "math", "talk": Scripted()}, most_failed=0.25)
+    copy = pickle.loads(pickle.dumps(routed))
+    samples = [sample("0.5"), sample("\\boxed{2}"), sample("fail")]
+    for one in (routed, copy):
+        scores = one.scores_blocking(samples, ["talk", "sums", "talk"])
+        assert [score.value for score in scores] == [0.5, 1.0, None]
+    for _ in range(WINDOW):
+        routed.scores_blocking([samples[1]], ["sums"])
+    with pytest.raises(TooManyFailures, match="17 of the latest 64"):
+        routed.scores_blocking([samples[2]] * 16, ["talk"] * 16)
+    with pytest.raises(ValueError, match=r"data_source 'code' has no scorer; `scorers` names sums, talk"):
+        routed.scores_blocking(samples[:1], ["code"])
+
+
 def test_options_that_cannot_be_meant_are_told_at_once() -> None:
     for options, message in (
         ({"scorer": "maths"}, "maths"),
@@ -182,11 +217,31 @@ def test_a_place_is_a_name_or_a_function() -> None:
 
 
 def test_a_group_is_found_as_a_reference_is_and_is_text() -> None:
-    assert group_in(ROW, "dotted.name", "Framework") == "5"
-    assert group_in(ROW, lambda row: row["array"][1], "Framework") == "2"
-    assert group_in(ROW, "", "Framework") == ""
+    assert name_in(ROW, "dotted.name", "group", "Framework") == "5"
+    assert name_in(ROW, lambda row: row["array"][1], "group", "Framework") == "2"
+    assert name_in(ROW, "", "group", "Framework") == name_in(ROW, "nothing", "group", "Framework") == ""
     with pytest.raises(ValueError, match=r"no 'uid' with the group.*group=COLUMN"):
-        group_in(ROW, "uid", "Framework")
+        name_in(ROW, "uid", "group", "Framework")
+
+
+def test_what_arrow_fills_in_is_no_part_of_a_reference() -> None:
+    tests = [{"args": [None], "expected": None, "stdin": None}, {"args": None, "stdin": "1", "stdout": "2"}]
+    row = {"ref": {"answer": None, "tests": tests}, "empty": {"answer": None}, "null": None, "text": ""}
+    assert reference_in(row, "ref", "Framework") == {
+        "tests": [{"args": [None], "expected": None}, {"stdin": "1", "stdout": "2"}]
+    }
+    assert [reference_in(row, name, "Framework") for name in ("empty", "null", "null.deeper", "text")] == [None] * 4
+
+
+def test_columns_of_plain_data_become_extra_and_others_do_not() -> None:
+    import torch
+
+    row: dict[Any, Any] = {
+        **ROW, "level": np.int64(3), "tokens": torch.tensor([1, 2]), "image": object(), "log": print, 1: {"a": (1, 2)}
+    }  # fmt: skip
+    found = extra_in(row, "answer")
+    assert set(found) == {*ROW, "level", "1"} - {"answer"}
+    assert (found["level"], type(found["level"]), found["array"], found["1"]) == (3, int, [1, 2], {"a": (1, 2)})
 
 
 def test_texts_and_messages_pass_and_anything_else_is_named() -> None:
@@ -196,6 +251,6 @@ def test_texts_and_messages_pass_and_anything_else_is_named() -> None:
     assert words(turns, "it") == turns
     assert words(np.array(turns, dtype=object), "it") == turns
     assert words([], "it") == []
-    for wrong in (7, b"bytes", ["text"], {"role": "user"}):
-        with pytest.raises(ValueError, match=r"it is a .*; it must be text, or a list of messages"):
+    for wrong in (b"bytes", ["text"], {"text": "user"}):
+        with pytest.raises(ValueError, match=r"it is an? .*; it must be text or chat turns"):
             words(wrong, "it")

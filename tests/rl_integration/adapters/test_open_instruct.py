@@ -18,8 +18,8 @@ import cloudpickle
 import pytest
 from tests.rl_integration.adapters.scripted_scorer import Scripted
 
+from adjudge.open_instruct import OpenInstructReward
 from adjudge.rl_integration.adapters.number import NotScored
-from adjudge.rl_integration.adapters.open_instruct import OpenInstructReward
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "frameworks" / "open_instruct_reward.py"
 

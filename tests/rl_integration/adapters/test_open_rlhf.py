@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rl_integration.server.conftest import served
 
+from adjudge.openrlhf import OpenRlhfReward
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.adapters.open_rlhf import OpenRlhfReward
 from adjudge.rl_integration.adapters.recent_failures import WINDOW
 from adjudge.rl_integration.adapters.stop_run import StopRun
 from adjudge.rl_integration.server.config import ServerConfig
@@ -151,7 +151,7 @@ def test_many_threads_may_call_it_at_once() -> None:
 def test_a_file_of_three_lines_is_enough(tmp_path: Path) -> None:
     """Loaded as OpenRLHF loads it."""
     with served({"math": "math"}, ServerConfig(port=0)) as address:
-        line = "from adjudge.rl_integration.adapters.open_rlhf import OpenRlhfReward"
+        line = "from adjudge.openrlhf import OpenRlhfReward"
         text = f"{line}\n\nreward_func = OpenRlhfReward(server={address!r})\n"
         (tmp_path / "reward.py").write_text(text, encoding="utf-8")
         spec = importlib.util.spec_from_file_location("reward_func", tmp_path / "reward.py")

@@ -19,9 +19,8 @@ import torch
 from tests.rl_integration.adapters.scripted_scorer import Scripted
 
 from adjudge.rl_integration.adapters.number import NotScored
-from adjudge.rl_integration.adapters.recent_failures import WINDOW
-from adjudge.rl_integration.adapters.roll import RollReward
-from adjudge.rl_integration.adapters.source import TooManyFailures
+from adjudge.rl_integration.adapters.recent_failures import WINDOW, TooManyFailures
+from adjudge.roll import RollReward
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "frameworks" / "roll_reward.py"
 PAD, END = 0, 1

@@ -20,11 +20,10 @@ from tests.rl_integration.server.conftest import served
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.number import NotScored
-from adjudge.rl_integration.adapters.recent_failures import WINDOW
-from adjudge.rl_integration.adapters.skyrl import SkyRLReward
-from adjudge.rl_integration.adapters.source import TooManyFailures
+from adjudge.rl_integration.adapters.recent_failures import WINDOW, TooManyFailures
 from adjudge.rl_integration.server.config import ServerConfig
 from adjudge.rl_integration.service.config import LaneConfig
+from adjudge.skyrl import SkyRLReward
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "frameworks" / "skyrl_reward.py"
 PROMPT = [{"role": "user", "content": "1+1?"}]

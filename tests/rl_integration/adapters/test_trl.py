@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import inspect
 import itertools
 import json
 import math
@@ -13,17 +14,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tests.engines.tiny_models import tiny_tokenizer, write_model, write_reward_model
+from tests.rl_integration import mixed_data
+from tests.rl_integration.mixed_data import FORMS, called, completions, dataset, expected, steps, trained
 from tests.rl_integration.server.conftest import served
 
 from adjudge.engines.head_config import HeadConfig
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.adapters.source import Source, TooManyFailures
-from adjudge.rl_integration.adapters.trl import TrlReward
+from adjudge.rl_integration.adapters.recent_failures import WINDOW, TooManyFailures
 from adjudge.rl_integration.server.config import ServerConfig
+from adjudge.trl import TrlReward
 
 CHATS = [[{"role": "user", "content": f"What is {n} + {n}?"}] for n in range(4)]
 
@@ -49,40 +53,18 @@ class Odd:
 
 
 def rewarded(reward: TrlReward, **columns: Any) -> list[float | None]:
-    return asyncio.run(reward(prompts=["q"], completions=["\\boxed{2}"], **columns))
+    return [*reward(prompts=["q"], completions=["\\boxed{2}"], **columns)]
+
+
+def sums() -> Any:
+    from datasets import Dataset
+
+    return Dataset.from_list([{"prompt": chat, "answer": str(2 * n)} for n, chat in enumerate(CHATS)])
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(write_model(tmp_path_factory.mktemp("trl") / "model"))
-
-
-def trained(
-    model: str, folder: Path, rewards: list[Any], generation: dict[str, Any] | None = None
-) -> list[dict[str, float]]:
-    """Train for two steps; return what was logged at each."""
-    from datasets import Dataset
-
-    trl: Any = importlib.import_module("trl")  # its names are lazy, which type checkers do not see
-    config = trl.GRPOConfig(
-        output_dir=str(folder),
-        per_device_train_batch_size=8,
-        num_generations=4,
-        generation_kwargs=generation,
-        max_completion_length=6,
-        max_steps=2,
-        logging_steps=1,
-        report_to=[],
-        use_cpu=True,
-        bf16=False,
-        save_strategy="no",
-        disable_tqdm=True,
-        seed=1,
-    )
-    rows = Dataset.from_list([{"prompt": chat, "answer": str(2 * n)} for n, chat in enumerate(CHATS)])
-    trainer = trl.GRPOTrainer(model=model, reward_funcs=rewards, args=config, train_dataset=rows)
-    trainer.train()
-    return [line for line in trainer.state.log_history if "loss" in line]
 
 
 @pytest.mark.filterwarnings("ignore")  # TRL's and its dependencies' own
@@ -94,17 +76,93 @@ def test_a_real_trainer_takes_rewards_from_here_and_from_a_server(model: str, tm
             TrlReward(scorer="repetition", server=address, name="remote"),
             TrlReward(scorer=odd, name="odd"),
         ]
-        logged = trained(model, tmp_path, rewards)
+        logged = steps(trained(model, str(tmp_path), sums(), rewards))
     assert len(logged) == 2
     for line in logged:
         assert math.isfinite(line["loss"])
         assert line["rewards/math/mean"] == 0.0, "a random model does not add"
-        assert line["odd/failed"] == line["odd/abstained"] == 1 / 8
+        assert line["odd/failed"] == line["odd/out_of_scope"] == 1 / 8
         assert line["math/failed"] == line["remote/failed"] == 0.0
         assert line["rewards/odd/mean"] > 0, "what has no number is left out, and is no zero"
     assert {sample.group for sample in odd.seen[:8]} == {"group 0", "group 1"}
     assert odd.seen[0].prompt in CHATS
     assert odd.seen[0].response[0]["role"] == "assistant"  # type: ignore[index]
+
+
+@pytest.mark.filterwarnings("ignore")  # TRL's and its dependencies' own
+@pytest.mark.parametrize("form", FORMS)
+def test_one_data_set_of_sums_and_programs_trains_in_every_form(form: str, model: str, tmp_path: Path) -> None:
+    rewards = mixed_data.rewards(form)
+    assert [called(reward, form, completions(form)) for reward in rewards] == expected(form)
+    logged = steps(trained(model, str(tmp_path), dataset(form), rewards, prompts=4))
+    assert len(logged) == 2
+    for line in logged:
+        for reward, numbers in zip(rewards, expected(form), strict=True):
+            assert line[f"rewards/{reward.__name__}/mean"] == 0.0, "a random model neither adds nor programs"
+            assert line[f"{reward.__name__}/failed"] == line[f"{reward.__name__}/abstained"] == 0.0
+            assert line[f"{reward.__name__}/out_of_scope"] == numbers.count(None) / len(numbers)
+
+
+class Fixed:
+    """A user's own function, with a number or None for each completion of a group of four."""
+
+    def __init__(self, name: str, *numbers: float | None) -> None:
+        self.__name__ = name
+        self._numbers = numbers
+
+    def __call__(self, completions: Sequence[Any], **columns: Any) -> list[float | None]:
+        return [*self._numbers] * (len(completions) // len(self._numbers))
+
+
+@pytest.mark.filterwarnings("ignore")  # TRL's and its dependencies' own
+def test_what_trl_makes_of_none_is_as_documented(model: str, tmp_path: Path) -> None:
+    """Alone, None has no vote and the advantage 0; beside another reward it counts as 0."""
+    judged = Fixed("judged", None, 1.0, 0.0, 1.0)
+    alone = trained(model, str(tmp_path / "alone"), sums(), [judged])
+    advantages = list(alone._logs["advantages"])[:4]
+    assert advantages[0] == 0.0
+    assert sum(advantages) == pytest.approx(0.0, abs=1e-6)
+    beside = trained(model, str(tmp_path / "beside"), sums(), [judged, Fixed("form", 0.1, 0.1, 0.1, 0.1)])
+    first, _, wrong, _ = list(beside._logs["advantages"])[:4]
+    assert first == pytest.approx(wrong)
+    assert first < -0.8
+
+
+def test_trl_awaits_it_where_it_can_and_reads_it_as_a_list_where_not() -> None:
+    reward = TrlReward(scorer="math", reference="answer")
+    awaits: Any = importlib.import_module("trl.trainer.utils").is_async_callable
+    assert awaits(reward)
+    assert awaits(pickle.loads(pickle.dumps(reward)))
+    assert not inspect.iscoroutinefunction(reward), "what TRL before 1.14 asks"
+
+    async def twice() -> Any:
+        columns: dict[str, Any] = {"prompts": ["q"], "completions": ["\\boxed{2}"], "answer": ["2"]}
+        return await asyncio.gather(reward(**columns), reward.__call__(**columns))
+
+    assert asyncio.run(twice()) == [[1.0], [1.0]]
+    read = reward(["\\boxed{2}", "\\boxed{3}"], ["q", "q"], answer=["2", "2"])
+    assert (len(read), read[0], read[:1], list(read), str(read)) == (2, 1.0, [1.0], [1.0, 0.0], "[1.0, 0.0]")
+    assert len(inspect.signature(reward).parameters) >= 2, "axolotl refuses others"
+
+
+def test_ms_swift_gives_chats_in_place_of_prompts() -> None:
+    """Completions come first and as text; each row's chat ends with its completion."""
+    odd = Odd()
+    chat = [{"role": "user", "content": "1+1?"}, {"role": "assistant", "content": "2"}]
+    list(TrlReward(odd, reference="gold")(["2", "3"], messages=[chat, chat], gold=["2", "2"], trainer_state=None))
+    assert [(sample.prompt, sample.response, sample.reference) for sample in odd.seen] == [
+        (chat[:1], "2", "2"), (chat[:1], "3", "2")
+    ]  # fmt: skip
+
+
+def test_columns_become_extra() -> None:
+    odd = Odd()
+    state = SimpleNamespace(global_step=3)
+    rewarded(
+        TrlReward(odd, reference="gold"), gold=["2"], level=[3], meta=[{"a": None}], image=[object()],
+        environments=[object()], trainer_state=state, log_extra=lambda *_: None, completion_ids=[[1, 2]],
+    )  # fmt: skip
+    assert odd.seen[0].extra == {"level": 3, "meta": {"a": None}}
 
 
 @pytest.mark.filterwarnings("ignore")  # TRL's and its dependencies' own
@@ -118,8 +176,9 @@ def test_a_reward_model_of_ours_gives_trl_the_numbers_that_it_gives_the_scorer(m
     odd = [token for token, text in enumerate(texts) if not (text and text.isascii() and text.isprintable())]
     folder = str(write_reward_model(tmp_path / "helpful", HeadConfig(), seed=3))
     scorer = {"reward_model": {"engine": {"transformers": {"model": folder, "dtype": "float32"}}}}
-    logged = trained(model, tmp_path / "out", [folder, TrlReward(scorer=scorer, name="ours")], {"suppress_tokens": odd})
-    for line in logged:
+    rewards = [folder, TrlReward(scorer=scorer, name="ours")]
+    trainer = trained(model, str(tmp_path / "out"), sums(), rewards, generation_kwargs={"suppress_tokens": odd})
+    for line in steps(trainer):
         assert line["rewards/ours/std"] > 0.01
         for number in ("mean", "std"):
             assert line[f"rewards/helpful/{number}"] == pytest.approx(line[f"rewards/ours/{number}"], abs=1e-5)
@@ -180,7 +239,7 @@ def test_the_asynchronous_trainers_worker_takes_it_into_its_process() -> None:
         worker = rollouts.AsyncRolloutWorker(
             model_name="tiny",
             dataset=rows,
-            reward_funcs=[TrlReward(scorer="math", reference="answer")],
+            reward_funcs=[TrlReward(scorer="math", reference="answer", most_failed=0)],
             processing_class=tokenizer,
             eos_token_ids=[tokenizer.eos_token_id],
             num_generations=2,
@@ -199,7 +258,7 @@ def test_the_asynchronous_trainers_worker_takes_it_into_its_process() -> None:
             worker.stop()
     assert {(sample.metrics["rewards/math"], round(sample.advantage, 3)) for sample in first} == {(1, 1), (0, -1)}
     assert kind == "TooManyFailures"
-    assert "2 of 2 samples could not be judged" in message
+    assert "1 of the latest 64 samples could not be judged" in message
     assert "gold_unparsable" in message
 
 
@@ -215,19 +274,23 @@ def test_completions_that_do_not_end_are_seen_as_cut_off() -> None:
     reward = TrlReward(scorer="math", reference="answer", end_token=7)
     assert rewarded(reward, completion_ids=[[1, 7]], answer=["2"]) == [1.0]
     odd = Odd()
-    asyncio.run(
-        TrlReward(scorer=odd, end_token=7)(prompts=["q"] * 3, completions=["a"] * 3, completion_ids=[[7], [1], []])
-    )
+    list(TrlReward(scorer=odd, end_token=7)(prompts=["q"] * 3, completions=["a"] * 3, completion_ids=[[7], [1], []]))
     assert [sample.finish_reason for sample in odd.seen] == ["stop", "length", None]
 
 
 def test_mistakes_stop_the_run() -> None:
-    with pytest.raises(ValueError, match="no column 'answer' with references; it has gold"):
+    with pytest.raises(ValueError, match="no 'answer' with the reference; it has gold"):
         rewarded(TrlReward(scorer="math", reference="answer"), gold=["2"])
+    with pytest.raises(ValueError, match="no 'data_source' with the data_source; it has gold"):
+        rewarded(TrlReward(scorers={"gsm8k": "math"}, reference="gold"), gold=["2"])
+    with pytest.raises(ValueError, match="data_source 'aime' has no scorer; `scorers` names gsm8k"):
+        rewarded(TrlReward(scorers={"gsm8k": "math"}, reference="gold"), gold=["2"], data_source=["aime"])
     with pytest.raises(ValueError, match="maths"):
         TrlReward(scorer="maths")
     with pytest.raises(ValueError, match="most_failed=2"):
-        Source(scorer="math", most_failed=2)
-    with pytest.raises(TooManyFailures, match=r"1 of 1 samples could not be judged.*gold_unparsable"):
-        rewarded(TrlReward(scorer="math", reference="answer"), answer=["\\frac{1}{"])
-    assert rewarded(TrlReward(scorer="math", reference="answer", most_failed=1), answer=["\\frac{1}{"]) == [None]
+        TrlReward(scorer="math", most_failed=2)
+    broken = TrlReward(scorer="math", reference="answer")
+    for _ in range(WINDOW // 2):
+        assert rewarded(broken, answer=["\\frac{1}{"]) == [None]
+    with pytest.raises(TooManyFailures, match=r"33 of the latest 64 samples could not be judged.*gold_unparsable"):
+        rewarded(broken, answer=["\\frac{1}{"])

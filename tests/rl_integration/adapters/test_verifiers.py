@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 from tests.rl_integration.server.conftest import served
 
+from adjudge.prime_rl import RubricGroupReward, RubricReward, VerifiersReward
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.number import NotScored
-from adjudge.rl_integration.adapters.verifiers import VerifiersReward
-from adjudge.rl_integration.adapters.verifiers_legacy import RubricGroupReward, RubricReward
 from adjudge.rl_integration.server.config import ServerConfig
 
 
@@ -122,8 +121,8 @@ def test_a_rollout_without_a_score_is_marked(errors: type[Exception]) -> None:
 
 def test_a_mistake_marks_each_rollout(errors: type[Exception]) -> None:
     states = [state(), state()]
-    with pytest.raises(ValueError, match="a prompt or completion of Rubric is a int"):
-        asyncio.run(RubricGroupReward(scorer="math")(["", 7], ["", ""], ["2", "2"], [{}, {}], states))
+    with pytest.raises(ValueError, match="the prompt or completion of Rubric is a object"):
+        asyncio.run(RubricGroupReward(scorer="math")(["", object()], ["", ""], ["2", "2"], [{}, {}], states))
     assert all(isinstance(one["error"], errors) for one in states)
 
 

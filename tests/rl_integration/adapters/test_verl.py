@@ -18,14 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rl_integration.server.conftest import served
 
+from adjudge.io.values import plain, reference_of
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.number import NotScored
-from adjudge.rl_integration.adapters.plain import plain, reference_of
-from adjudge.rl_integration.adapters.recent_failures import WINDOW
-from adjudge.rl_integration.adapters.source import TooManyFailures
-from adjudge.rl_integration.adapters.verl import compute_score, compute_score_batch
+from adjudge.rl_integration.adapters.recent_failures import WINDOW, TooManyFailures
 from adjudge.rl_integration.adapters.verl_scores import VerlOptions
 from adjudge.rl_integration.server.config import ServerConfig
+from adjudge.verl import compute_score, compute_score_batch
 
 BROKEN = "\\frac{1}{"
 KEYS = {"score", "reward_valid", "reward_failed", "reward_abstained"}
@@ -166,7 +165,7 @@ def test_each_data_source_has_its_scorer() -> None:
         ({}, "no scorer is named: set `scorer`"),
         ({"scorer": "maths"}, "maths"),
         ({"scorers": {"gsm8k": "math", "talk": "maths"}}, "maths"),
-        ({"scorers": "math"}, "must map each data_source"),
+        ({"scorers": "math"}, "must map each data source"),
         ({"scorer": "math", "fallback": math.nan}, "fallback=nan"),
         ({"scorer": "math", "fallback": "0"}, "fallback='0'"),
         ({"scorer": "math", "most_failed": 2}, "most_failed=2"),

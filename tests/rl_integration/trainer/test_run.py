@@ -12,7 +12,7 @@ import torch
 from tests.rl_integration.trainer.small_runs import TASKS, Digits, Unsure, small_config, small_run
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.adapters.source import TooManyFailures
+from adjudge.rl_integration.adapters.recent_failures import TooManyFailures
 from adjudge.rl_integration.trainer.batches.rewards import Rewards
 from adjudge.rl_integration.trainer.checkpoints import newest_checkpoint
 from adjudge.rl_integration.trainer.objectives.table import OBJECTIVES

@@ -18,54 +18,38 @@ Tried with AReaL 1.0.4.  Not covered: rewards of several completions at once (th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from adjudge.protocol import Sample
 from adjudge.rl_integration.adapters.number import NotScored
-from adjudge.rl_integration.adapters.one_by_one import OneByOne
-from adjudge.rl_integration.adapters.row import Place, checked_place, group_in, reference_in, words
+from adjudge.rl_integration.adapters.row import Place
+from adjudge.rl_integration.adapters.row_reward import RowReward
 from adjudge.rl_integration.adapters.stop_run import StopRun
-from adjudge.rl_integration.client.config import ClientConfig
 
 
-class ArealReward:
+@dataclass(eq=False, kw_only=True)
+class ArealReward(RowReward):
     """Scores completions: as `reward_fn`, inside a workflow, or awaited by a workflow or an agent of one's own.
 
-    Args:
-        scorer: anything `adjudge.load` takes; with `server`, the scorer's name there.
+    Attributes:
         reference: where the reference is among the row's columns.
-        group: where the name is that the answers to one prompt share, for a server that gathers groups; "" for none.
-        server: a reward server's address, or a `ClientConfig`; None to score in AReaL's process.
-        fallback: the number `reward_fn` returns for a sample without a score; None to raise.  A workflow rejects such
-            a trajectory, whatever this is.
-        most_failed: the share of the latest samples that may fail; 1 for any.  A run whose every trajectory is
-            rejected would wait for ever.
         ends: special tokens as text, such as "<|im_end|>": AReaL leaves them in.  With them, they are cut from the end
             of a completion, and one that ends in none is scored as cut off.
 
-    Raises:
-        ValueError: the scorer is unknown, or an option is out of range.
+    The others are those of `RowReward`.  A workflow rejects a trajectory without a score whatever `fallback` is.
     """
 
-    def __init__(
-        self,
-        scorer: Any = None,
-        *,
-        reference: Place = "answer",
-        group: Place = "",
-        server: str | ClientConfig | None = None,
-        fallback: float | None = None,
-        most_failed: float = 0.5,
-        ends: Sequence[str] = (),
-    ) -> None:
-        if isinstance(ends, str) or not all(isinstance(end, str) and end for end in ends):
-            raise ValueError(f"ends={ends!r}; it must be a list of special tokens as text")
-        self._reference = checked_place("reference", reference)
-        self._group = checked_place("group", group)
-        self._ends = tuple(ends)
-        self._asked = OneByOne("AReaL", scorer=scorer, server=server, fallback=fallback, most_failed=most_failed)
-        self._asked.check_alone()
+    framework = "AReaL"
+    reference: Place = "answer"
+    ends: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        """Load the scorers, and reject what cannot be meant."""
+        if isinstance(self.ends, str) or not all(isinstance(end, str) and end for end in self.ends):
+            raise ValueError(f"ends={self.ends!r}; it must be a list of special tokens as text")
+        super().__post_init__()
         self.__name__ = "adjudge"  # AReaL's logs name reward functions
 
     def __call__(
@@ -78,7 +62,7 @@ class ArealReward:
             TooManyFailures: too many of the latest samples failed.
             ValueError: the row lacks the reference.
         """
-        (score,) = self._asked.scores_blocking([self._sample(prompt, completions, row)])
+        (score,) = self.scores_blocking([row], [self._sample(prompt, completions, row)])
         return self._asked.number(score)
 
     async def value(
@@ -95,7 +79,7 @@ class ArealReward:
             TooManyFailures: too many of the latest samples failed.
             ValueError: the row lacks the reference.
         """
-        (score,) = await self._asked.scores([self._sample(prompt, completions, row)])
+        (score,) = await self.scores([row], [self._sample(prompt, completions, row)])
         return score.value
 
     def workflow(self, base: type[Any] | None = None) -> type[Any]:
@@ -138,16 +122,9 @@ class ArealReward:
         return AdjudgeWorkflow
 
     def _sample(self, prompt: Any, completions: Any, row: dict[str, Any]) -> Sample:
-        response = words(completions, "the completion of AReaL")
         ended = None
-        if self._ends and isinstance(response, str):
-            end = next((end for end in self._ends if response.rstrip().endswith(end)), "")
-            response = response.rstrip().removesuffix(end)
+        if self.ends and isinstance(completions, str):
+            end = next((end for end in self.ends if completions.rstrip().endswith(end)), "")
+            completions = completions.rstrip().removesuffix(end)
             ended = "stop" if end else "length"
-        return Sample(
-            prompt=words(prompt, "the prompt of AReaL"),
-            response=response,
-            reference=reference_in(row, self._reference, "AReaL"),
-            group=group_in(row, self._group, "AReaL"),
-            finish_reason=ended,
-        )
+        return self.made_sample(row, prompt, completions, finish_reason=ended)

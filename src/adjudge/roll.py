@@ -18,55 +18,40 @@ its own rule workers.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
 from adjudge.protocol import Sample
-from adjudge.rl_integration.adapters.one_by_one import OneByOne
-from adjudge.rl_integration.adapters.row import Place, checked_place, group_in, reference_in
-from adjudge.rl_integration.client.config import ClientConfig
+from adjudge.rl_integration.adapters.row import Place
+from adjudge.rl_integration.adapters.row_reward import RowReward
 
 LARGEST = 65504.0
 """The largest finite number of 16 bits."""
 
 
-class RollReward:
+@dataclass(eq=False, kw_only=True)
+class RollReward(RowReward):
     """Scores batches; `worker` makes the class that ROLL's configuration names.
 
-    Args:
-        scorer: anything `adjudge.load` takes; with `server`, the scorer's name there.
+    Attributes:
         reference: where the reference is among the batch's columns.
-        group: where the name is that the answers to one prompt share, for a server that gathers groups; "" for none.
-        server: a reward server's address, or a `ClientConfig`; None to score in ROLL's worker.
-        fallback: the number ROLL is given for a sample without a score; None to stop the run.
-        most_failed: the share of the latest samples that may fail; 1 for any.
         end_tokens: the ids of the tokens that end a response.  With them, a response without any is scored as cut off.
         out_of_range: what becomes of a score beyond +-65504: "raise", or "clip" to that.
 
-    Raises:
-        ValueError: the scorer is unknown, or an option is out of range.
+    The others are those of `RowReward`.
     """
 
-    def __init__(
-        self,
-        scorer: Any = None,
-        *,
-        reference: Place = "ground_truth",
-        group: Place = "",
-        server: str | ClientConfig | None = None,
-        fallback: float | None = None,
-        most_failed: float = 0.5,
-        end_tokens: Collection[int] = (),
-        out_of_range: Literal["raise", "clip"] = "raise",
-    ) -> None:
-        if out_of_range not in ("raise", "clip"):
-            raise ValueError(f'out_of_range={out_of_range!r}; it must be "raise" or "clip"')
-        self._reference = checked_place("reference", reference)
-        self._group = checked_place("group", group)
-        self._end_tokens = frozenset(end_tokens)
-        self._clip = out_of_range == "clip"
-        self._asked = OneByOne("ROLL", scorer=scorer, server=server, fallback=fallback, most_failed=most_failed)
-        self._asked.check_alone()
+    framework = "ROLL"
+    reference: Place = "ground_truth"
+    end_tokens: Collection[int] = ()
+    out_of_range: Literal["raise", "clip"] = "raise"
+
+    def __post_init__(self) -> None:
+        """Load the scorers, and reject what cannot be meant."""
+        if self.out_of_range not in ("raise", "clip"):
+            raise ValueError(f'out_of_range={self.out_of_range!r}; it must be "raise" or "clip"')
+        super().__post_init__()
 
     def rewards(self, data: Any, tokenizer: Any) -> Any:
         """Return what `compute_rewards` returns for a batch.
@@ -87,7 +72,9 @@ class RollReward:
         """
         import torch
 
-        scores = self._asked.scores_blocking(self._samples(data, tokenizer))
+        columns = data.non_tensor_batch
+        rows = [{name: columns[name][place] for name in columns} for place in range(len(data.batch["responses"]))]
+        scores = self.scores_blocking(rows, self._samples(rows, data, tokenizer))
         numbers = torch.tensor([self._fitting(self._asked.number(score)) for score in scores], dtype=torch.float64).to(
             torch.float16
         )
@@ -130,32 +117,24 @@ class RollReward:
 
         return AdjudgeRewardWorker
 
-    def _samples(self, data: Any, tokenizer: Any) -> list[Sample]:
+    def _samples(self, rows: Sequence[dict[str, Any]], data: Any, tokenizer: Any) -> list[Sample]:
         prompts = tokenizer.batch_decode(data.batch["prompts"], skip_special_tokens=True)
         responses = tokenizer.batch_decode(data.batch["responses"], skip_special_tokens=True)
-        columns = data.non_tensor_batch
-        rows = [{name: columns[name][place] for name in columns} for place in range(len(responses))]
         return [
-            Sample(
-                prompt=prompt,
-                response=response,
-                reference=reference_in(row, self._reference, "ROLL"),
-                group=group_in(row, self._group, "ROLL"),
-                finish_reason=self._end(ids),
-            )
+            self.made_sample(row, prompt, response, finish_reason=self._end(ids))
             for prompt, response, row, ids in zip(prompts, responses, rows, data.batch["responses"], strict=True)
         ]
 
     def _end(self, ids: Any) -> str | None:
-        if not self._end_tokens:
+        if not self.end_tokens:
             return None
         tokens: Sequence[int] = ids.tolist()
-        return "length" if self._end_tokens.isdisjoint(tokens) else "stop"
+        return "length" if frozenset(self.end_tokens).isdisjoint(tokens) else "stop"
 
     def _fitting(self, value: float) -> float:
         if abs(value) <= LARGEST:
             return value
-        if self._clip:
+        if self.out_of_range == "clip":
             return LARGEST if value > 0 else -LARGEST
         raise ValueError(
             f"the score {value!r} does not fit into ROLL's 16 bits, whose largest number is {LARGEST:.0f}; bring the "

@@ -23,7 +23,7 @@ from typing import Any
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.one_by_one import OneByOne
-from adjudge.rl_integration.adapters.row import group_in, reference_in
+from adjudge.rl_integration.adapters.row import extra_in, name_in, reference_in
 from adjudge.rl_integration.server.dialects.responses_object import finish_reason_of, prompt_of, response_of
 
 
@@ -82,8 +82,9 @@ def _sample(body: Any, reference: str, group: str) -> Sample:
         prompt=prompt_of(asked),
         response=response_of(response),
         reference=reference_in(row, reference, "NeMo Gym"),
-        group=group_in(row, group, "NeMo Gym"),
+        group=name_in(row, group, "group", "NeMo Gym"),
         finish_reason=finish_reason_of(response),
+        extra=extra_in(row, reference),
     )
 
 

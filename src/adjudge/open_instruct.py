@@ -14,46 +14,27 @@ not tell a verifier; its option `non_stop_penalty` sees them.  The cost in dolla
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.adapters.one_by_one import OneByOne
-from adjudge.rl_integration.adapters.row import Place, checked_place, group_in, reference_in, words
-from adjudge.rl_integration.client.config import ClientConfig
+from adjudge.rl_integration.adapters.row import Place
+from adjudge.rl_integration.adapters.row_reward import RowReward
 
 
-class OpenInstructReward:
+@dataclass(eq=False, kw_only=True)
+class OpenInstructReward(RowReward):
     """Scores predictions; `verifier` makes the class that open-instruct looks for.
 
-    Args:
-        scorer: anything `adjudge.load` takes; with `server`, the scorer's name there.
+    Attributes:
         reference: where the reference is; the columns are `label` and `query`.
-        group: where the name is that the answers to one prompt share, for a server that gathers groups; "" for none.
-        server: a reward server's address, or a `ClientConfig`; None to score in open-instruct's process.
-        fallback: the number open-instruct is given for a sample without a score; None to stop the run.
-        most_failed: the share of the latest samples that may fail; 1 for any.
 
-    Raises:
-        ValueError: the scorer is unknown, or an option is out of range.
+    The others are those of `RowReward`.
     """
 
-    def __init__(
-        self,
-        scorer: Any = None,
-        *,
-        reference: Place = "label",
-        group: Place = "",
-        server: str | ClientConfig | None = None,
-        fallback: float | None = None,
-        most_failed: float = 0.5,
-    ) -> None:
-        self._reference = checked_place("reference", reference)
-        self._group = checked_place("group", group)
-        self._asked = OneByOne(
-            "open-instruct", scorer=scorer, server=server, fallback=fallback, most_failed=most_failed
-        )
-        self._asked.check_alone()
+    framework = "open-instruct"
+    reference: Place = "label"
 
     def sample(self, prediction: Any, label: Any, query: Any) -> Sample:
         """Return what open-instruct gives as a sample.
@@ -61,13 +42,7 @@ class OpenInstructReward:
         Raises:
             ValueError: the prediction or the query is no text, or the reference is missing.
         """
-        row = {"label": label, "query": query}
-        return Sample(
-            prompt=words(query, "the query of open-instruct"),
-            response=words(prediction, "the prediction of open-instruct"),
-            reference=reference_in(row, self._reference, "open-instruct"),
-            group=group_in(row, self._group, "open-instruct"),
-        )
+        return self.made_sample({"label": label, "query": query}, query, prediction)
 
     async def score(self, sample: Sample) -> tuple[float, str]:
         """Return the number for a sample and one line about it.

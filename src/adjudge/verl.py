@@ -1,23 +1,32 @@
 """verl: a reward function that its reward loop loads.
 
-    reward.custom_reward_function.path=pkg://adjudge.rl_integration.adapters.verl
+    reward.custom_reward_function.path=pkg://adjudge.verl
     +reward.custom_reward_function.reward_kwargs.scorer=math
 
 verl knows numbers alone.  A sample without a score stops the run, or becomes the `fallback`, and is marked as such
 (`reward_valid` 0).  Every answer has the same keys: verl takes the first sample's for all of a batch.
 
 Tried with verl 0.9.1.  Not covered: the prompt, unless a column of `extra_info` holds it, the group, and answers that
-were cut off; verl does not give these to a function.  `verl_manager` knows them.
+were cut off; verl does not give these to a function.  `AdjudgeRewardManager` knows them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
+from adjudge.io.values import prompt_of
 from adjudge.protocol import Sample
-from adjudge.rl_integration.adapters.plain import reference_of
-from adjudge.rl_integration.adapters.verl_scores import VerlOptions, check_turns, options_of, picked, verl_scores
+from adjudge.rl_integration.adapters.row import read_reference
+from adjudge.rl_integration.adapters.verl_scores import (
+    VerlOptions,
+    check_turns,
+    extra_of,
+    options_of,
+    picked,
+    verl_scores,
+)
 from adjudge.runtime.loop import run_blocking
 
 
@@ -56,7 +65,7 @@ async def compute_score(
         TooManyFailures: there is a fallback, but it would stand for too many.
     """
     chosen = options_of(options)
-    sample = _sample(solution_str, ground_truth, extra_info, chosen, prompt, group)
+    sample = _sample(str(data_source), solution_str, ground_truth, extra_info, chosen, prompt, group)
     (found,) = await verl_scores(chosen).ask([str(data_source)], [sample])
     return found
 
@@ -92,23 +101,35 @@ def compute_score_batch(
     """
     chosen = options_of(options)
     samples = [
-        _sample(text, truth, info, chosen, prompt, group)
-        for text, truth, info in zip(solution_strs, ground_truths, extra_infos, strict=True)
+        _sample(str(name), text, truth, info, chosen, prompt, group)
+        for name, text, truth, info in zip(data_sources, solution_strs, ground_truths, extra_infos, strict=True)
     ]
     return run_blocking(verl_scores(chosen, alone=False).ask([str(name) for name in data_sources], samples))
 
 
+def __getattr__(name: str) -> Any:
+    if name == "AdjudgeRewardManager":  # it derives from verl's class, and the function needs no verl
+        return import_module("adjudge.rl_integration.adapters.verl_manager").AdjudgeRewardManager
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def _sample(
-    text: str, truth: Any, info: Mapping[str, Any] | None, options: VerlOptions, prompt: str, group: str
+    source: str,
+    text: str,
+    truth: Any,
+    info: Mapping[str, Any] | None,
+    options: VerlOptions,
+    prompt: str,
+    group: str,
 ) -> Sample:
     check_turns((info or {}).get("num_turns"), options)
     told = picked(info, [name for name in (prompt, group) if name])
     ended = (info or {}).get("finish_reason")
     return Sample(
-        prompt=told.get(prompt, ""),
+        prompt=prompt_of(told.get(prompt, "")),
         response=text,
-        reference=reference_of(truth),
+        reference=read_reference(truth),
         group=str(told.get(group, "")),
         finish_reason=ended if isinstance(ended, str) else None,
-        extra=picked(info, options.columns),
+        extra=extra_of(source, info, options),
     )

@@ -15,51 +15,39 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from adjudge.protocol import Message, Sample, Score
-from adjudge.rl_integration.adapters.one_by_one import OneByOne
-from adjudge.rl_integration.adapters.row import Place, checked_place, group_in, reference_in, words
-from adjudge.rl_integration.client.config import ClientConfig
+from adjudge.io.values import Text
+from adjudge.protocol import Score
+from adjudge.rl_integration.adapters.row import Place, words
+from adjudge.rl_integration.adapters.row_reward import RowReward
 
 _CUT_OFF = "max_response_length_exceeded"
 
 
-class RllmEvaluator:
+@dataclass(eq=False, kw_only=True)
+class RllmEvaluator(RowReward):
     """Scores an episode's answer: the artifact `answer`, or else the last trajectory's output.
 
-    Args:
-        scorer: anything `adjudge.load` takes; with `server`, the scorer's name there.
+    Attributes:
         reference: where the reference is among the task's metadata (of older tasks, their data).
-        group: where the name is that the answers to one task share, for a server that gathers groups; "" for its id.
-        server: a reward server's address, or a `ClientConfig`; None to score in rLLM's process.
-        fallback: the number rLLM is given for an episode without a score; None to raise.
-        most_failed: the share of the latest episodes that may fail; 1 for any.
         correct_from: the score from which an episode counts as correct.
 
-    Raises:
-        ValueError: the scorer is unknown, or an option is out of range.
+    The others are those of `RowReward`; without a `group`, the task's id is one.
     """
 
-    def __init__(
-        self,
-        scorer: Any = None,
-        *,
-        reference: Place = "ground_truth",
-        group: Place = "",
-        server: str | ClientConfig | None = None,
-        fallback: float | None = None,
-        most_failed: float = 0.5,
-        correct_from: float = 1.0,
-    ) -> None:
-        if isinstance(correct_from, bool) or not isinstance(correct_from, int | float) or math.isnan(correct_from):
-            raise ValueError(f"correct_from={correct_from!r}; it must be the score from which an episode is correct")
-        self._reference = checked_place("reference", reference)
-        self._group = checked_place("group", group)
-        self._correct_from = correct_from
-        self._asked = OneByOne("rLLM", scorer=scorer, server=server, fallback=fallback, most_failed=most_failed)
-        self._asked.check_alone()
+    framework = "rLLM"
+    reference: Place = "ground_truth"
+    correct_from: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Load the scorers, and reject what cannot be meant."""
+        least = self.correct_from
+        if isinstance(least, bool) or not isinstance(least, int | float) or math.isnan(least):
+            raise ValueError(f"correct_from={least!r}; it must be the score from which an episode is correct")
+        super().__post_init__()
 
     def evaluate(self, task: Any, episode: Any) -> Any:
         """Return an `rllm.eval.types.EvalOutput`; called by rLLM in a thread, and never changes the episode.
@@ -76,17 +64,13 @@ class RllmEvaluator:
         types: Any = import_module("rllm.eval.types")
 
         row = _row(task)
-        sample = Sample(
-            prompt=_prompt(task, row),
-            response=words(_answer(episode), "the answer of an episode of rLLM"),
-            reference=reference_in(row, self._reference, "rLLM"),
-            group=group_in(row, self._group, "rLLM") or str(getattr(task, "id", "")),
-            finish_reason="length" if _told(episode, "termination_reason") == _CUT_OFF else None,
-        )
-        (score,) = self._asked.scores_blocking([sample])
+        ended = "length" if _told(episode, "termination_reason") == _CUT_OFF else None
+        group = str(getattr(task, "id", ""))
+        sample = self.made_sample(row, _prompt(task, row), _answer(episode), group=group, finish_reason=ended)
+        (score,) = self.scores_blocking([row], [sample])
         return types.EvalOutput(
             reward=self._asked.number(score),
-            is_correct=score.value is not None and score.value >= self._correct_from,
+            is_correct=score.value is not None and score.value >= self.correct_from,
             signals=[types.Signal(name=name, value=value) for name, value in _signals(score).items()],
             metadata={"status": score.status, "reason": score.reason},
         )
@@ -107,11 +91,11 @@ def _row(task: Any) -> Mapping[str, Any]:
     raise ValueError(f"the task of rLLM is a {type(task).__name__} without metadata; give a Task, or a dict")
 
 
-def _prompt(task: Any, row: Mapping[str, Any]) -> str | list[Message]:
+def _prompt(task: Any, row: Mapping[str, Any]) -> Text:
     instruction = getattr(task, "instruction", row.get("question", row.get("prompt")))
     if isinstance(instruction, list) and not all(isinstance(turn, Mapping) and "role" in turn for turn in instruction):
         return [{"role": "user", "content": instruction}]  # blocks of text and images, not turns
-    return words(instruction, "the instruction of a task of rLLM")
+    return words(instruction, "instruction of a task of rLLM")
 
 
 def _answer(episode: Any) -> Any:

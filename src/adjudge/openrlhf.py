@@ -1,6 +1,6 @@
 """OpenRLHF: a reward function for a Python file that its remote reward setting names.
 
-    from adjudge.rl_integration.adapters.open_rlhf import OpenRlhfReward
+    from adjudge.openrlhf import OpenRlhfReward
 
     reward_func = OpenRlhfReward("math", end_tokens=["<|im_end|>"])
 
@@ -20,7 +20,7 @@ from typing import Any
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.one_by_one import OneByOne
-from adjudge.rl_integration.adapters.plain import reference_of
+from adjudge.rl_integration.adapters.row import read_reference
 from adjudge.rl_integration.adapters.stop_run import StopRun
 from adjudge.rl_integration.client.config import ClientConfig
 
@@ -103,7 +103,7 @@ class OpenRlhfReward:
         return Sample(
             prompt=prompt,
             response=response,
-            reference=reference_of(label),
+            reference=read_reference(label),
             group=blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest(),
             finish_reason=cut if self._end_tokens else None,
         )

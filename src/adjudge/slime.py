@@ -4,7 +4,7 @@
     reward = SlimeReward(scorer="math", fallback=0.0)
 
 with slime's options `custom-rm-path` set to `my_rewards.reward` and `custom-reward-post-process-path` to
-`adjudge.rl_integration.adapters.slime.normalized_rewards`.
+`adjudge.slime.normalized_rewards`.
 
 slime wants a number for every sample.  One without a score is given the `fallback` and marked with `remove_sample`,
 which takes it out of the loss; `normalized_rewards` also takes it out of its group's mean and standard deviation, where
@@ -17,44 +17,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 from adjudge.protocol import Sample
-from adjudge.rl_integration.adapters.one_by_one import OneByOne
-from adjudge.rl_integration.adapters.row import Place, checked_place, reference_in, words
-from adjudge.rl_integration.client.config import ClientConfig
+from adjudge.rl_integration.adapters.row import Place
+from adjudge.rl_integration.adapters.row_reward import RowReward
 
 _ENDS = {"completed": "stop", "truncated": "length", "aborted": "abort"}
 _CENTRED = ("grpo", "gspo", "cispo", "rloo", "reinforce_plus_plus_baseline")
 _SCALED = ("grpo", "gspo", "cispo")
 
 
-class SlimeReward:
+@dataclass(eq=False, kw_only=True)
+class SlimeReward(RowReward):
     """Scores one of slime's samples, or a list of them: slime calls the same function with either.
 
-    Args:
-        scorer: anything `adjudge.load` takes; with `server`, the scorer's name there.
+    Attributes:
         reference: where the reference is among the sample's metadata and its `label`.
-        server: a reward server's address, or a `ClientConfig`; None to score in slime's process.
-        fallback: the number slime is given for a sample without a score; None to stop the run.
-        most_failed: the share of the latest samples that may fail; 1 for any.
 
-    Raises:
-        ValueError: the scorer is unknown, or an option is out of range.
+    The others are those of `RowReward`; the group is slime's own unless one is named.
     """
 
-    def __init__(
-        self,
-        scorer: Any = None,
-        *,
-        reference: Place = "label",
-        server: str | ClientConfig | None = None,
-        fallback: float | None = None,
-        most_failed: float = 0.5,
-    ) -> None:
-        self._reference = checked_place("reference", reference)
-        self._asked = OneByOne("slime", scorer=scorer, server=server, fallback=fallback, most_failed=most_failed)
+    framework = "slime"
+    remedy = ""
+    reference: Place = "label"
 
     async def __call__(self, args: Any, sample: Any, **_options: Any) -> Any:
         """Return a reward, or a list of them for a list; called by slime.
@@ -77,7 +65,8 @@ class SlimeReward:
         if not several:
             self._asked.check_alone("set its option group-rm, with which it gives whole groups")
         given = sample if several else [sample]
-        scores = await self._asked.scores([self._sample(one) for one in given])
+        rows = [_row(one) for one in given]
+        scores = await self.scores(rows, [self._sample(row, one) for row, one in zip(rows, given, strict=True)])
         rewards: list[Any] = [self._asked.number(score) for score in scores]
         for one, score in zip(given, scores, strict=True):
             if score.value is None:
@@ -89,16 +78,18 @@ class SlimeReward:
             ]
         return rewards if several else rewards[0]
 
-    def _sample(self, given: Any) -> Sample:
-        metadata = given.metadata if isinstance(given.metadata, Mapping) else {}
-        status = getattr(given.status, "value", given.status)
-        return Sample(
-            prompt=words(given.prompt, "the prompt of a sample of slime"),
-            response=words(given.response, "the response of a sample of slime"),
-            reference=reference_in({**metadata, "label": given.label}, self._reference, "slime"),
+    def _sample(self, row: Mapping[str, Any], given: Any) -> Sample:
+        return self.made_sample(
+            row,
+            given.prompt,
+            given.response,
             group="" if given.group_index is None else str(given.group_index),
-            finish_reason=_ENDS.get(status),
+            finish_reason=_ENDS.get(getattr(given.status, "value", given.status)),
         )
+
+
+def _row(given: Any) -> dict[str, Any]:
+    return {**(given.metadata if isinstance(given.metadata, Mapping) else {}), "label": given.label}
 
 
 def _reward_keys(args: Any) -> list[str]:

@@ -15,44 +15,27 @@ Tried with SkyRL-Gym 0.4.0.  Not covered: answers that were cut off, which a ste
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from adjudge.protocol import Message, Sample
-from adjudge.rl_integration.adapters.one_by_one import OneByOne
-from adjudge.rl_integration.adapters.row import Place, checked_place, group_in, reference_in, words
-from adjudge.rl_integration.client.config import ClientConfig
+from adjudge.protocol import Message
+from adjudge.rl_integration.adapters.row import Place
+from adjudge.rl_integration.adapters.row_reward import RowReward
 
 
-class SkyRLReward:
+@dataclass(eq=False, kw_only=True)
+class SkyRLReward(RowReward):
     """Scores the end of an episode; `environment` makes an environment of one turn.
 
-    Args:
-        scorer: anything `adjudge.load` takes; with `server`, the scorer's name there.
+    Attributes:
         reference: where the reference is among the row's columns, which SkyRL calls extras.
-        group: where the name is that the answers to one prompt share, for a server that gathers groups; "" for none.
-        server: a reward server's address, or a `ClientConfig`; None to score in SkyRL's process.
-        fallback: the number SkyRL is given for a sample without a score; None to stop the run.
-        most_failed: the share of the latest samples that may fail; 1 for any.
 
-    Raises:
-        ValueError: the scorer is unknown, or an option is out of range.
+    The others are those of `RowReward`.
     """
 
-    def __init__(
-        self,
-        scorer: Any = None,
-        *,
-        reference: Place = "reward_spec.ground_truth",
-        group: Place = "",
-        server: str | ClientConfig | None = None,
-        fallback: float | None = None,
-        most_failed: float = 0.5,
-    ) -> None:
-        self._reference = checked_place("reference", reference)
-        self._group = checked_place("group", group)
-        self._asked = OneByOne("SkyRL", scorer=scorer, server=server, fallback=fallback, most_failed=most_failed)
-        self._asked.check_alone()
+    framework = "SkyRL"
+    reference: Place = "reward_spec.ground_truth"
 
     def check(self, extras: Mapping[str, Any]) -> None:
         """Make sure that a row has what scoring needs.
@@ -60,8 +43,7 @@ class SkyRLReward:
         Raises:
             ValueError: it lacks the reference or the group.
         """
-        reference_in(extras, self._reference, "SkyRL")
-        group_in(extras, self._group, "SkyRL")
+        self.made_sample(extras, "", "")
 
     def last_step(self, prompt: Any, response: str | Sequence[Message], extras: Mapping[str, Any]) -> dict[str, Any]:
         """Return what `step` returns at the end of an episode; blocks, from any thread.
@@ -79,13 +61,7 @@ class SkyRLReward:
             TooManyFailures: too many of the latest samples failed.
             ValueError: the prompt or the response is neither text nor messages, or the row lacks the reference.
         """
-        sample = Sample(
-            prompt=words(prompt, "the prompt of SkyRL"),
-            response=words(response, "the action of SkyRL"),
-            reference=reference_in(extras, self._reference, "SkyRL"),
-            group=group_in(extras, self._group, "SkyRL"),
-        )
-        (score,) = self._asked.scores_blocking([sample])
+        (score,) = self.scores_blocking([extras], [self.made_sample(extras, prompt, response)])
         return {
             "observations": [],
             "reward": self._asked.number(score),

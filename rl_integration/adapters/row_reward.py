@@ -1,0 +1,107 @@
+"""What the rewards for frameworks that hand over rows share: their options, and samples out of rows.
+
+Not covered: the call itself, and what a framework is told where there is no score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.adapters.one_by_one import GATHER, OneByOne
+from adjudge.rl_integration.adapters.row import Place, checked_place, extra_in, name_in, reference_in, words
+from adjudge.rl_integration.client.config import ClientConfig
+
+
+@dataclass(eq=False, kw_only=True)
+class RowReward:
+    """Scores what a framework generated for its rows.
+
+    Attributes:
+        scorer: anything `adjudge.load` takes; with `server`, the scorer's name there.
+        reference: where the reference is among the row's columns; "" for scorers that need none.
+        group: where the name is that the answers to one prompt share, for a server that gathers groups; "" for none.
+        scorers: a scorer of its own for each of some data sources; `scorer` is for the others.
+        data_source: where a row says where it is from, if there are `scorers`.
+        server: a reward server's address, or a `ClientConfig`; None to score in the framework's process.
+        fallback: the number that stands for a sample without a score; None to raise.
+        most_failed: the share of the latest 64 samples that may fail; 1 for any.
+    """
+
+    framework: ClassVar[str]
+    """Its name, for messages."""
+    remedy: ClassVar[str] = GATHER
+    """What to do with a scorer that compares the answers to a prompt; "" where the framework gives whole groups."""
+
+    scorer: Any = field(default=None, kw_only=False)
+    reference: Place = ""
+    group: Place = ""
+    scorers: Mapping[str, Any] | None = None
+    data_source: Place = "data_source"
+    server: str | ClientConfig | None = None
+    fallback: float | None = None
+    most_failed: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Load the scorers, and reject what cannot be meant."""
+        for option in ("reference", "group", "data_source"):
+            checked_place(option, getattr(self, option))
+        self._asked = OneByOne(
+            self.framework,
+            scorer=self.scorer,
+            scorers=self.scorers,
+            server=self.server,
+            fallback=self.fallback,
+            most_failed=self.most_failed,
+        )
+        if self.remedy:
+            self._asked.check_alone(self.remedy)
+
+    def made_sample(
+        self, row: Mapping[str, Any], prompt: Any, response: Any, *, group: str = "", finish_reason: str | None = None
+    ) -> Sample:
+        """Return a sample of a row.
+
+        Args:
+            row: the columns, which become `extra` as far as they are plain data, the reference excepted.
+            prompt: text or messages.
+            response: text or messages.
+            group: the group of a row that names none.
+            finish_reason: how the response ended, if the framework says so.
+
+        Raises:
+            ValueError: the prompt or the response is neither, or the row lacks a column.
+        """
+        return Sample(
+            prompt=words(prompt, f"prompt of {self.framework}"),
+            response=words(response, f"response of {self.framework}"),
+            reference=reference_in(row, self.reference, self.framework),
+            group=name_in(row, self.group, "group", self.framework) or group,
+            finish_reason=finish_reason,
+            extra=extra_in(row, self.reference),
+        )
+
+    async def scores(self, rows: Sequence[Mapping[str, Any]], samples: Sequence[Sample]) -> list[Score]:
+        """Return the scores of samples, each by the scorer of its row's data source.
+
+        Raises:
+            TooManyFailures: too many of the latest samples failed.
+            ValueError: a data source has no scorer, or a row does not say where it is from.
+        """
+        return await self._asked.scores(samples, self._names(rows))
+
+    def scores_blocking(self, rows: Sequence[Mapping[str, Any]], samples: Sequence[Sample]) -> list[Score]:
+        """Return the same from any thread, also inside a running event loop."""
+        return self._asked.scores_blocking(samples, self._names(rows))
+
+    def _names(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+        if not self.scorers:
+            return []
+        return [name_in(row, self.data_source, "data_source", self.framework) for row in rows]
+
+
+def metric_name(scorer: Any, name: str) -> str:
+    """Return what a reward is called in a framework's metrics: the given name, or the scorer's if that is a text."""
+    return name or (scorer if isinstance(scorer, str) and scorer.isidentifier() else "adjudge")

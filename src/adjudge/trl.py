@@ -1,0 +1,191 @@
+"""TRL: a reward function for `GRPOTrainer` and `RLOOTrainer`, and for what builds on TRL (Unsloth, axolotl, ms-swift).
+
+    from adjudge.trl import Reward
+
+    trainer = GRPOTrainer(reward_funcs=[Reward("math", reference="answer")], ...)
+
+A score without a number becomes None, TRL's word for "this reward does not apply"; the shares of failed, abstained and
+out-of-scope ones are logged as metrics.  Whoever calls it may await what it returns, as TRL does from 1.14 on, so that
+several rewards work at the same time, or read it as a list, as TRL did before.  It can be pickled, as
+`AsyncGRPOTrainer` demands.
+
+Tried with TRL 0.24, 1.8 and 1.16, and in the rollout worker of AsyncGRPO 1.16.  Not covered: reward models given as
+such (`reward_funcs="FOLDER"`); TRL runs those itself, and gives the same numbers as our scorer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import Any, overload
+
+from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.adapters.recent_failures import is_out_of_scope
+from adjudge.rl_integration.adapters.row import Place
+from adjudge.rl_integration.adapters.row_reward import RowReward, metric_name
+from adjudge.rl_integration.client.config import ClientConfig
+from adjudge.runtime.loop import run_blocking
+
+
+class Reward(RowReward):
+    """Scores completions.
+
+    Args:
+        scorer: anything `adjudge.load` takes; with `server`, the scorer's name there.
+        reference: the column of the dataset that holds the reference, or a path through columns
+            ("reward_model.ground_truth"); "" for scorers that need none.
+        scorers: a scorer of its own for each of some data sources; `scorer` is for the others.
+        data_source: the column that says where a row is from, if there are `scorers`.
+        server: a reward server's address, or a `ClientConfig`; None to score in this process.
+        name: what the reward is called in TRL's metrics; the scorer's name, if it is a text, otherwise.
+        end_token: the id of the token that ends a completion.  With it, completions that do not end in it are scored as
+            cut off; TRL does not say so itself.
+        most_failed: the share of the latest 64 samples that may fail; 1 for any.
+
+    Raises:
+        ValueError: a scorer is unknown, or an option is out of range.
+    """
+
+    framework = "TRL"
+    remedy = ""
+
+    def __init__(
+        self,
+        scorer: Any = None,
+        *,
+        reference: Place = "",
+        scorers: Mapping[str, Any] | None = None,
+        data_source: Place = "data_source",
+        server: str | ClientConfig | None = None,
+        name: str = "",
+        end_token: int | None = None,
+        most_failed: float = 0.5,
+    ) -> None:
+        super().__init__(
+            scorer,
+            reference=reference,
+            scorers=scorers,
+            data_source=data_source,
+            server=server,
+            most_failed=most_failed,
+        )
+        self._end_token = end_token
+        self.__name__ = metric_name(scorer, name)
+        # TRL asks `func.__call__` whether it may await, and then calls `func`, which Python looks up in the class.
+        self.__dict__["__call__"] = self._awaited
+
+    def __call__(
+        self,
+        completions: Sequence[Any],
+        prompts: Sequence[Any] | None = None,
+        *,
+        completion_ids: Sequence[Sequence[int]] | None = None,
+        log_metric: Callable[[str, float], None] | None = None,
+        log_extra: Callable[[str, list[Any]], None] | None = None,
+        **columns: Any,
+    ) -> Rewards:
+        """Return a number or None for each completion, in order, to be awaited or read as a list; called by TRL.
+
+        Raises:
+            ValueError: the dataset lacks a column.
+            TooManyFailures: too many completions could not be judged; raised when it is awaited or read.
+        """
+        count = len(completions)
+        told = {name: cells for name, cells in columns.items() if isinstance(cells, list) and len(cells) == count}
+        rows = [{name: cells[place] for name, cells in told.items()} for place in range(count)]
+        if prompts is None:  # ms-swift gives the chats instead, each with its completion
+            prompts = [_asked(row.pop("messages", None)) for row in rows]
+        ends = completion_ids if completion_ids is not None else [()] * count
+        samples = [
+            self.made_sample(row, prompt, completion, group=group, finish_reason=self._end(ids))
+            for row, prompt, completion, group, ids in zip(
+                rows, prompts, completions, _groups(prompts), ends, strict=True
+            )
+        ]
+        return Rewards(partial(self._rewards, rows, samples, log_metric, log_extra))
+
+    async def _awaited(self, *completions: Any, **columns: Any) -> list[float | None]:
+        return await self(*completions, **columns)
+
+    async def _rewards(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        samples: Sequence[Sample],
+        log_metric: Callable[[str, float], None] | None,
+        log_extra: Callable[[str, list[Any]], None] | None,
+    ) -> list[float | None]:
+        scores = await self.scores(rows, samples)
+        if log_metric is not None:
+            for name, value in _metrics(scores).items():
+                log_metric(f"{self.__name__}/{name}", value)
+        if log_extra is not None:
+            log_extra(f"{self.__name__}_reason", [f"{score.status} {score.reason}".rstrip() for score in scores])
+        return [score.value for score in scores]
+
+    def _end(self, ids: Sequence[int]) -> str | None:
+        if self._end_token is None or not len(ids):
+            return None
+        return "stop" if int(ids[-1]) == self._end_token else "length"
+
+
+TrlReward = Reward
+
+
+class Rewards(Sequence[float | None]):
+    """Rewards of completions, scored when they are awaited or first read.
+
+    Args:
+        ask: gets them.
+    """
+
+    def __init__(self, ask: Callable[[], Coroutine[Any, Any, list[float | None]]]) -> None:
+        self._ask = ask
+
+    def __await__(self) -> Generator[Any, None, list[float | None]]:
+        return self._ask().__await__()
+
+    @cached_property
+    def _values(self) -> list[float | None]:
+        return run_blocking(self._ask())
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @overload
+    def __getitem__(self, place: int) -> float | None: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[float | None]: ...
+    def __getitem__(self, place: int | slice) -> float | list[float | None] | None:
+        return self._values[place]
+
+    def __repr__(self) -> str:
+        return repr(self._values)
+
+
+def _metrics(scores: Sequence[Score]) -> dict[str, float]:
+    """The shares of what has no number, and the means of the parts of what has one."""
+    foreign = sum(map(is_out_of_scope, scores))
+    counts = {status: sum(score.status == status for score in scores) for status in ("failed", "abstained")}
+    counts["abstained"] -= foreign
+    found = {name: count / max(1, len(scores)) for name, count in {**counts, "out_of_scope": foreign}.items()}
+    parts: dict[str, list[float]] = {}
+    for score in scores:
+        for name, part in score.parts.items():
+            if part.value is not None:
+                parts.setdefault(f"part_{name}", []).append(part.value)
+    return {**found, **{name: sum(values) / len(values) for name, values in parts.items()}}
+
+
+def _asked(chat: Any) -> list[Any]:
+    """The turns of a chat before its last answer."""
+    turns = list(chat or ())
+    return turns[:-1] if turns and turns[-1]["role"] == "assistant" else turns
+
+
+def _groups(prompts: Sequence[Any]) -> list[str]:
+    """A name for each run of equal prompts: completions of one prompt stand side by side."""
+    names = [0]
+    for before, after in pairwise(prompts):
+        names.append(names[-1] + (before != after))
+    return [f"group {name}" for name in names[: len(prompts)]]
