@@ -5,6 +5,7 @@ Not covered: what is learnt from what, which each trainer's own configuration sa
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -107,10 +108,9 @@ class Schedule:
         Raises:
             ValueError: one is not, or is unknown to `transformers`.
         """
-        from transformers.integrations import get_reporting_integration_callbacks
-
+        integrations: Any = importlib.import_module("transformers.integrations")
         try:
-            for integration in get_reporting_integration_callbacks(list(self.report_to)):
+            for integration in integrations.get_reporting_integration_callbacks(list(self.report_to)):
                 integration()
         except (ValueError, ImportError, RuntimeError) as error:
             raise ValueError(f"schedule.report_to is {', '.join(self.report_to)}: {error}") from error

@@ -70,7 +70,7 @@ def test_a_transformer_with_progress_and_json(adjudge: Adjudge, tmp_path: Path) 
         (("rm", "nowhere.yaml"), "'nowhere.yaml' cannot be read"),
         (("rm", "{config}", "--set", "lose=bt"), "did you mean 'loss'?"),
         (("rm", "{config}", "--set", "loss"), "not of the form key=value"),
-        (("rm", "{config}", "--set", "data=nowhere.jsonl"), "'nowhere.jsonl' cannot be read"),
+        (("rm", "{config}", "--set", "data=nowhere.jsonl"), "there is no file or folder nowhere.jsonl"),
         (("rm", "{config}", "--set", "model=/no/such/model"), "there is no such folder"),
         (("rm", "{config}", "--set", "loss=hinge"), "the model ngrams has a loss of its own"),
     ],

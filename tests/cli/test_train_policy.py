@@ -179,7 +179,7 @@ MISTAKES: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("no reward", {"reward": None}, ("`rollouts`", "no `reward`", "reward: math")),
     ("both kinds", {"loss": "dpo"}, ("`reward`", "`loss`", "leave out the one or the other")),
     ("unknown option", {"rollout": {}}, ("'rollout'", "did you mean 'rollouts'?")),
-    ("unknown nested option", {"rollouts": {"groups": 4}}, ("'rollouts.groups'", "did you mean 'group'?")),
+    ("unknown nested option", {"rollouts": {"groups": 4}}, ("'rollouts.groups'", "did you mean 'rollouts.group'?")),
     ("no model", {"model": None}, ("'model' is missing",)),
     ("no data", {"data": None}, ("'data' is missing",)),
     ("two models", {"model": {"name": "a", "from_scratch": "tiny"}}, ("model.name", "give one of the two")),
@@ -205,8 +205,8 @@ MISTAKES: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("too short prompts", {"data": {"path": "{sums}", "max_prompt_tokens": 1}}, ("25 prompts", "longer than 1 tokens")),
     ("all held out", {"data": {"path": "{sums}", "held_out": 0.99}}, ("data.held_out", "leaves nothing to train on")),
     ("no output", {"output": " "}, ("output is empty", "name the folder")),
-    ("a log of no kind", {"logs": ["mlflow"]}, ("mlflow", "tensorboard, wandb")),
-    ("a log twice", {"logs": ["wandb", "wandb"]}, ("name each log once",)),
+    ("a log of no kind", {"report_to": ["mlflow"]}, ("mlflow", "tensorboard, wandb")),
+    ("a log twice", {"report_to": ["wandb", "wandb"]}, ("name each once",)),
 ]
 
 

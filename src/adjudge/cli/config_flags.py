@@ -11,17 +11,30 @@ import ast
 import dataclasses
 import inspect
 import itertools
+import re
 import shutil
 import textwrap
 import typing
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeGuard, Union, get_args, get_origin
+from typing import Annotated, Any, Final, TypeGuard, TypeVar, Union, get_args, get_origin
 
 import tyro
 
 from adjudge.cli.console import JsonFlag
+
+K = TypeVar("K")
+
+_MADE: Final = "Flags"
+_GROUPS: Final[Mapping[str, str]] = {
+    "column": r"\w+_column",
+    "dataset": "split|subset|revision|shard|limit|max_row_mb",
+    "statistics": "resamples|level|worst",
+    "ray": r"ray_\w+",
+    "job": "workers|batch_size|in_flight|cache|fail_on|retry_failed|restart|overwrite|license",
+}
+"""The groups of a command's help, in their order, and the fields that stand in them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +66,47 @@ def parsed(configs: Sequence[Any], layout: Layout, args: Sequence[str], *, prog:
         SystemExit: help was asked for and printed, or a flag is wrong.
     """
     flags = flags_of(configs, layout)
-    if not {"-h", "--help"}.isdisjoint(args):  # tyro would print it in one line for each paragraph
-        width = min(shutil.get_terminal_size().columns, 100)
-        filled = (textwrap.fill(" ".join(each.split()), width, break_on_hyphens=False) for each in about)
-        print("\n\n".join(filled) + "\n")
+    width = min(shutil.get_terminal_size().columns, 100)
+    filled = (textwrap.fill(" ".join(each.split()), width, break_on_hyphens=False) for each in about)
+    return grouped_cli(flags, args, prog=prog, about="\n\n".join(filled))
+
+
+def grouped_cli(flags: type[K], args: Sequence[str], *, prog: str, about: str) -> K:
+    """Return a dataclass filled from words; its help lists what it shares with many commands in groups (`_GROUPS`).
+
+    Args:
+        flags: the dataclass.
+        args: the words.
+        prog: how the usage line calls the command.
+        about: what its help says first.
+
+    Raises:
+        SystemExit: help was asked for and printed, or a flag is wrong.
+    """
+    if not {"-h", "--help"}.isdisjoint(args):  # tyro would join its lines
+        print(f"{about}\n")
+    hints = typing.get_type_hints(flags, include_extras=True)
+    helps = {} if flags.__name__ == _MADE else field_helps(flags)  # those of `flags_of` stand in the annotations
+    groups: dict[str, list[Any]] = {"": []}
+    for item in dataclasses.fields(typing.cast("Any", flags)):
+        field = dataclasses.field(default=item.default, default_factory=item.default_factory)
+        groups.setdefault("" if required(item) else _group(item.name), []).append((item.name, hints[item.name], field))
+
+    def made(name: str, found: list[Any], more: list[Any]) -> Any:
+        said = "".join(f"\n    {field}: {helps[field]}" for field, *_ in found if field in helps)
+        doc = {"__doc__": f"\n\nAttributes:{said}"} if said else {}
+        return dataclasses.make_dataclass(name, found + more, kw_only=True, namespace=doc)
+
+    inner = []
+    for name in sorted(groups.keys() - {""}, key=list(_GROUPS).index):
+        part = made(name, groups[name], [])
+        hint = _annotated(part, tyro.conf.OmitArgPrefixes, tyro.conf.arg(name=name))
+        inner.append((f"{name}_group", hint, dataclasses.field(default_factory=part)))
     markers = (tyro.conf.FlagCreatePairsOff, tyro.conf.UseAppendAction, tyro.conf.HelptextFromCommentsOff)
-    return tyro.cli(flags, prog=prog, args=list(args), config=markers, description="")
+    whole = made(flags.__name__, groups[""], inner)
+    given = vars(tyro.cli(whole, prog=prog, args=list(args), config=markers, description=""))
+    shared = {name: value for group, *_ in inner for name, value in vars(given.pop(group)).items()}
+    return flags(**given, **shared)
 
 
 def flags_of(configs: Sequence[Any], layout: Layout) -> type[Any]:
@@ -70,7 +118,7 @@ def flags_of(configs: Sequence[Any], layout: Layout) -> type[Any]:
     found = [shown for config in configs for shown in _shown_fields(config, layout)]
     found.sort(key=lambda entry: entry[0] in layout.last)
     found.append(("as_json", JsonFlag, dataclasses.field(default=False)))
-    return dataclasses.make_dataclass("Flags", found, kw_only=True, frozen=True)
+    return dataclasses.make_dataclass(_MADE, found, kw_only=True, frozen=True)
 
 
 def options_of(config: Any, given: Any) -> dict[str, Any]:
@@ -106,6 +154,10 @@ def paragraphs_of(config: Any) -> list[str]:
 def required(item: dataclasses.Field[Any]) -> bool:
     """Return whether a field has no default."""
     return item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
+
+
+def _group(name: str) -> str:
+    return next((group for group, names in _GROUPS.items() if re.fullmatch(names, name)), "")
 
 
 def _shown_fields(config: Any, layout: Layout) -> list[tuple[str, Any, Any]]:

@@ -83,7 +83,7 @@ def _help() -> str:
         "usage: adjudge data KIND ...\n\n"
         "Make the data that reward models, judges and policies are trained on.\n\n"
         f"kinds:\n{listing}\n\n"
-        "  adjudge data pairs SCORES OUT --rows IN   preference pairs of what was labelled\n"
+        "  adjudge data pairs SCORES OUT --rows IN   preference pairs of scores\n"
         "  adjudge data KIND --help                  the flags of a kind\n"
         "  adjudge data KIND ... --json              one line of JSON, for programs\n\n"
         "IN is a .jsonl, .json, .csv, .tsv (each also .gz) or .parquet file, a folder of\n"

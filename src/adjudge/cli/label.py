@@ -26,7 +26,8 @@ class LabelCommand(LabelConfig):
     A job that was interrupted goes on when the same command is given again.
 
     Exit code: 0 every row was judged, 1 some rows could not be judged,
-    2 the call is wrong, the job could not go on or a scorer judged nothing any more, 130 Ctrl-C.
+    2 the call is wrong, the job could not go on or a scorer judged nothing any
+    more, 130 Ctrl-C.
     """
 
     input: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="IN")]
@@ -38,7 +39,8 @@ class LabelCommand(LabelConfig):
     Or a folder (a name without a dot) for datasets.load_from_disk. It appears when it is complete."""
 
     scorer: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=]SPEC")] = ()
-    """A name, module:object, a spec as YAML or JSON text, or a .yaml or .json file.
+    """A name, module:object, ./file.py:object, a reward model's folder or hub name,
+    a spec as YAML or JSON text, or a .yaml or .json file.
     Without it, or with "auto", the first reference chooses.
     Give it several times for several scorers, with NAME=SPEC where one needs a name.
     Scores are then written by name."""

@@ -7,6 +7,7 @@ Nothing but the standard library is imported until a command is chosen, so that 
 from __future__ import annotations
 
 import importlib
+import inspect
 import io
 import os
 import shutil
@@ -65,6 +66,12 @@ def _run(args: list[str]) -> int:
     if not args or args[0] in ("-h", "--help", "help"):
         print(_help(), end="")
         return exits.FINE if args else exits.USER
+    if args[0] in ("--print-completion", "--complete"):
+        from adjudge.cli.completion import completions, script
+
+        shown = script("".join(args[1:2])) if args[0] == "--print-completion" else "\n".join(completions(args[1:]))
+        print(shown, end="" if shown.endswith("\n") or not shown else "\n")
+        return exits.FINE
     if args[0] in ("-V", "--version"):
         print(f"adjudge {adjudge.__version__}")
         return exits.FINE
@@ -88,10 +95,9 @@ def _parse(name: str, args: list[str]) -> Any:
         return command(args)
     if hasattr(command, "help_on") and command.help_on(args):
         raise SystemExit(exits.FINE)
-    import tyro
+    from adjudge.cli.config_flags import grouped_cli
 
-    markers = (tyro.conf.FlagCreatePairsOff, tyro.conf.UseAppendAction, tyro.conf.HelptextFromCommentsOff)
-    return tyro.cli(command, prog=f"adjudge {name}", args=_glued(args), config=markers)
+    return grouped_cli(command, _glued(args), prog=f"adjudge {name}", about=inspect.getdoc(command) or "")
 
 
 def _glued(args: list[str]) -> list[str]:
@@ -113,7 +119,10 @@ def _help() -> str:
         "Is this answer good?  Score what language models write.\n\n"
         f"commands:\n{listing}\n\n"
         "  adjudge COMMAND --help   the flags of a command\n"
-        "  adjudge --version        the version\n\n"
+        "  adjudge --version        the version\n"
+        "  source <(adjudge --print-completion bash)\n"
+        "                           completion of commands, flags, scorers and keys;\n"
+        "                           also for zsh, fish and tcsh\n\n"
         "exit codes:\n"
         "    0  fine\n"
         "    1  something was found: a failed check, a flip, a row that is not judged\n"

@@ -70,8 +70,8 @@ class TrainCommand:
     2 the call is wrong, 130 Ctrl-C.
     """
 
-    kind: Annotated[Kind, tyro.conf.Positional, tyro.conf.arg(metavar="KIND")]
-    """rm, prm, critique or policy."""
+    kind: Annotated[Kind, tyro.conf.Positional, tyro.conf.arg(metavar="rm|prm|critique|policy")]
+    """What is trained."""
 
     config: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="CONFIG", help_behavior_hint="")] = ""
     """A YAML file; examples/training has some, docs/training.md and docs/trainer.md say what goes in."""
@@ -98,13 +98,10 @@ class TrainCommand:
             raise ValueError(f"{asked} needs a kind: adjudge train policy {asked}")
         from adjudge.cli.train_keys import key_help, key_listing
 
-        files = {"the file:": _named(TRAINERS[kind][0])}
-        if kind == "policy":
-            files = {"a file with `reward`:": _named(_BY_REWARDS), "a file without `reward`:": files["the file:"]}
         if key := asked.partition("=")[2]:
-            print(key_help(files, key))
+            print(key_help(described(kind), key))
         else:
-            print(_KEYS.format(kind=kind), key_listing(files), sep="\n\n")
+            print(_KEYS.format(kind=kind), key_listing(described(kind)), sep="\n\n")
         return True
 
     def run(self) -> int:
@@ -124,8 +121,8 @@ class TrainCommand:
             from adjudge.cli.train_policy import train_by_rewards
 
             return train_by_rewards(self.config, self.set, resume=self.resume, as_json=self.as_json)
-        described, trained = TRAINERS[self.kind]
-        config = load_config(_named(described), self.config, self.set)
+        file, trained = TRAINERS[self.kind]
+        config = load_config(_named(file), self.config, self.set)
         train = _named(trained)
         try:
             with _Bar() as bar:
@@ -148,10 +145,10 @@ class TrainCommand:
         from adjudge.training.config_file import load_config
 
         by_rewards = self.kind == "policy" and (not self.config or _by_rewards(self.config, self.set))
-        described = _named(_BY_REWARDS if by_rewards else TRAINERS[self.kind][0])
+        file = _named(_BY_REWARDS if by_rewards else TRAINERS[self.kind][0])
         if self.set and not self.config:
             raise ValueError(f"--set {self.set[0]} changes a file; name CONFIG too")
-        print(config_text(described, load_config(described, self.config, self.set) if self.config else None), end="")
+        print(config_text(file, load_config(file, self.config, self.set) if self.config else None), end="")
         return exits.FINE
 
 
@@ -166,13 +163,9 @@ class _Bar(Shown):
         """Show the state of the training."""
         numbers = "  ".join(f"{name} {progress.numbers[name]:.4g}" for name in _SHOWN if name in progress.numbers)
         done = progress.step == progress.steps
-        self._bar.update(
-            self._task,
-            description="measure" if done else "train",
-            completed=progress.step,
-            total=progress.steps,
-            numbers=f"step {progress.step}/{progress.steps}  {numbers}".strip(),
-        )
+        doing, shown = "measure" if done else "train", f"step {progress.step}/{progress.steps}  {numbers}".strip()
+        self.line(f"{doing}: {shown}")
+        self._bar.update(self._task, description=doing, completed=progress.step, total=progress.steps, numbers=shown)
 
 
 def print_report(report: TrainingReport) -> None:
@@ -217,6 +210,14 @@ def print_next(report: TrainingReport) -> None:
     print(f"scorer: {spec}  ({', '.join(scorer)})")
     print(f"next:   adjudge eval {'process_bench' if steps else 'pairs PAIRS'} --scorer {spec}")
     print(f"        adjudge serve {'prm' if steps else 'rm'}={spec}")
+
+
+def described(kind: Kind) -> dict[str, Any]:
+    """Return the dataclasses of a kind's files, each under what tells such a file."""
+    on_pairs = _named(TRAINERS[kind][0])
+    if kind != "policy":
+        return {"the file:": on_pairs}
+    return {"a file with `reward`:": _named(_BY_REWARDS), "a file without `reward`:": on_pairs}
 
 
 def _by_rewards(path: str, settings: Sequence[str]) -> bool:
