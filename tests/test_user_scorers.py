@@ -166,7 +166,7 @@ def test_chats_are_text() -> None:
     def joined(prompt: str, response: str) -> bool:
         return (prompt, response) == ("Be brief.\n2+2?", "4")
 
-    prompt = [
+    prompt: list[Any] = [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": [{"type": "text", "text": "2+2?"}]},
     ]

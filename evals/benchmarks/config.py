@@ -29,7 +29,8 @@ class BenchmarkConfig(EvalConfig):
     Without it, the benchmark's own name on the hub."""
 
     scorer: str = ""
-    """A name, module:object, a spec as YAML or JSON text, or a .yaml or .json file.
+    """A name, module:object, ./file.py:object, a reward model's folder or hub name,
+    a spec as YAML or JSON text, or a .yaml or .json file.
     "stored" takes the scores that stand in the input."""
 
     scores: str = ""

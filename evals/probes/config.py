@@ -26,7 +26,8 @@ class ProbesConfig(EvalConfig):
     """
 
     scorer: str = "auto"
-    """A name, module:object, a spec as YAML or JSON text, or a .yaml or .json file.
+    """A name, module:object, ./file.py:object, a reward model's folder or hub name,
+    a spec as YAML or JSON text, or a .yaml or .json file.
     "auto" chooses by the first reference."""
 
     other_scale: str = ""

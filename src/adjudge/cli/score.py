@@ -37,7 +37,8 @@ class ScoreCommand:
     """Why the response ended; "length" says that it was cut off at the token limit."""
 
     scorer: str = "auto"
-    """A name, module:object, a spec as YAML or JSON text, or a .yaml or .json file.
+    """A name, module:object, ./file.py:object, a reward model's folder or hub name,
+    a spec as YAML or JSON text, or a .yaml or .json file.
     "auto" chooses by the reference."""
 
     as_json: JsonFlag = False
