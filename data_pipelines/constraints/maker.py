@@ -16,9 +16,7 @@ from adjudge.data_pipelines.constraints.config import ConstraintsConfig
 from adjudge.data_pipelines.constraints.drawing import drawn
 from adjudge.data_pipelines.constraints.witness import witness
 from adjudge.data_pipelines.constraints.wording import stated
-from adjudge.data_pipelines.jobs.made import Made
-from adjudge.data_pipelines.jobs.maker import Kind
-from adjudge.data_pipelines.jobs.unit import Unit
+from adjudge.data_pipelines.jobs.maker import Kind, Made, Unit
 from adjudge.instructions.conflicts import conflicts
 from adjudge.instructions.constraint import Constraint
 from adjudge.io.columns import Column, unknown_column

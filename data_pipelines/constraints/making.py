@@ -5,8 +5,7 @@ from __future__ import annotations
 from adjudge.data_pipelines.constraints.config import ConstraintsConfig
 from adjudge.data_pipelines.constraints.maker import ConstraintMaker
 from adjudge.data_pipelines.jobs.job import run_job
-from adjudge.data_pipelines.jobs.progress import JobProgress
-from adjudge.data_pipelines.jobs.report import JobReport
+from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 
 
 def make_constraints(config: ConstraintsConfig, *, progress: JobProgress | None = None) -> JobReport:

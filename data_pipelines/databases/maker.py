@@ -24,11 +24,8 @@ from adjudge.data_pipelines.databases.config import DatabasesConfig
 from adjudge.data_pipelines.databases.filling import Filled, FillingError, fill
 from adjudge.data_pipelines.databases.given_schema import GivenSchema, NoSchemaError, given_schema, read_schemas
 from adjudge.data_pipelines.databases.suite import Aim, Judges, chosen
-from adjudge.data_pipelines.jobs.dropped import DroppedError
 from adjudge.data_pipelines.jobs.kinds import Unfit, fitted
-from adjudge.data_pipelines.jobs.made import Made
-from adjudge.data_pipelines.jobs.maker import Kind
-from adjudge.data_pipelines.jobs.unit import Unit
+from adjudge.data_pipelines.jobs.maker import DroppedError, Kind, Made, Unit
 from adjudge.databases.aim import aimed_rows
 from adjudge.databases.mutants import mutants, parsed
 from adjudge.databases.schema_shape import SchemaError, read_schema

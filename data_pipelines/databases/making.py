@@ -9,8 +9,7 @@ from adjudge.data_pipelines.databases.config import DatabasesConfig
 from adjudge.data_pipelines.databases.maker import DatabaseMaker
 from adjudge.data_pipelines.databases.suite import Judges
 from adjudge.data_pipelines.jobs.job import run_job
-from adjudge.data_pipelines.jobs.progress import JobProgress
-from adjudge.data_pipelines.jobs.report import JobReport
+from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 
 
 def make_databases(config: DatabasesConfig, *, progress: JobProgress | None = None) -> JobReport:

@@ -26,8 +26,7 @@ from adjudge.data_pipelines.hygiene.row_text import RowText, text_columns
 from adjudge.data_pipelines.hygiene.side_file import SideFile
 from adjudge.data_pipelines.hygiene.sieve import KEPT, Sieve, Verdict, run_sieve
 from adjudge.data_pipelines.jobs.maker import Kind
-from adjudge.data_pipelines.jobs.progress import JobProgress
-from adjudge.data_pipelines.jobs.report import JobReport
+from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 
 _SHOWN_HITS = 5
 

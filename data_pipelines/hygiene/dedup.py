@@ -18,8 +18,7 @@ from adjudge.data_pipelines.hygiene.row_scores import number_of
 from adjudge.data_pipelines.hygiene.row_text import RowText, existing, text_columns
 from adjudge.data_pipelines.hygiene.sieve import KEPT, Sieve, Verdict, run_sieve
 from adjudge.data_pipelines.jobs.maker import Kind
-from adjudge.data_pipelines.jobs.progress import JobProgress
-from adjudge.data_pipelines.jobs.report import JobReport
+from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 from adjudge.io.columns import Column
 
 

@@ -21,11 +21,8 @@ from adjudge.data_pipelines.hygiene.hygiene_config import HygieneConfig
 from adjudge.data_pipelines.hygiene.shingles import UNICODE
 from adjudge.data_pipelines.jobs.job import run_job
 from adjudge.data_pipelines.jobs.journal import partial_of
-from adjudge.data_pipelines.jobs.made import Made
-from adjudge.data_pipelines.jobs.maker import Kind
-from adjudge.data_pipelines.jobs.progress import JobProgress
-from adjudge.data_pipelines.jobs.report import JobReport
-from adjudge.data_pipelines.jobs.unit import Unit
+from adjudge.data_pipelines.jobs.maker import Kind, Made, Unit
+from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 
 VERSION = 1  # of what the sieves decide; in every fingerprint
 

@@ -7,10 +7,8 @@ from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobConfig:
-    """Read rows, make others of them, and write those to a file.
-
-    A job that was interrupted, in whatever way, goes on where it was when the same call is made again.
+class Files:
+    """What a job reads and what it writes.
 
     Raises:
         ValueError: an option is out of its range.
@@ -36,15 +34,8 @@ class JobConfig:
     limit: int | None = None
     """Only the first rows, so many."""
 
-    in_flight: int = 16
-    """Rows, or groups, that are worked on at the same time."""
-
     max_row_mb: int = 16
-    """Largest row of a text file, in MiB; a larger one is dropped and counted."""
-
-    license: str = ""
-    """Licence of the input, for the card;
-    without it, what the input's own card says, or unknown."""
+    """Largest row of a text file, in MiB; a larger one counts as unreadable."""
 
     restart: bool = False
     """Throw away what an interrupted job left, and begin anew."""
@@ -54,13 +45,34 @@ class JobConfig:
 
     def __post_init__(self) -> None:
         """Reject options out of their range."""
-        for name in ("in_flight", "max_row_mb"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"--{name.replace('_', '-')} is {getattr(self, name)}; it must be 1 or more")
-        if self.max_row_mb > 1024:
-            raise ValueError(f"--max-row-mb is {self.max_row_mb}; a row of more than 1024 MiB does not fit in memory")
+        if not 1 <= self.max_row_mb <= 1024:
+            raise ValueError(f"--max-row-mb is {self.max_row_mb}; it must be 1 to 1024, for a row must fit in memory")
         if self.limit is not None and self.limit < 1:
             raise ValueError(f"--limit is {self.limit}; it must be 1 or more, or left out to read all rows")
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobConfig(Files):
+    """Read rows, make others of them, and write those to a file.
+
+    A job that was interrupted, in whatever way, goes on where it was when the same call is made again.
+
+    Raises:
+        ValueError: an option is out of its range.
+    """
+
+    in_flight: int = 16
+    """Rows, or groups, that are worked on at the same time."""
+
+    license: str = ""
+    """Licence of the input, for the card;
+    without it, what the input's own card says, or unknown."""
+
+    def __post_init__(self) -> None:
+        """Reject options out of their range."""
+        super().__post_init__()
+        if self.in_flight < 1:
+            raise ValueError(f"--in-flight is {self.in_flight}; it must be 1 or more")
 
     def own_options(self) -> dict[str, Any]:
         """Return the options of this kind of job, without those that every job has: what its rows depend on."""

@@ -27,8 +27,7 @@ from adjudge.data_pipelines.jobs.maker import Maker, Prepares
 from adjudge.data_pipelines.jobs.ordered import in_order
 from adjudge.data_pipelines.jobs.pace import Pace
 from adjudge.data_pipelines.jobs.plan import Plan, make_plan
-from adjudge.data_pipelines.jobs.progress import JobProgress, JobSnapshot
-from adjudge.data_pipelines.jobs.report import JobReport
+from adjudge.data_pipelines.jobs.report import JobProgress, JobReport, JobSnapshot
 from adjudge.data_pipelines.jobs.schema import Columns
 from adjudge.data_pipelines.jobs.tally import JobTally
 from adjudge.io.errors import JobError, JobStopped

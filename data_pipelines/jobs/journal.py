@@ -23,7 +23,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any, Generic, Protocol, Self, TypeVar
 
-from adjudge.data_pipelines.jobs.disk import remove, sync
 from adjudge.data_pipelines.jobs.lock import OutputLock
 from adjudge.io.errors import JobError
 from adjudge.io.row import Cursor
@@ -114,7 +113,7 @@ class Journal(Generic[T]):
                 raise ValueError(f"{output} exists already; choose another output, or replace it with --overwrite")
             if manifest is None:
                 self._manifest_path.unlink(missing_ok=True)
-                remove(self._product_path)
+                _remove(self._product_path)
             else:
                 self._check(manifest)
                 self._take_over(manifest)
@@ -235,7 +234,7 @@ class Journal(Generic[T]):
                 file.flush()
                 os.fsync(file.fileno())
             fresh.replace(self._manifest_path)
-            sync(self._partial, inside=False)
+            _sync(self._partial, inside=False)
         except OSError as error:
             raise self._no_room(error) from error
         self.done = done
@@ -285,18 +284,18 @@ class Journal(Generic[T]):
     def _put_in_place(self) -> None:
         if self._output.is_dir() or self._product_path.is_dir():  # a folder takes the place of nothing but nothing
             replaced = self._partial / "replaced"
-            remove(replaced)
+            _remove(replaced)
             with contextlib.suppress(FileNotFoundError):
                 self._output.replace(replaced)
         self._product_path.replace(self._output)
-        sync(self._output.parent, inside=False)
+        _sync(self._output.parent, inside=False)
 
     def _produce(self, convert: Callable[[Path, Path], None] | None) -> None:
         if convert is not None and not self._product_path.exists():
             fresh = self._partial / "product.new"
-            remove(fresh)
+            _remove(fresh)
             convert(self._data_path, fresh)
-            sync(fresh)
+            _sync(fresh)
             fresh.replace(self._product_path)
         if convert is not None:
             self._data_path.unlink()
@@ -334,3 +333,23 @@ def _differences(then: Any, now: Any, path: str = "") -> list[str]:
             found += _differences(then.get(key), now.get(key), f"{path}.{key}" if path else key)
         return found
     return [] if then == now else [f"{path} was {then!r} and is {now!r}"]
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a whole folder, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _sync(path: Path, *, inside: bool = True) -> None:
+    """Have the disk hold a file, or a folder's list of files and, with `inside`, those too."""
+    if inside and path.is_dir():
+        for name in sorted(os.listdir(path)):
+            _sync(path / name)
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from adjudge import wire
 from adjudge.data_pipelines.jobs.kinds import Unfit, fitted, kind_of, known_kinds, shown
-from adjudge.data_pipelines.jobs.made import Made
-from adjudge.data_pipelines.jobs.unit import Unit
+from adjudge.data_pipelines.jobs.maker import Made, Unit
 from adjudge.io.errors import JobError
 from adjudge.protocol import NO_COST, Cost
 

@@ -7,14 +7,58 @@ makes the same rows, whatever came before it.  What it must know of the whole in
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from adjudge.data_pipelines.jobs.made import Made
-from adjudge.data_pipelines.jobs.unit import Unit
+from adjudge.protocol import NO_COST, Cost
 
 Kind: TypeAlias = Literal["text", "number", "whole", "flag", "texts", "numbers", "wholes", "flags", "chat", "any"]
 """What a field holds; each may be None.  "chat" is text or chat turns, the same in all rows of a file; "any" is plain
 JSON data of any shape, which Parquet holds as Arrow's JSON type."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """Rows that belong together, in the order of the input.
+
+    Attributes:
+        rows: at least one; columns as they were read.
+        first: number of the first of them in the input, from 0.
+        group: what they share, or "" for a single row of a maker that asks for no groups.
+    """
+
+    rows: tuple[Mapping[str, Any], ...]
+    first: int
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """New rows, and what there is to say about those that were not made.
+
+    Attributes:
+        rows: plain JSON data, each with exactly the maker's `fields`; None where a field has no value.
+        dropped: how often something was left out, by a short reason in snake_case: {"one_label": 1}.
+        counts: numbers that are summed over the job and shown in its report: {"calls": 12}.
+        cost: seconds and tokens of models and scorers.
+    """
+
+    rows: tuple[Mapping[str, Any], ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, float] = field(default_factory=dict)
+    cost: Cost = NO_COST
+
+
+class DroppedError(Exception):
+    """A row that comes to nothing; the maker counts it.
+
+    Attributes:
+        reason: why, in snake_case.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 @runtime_checkable

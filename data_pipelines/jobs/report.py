@@ -1,12 +1,45 @@
-"""What a job over rows says about itself at the end."""
+"""What a job over rows says about itself: live, and at the end."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from adjudge.protocol import Cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSnapshot:
+    """How far a running job is.
+
+    Attributes:
+        rows: input rows done, those of earlier runs included.
+        made: rows written.
+        dropped: how often something was left out, by reason.
+        rows_per_second: input rows, over this run.
+        fraction: share of the input done, 0 to 1, or None if its size is unknown.
+        eta_seconds: seconds left at this rate, or None.
+    """
+
+    rows: int
+    made: int
+    dropped: Mapping[str, int]
+    rows_per_second: float
+    fraction: float | None
+    eta_seconds: float | None
+
+
+class JobProgress(Protocol):
+    """Who watches a job.  Calls come from the thread the job runs on and must be quick."""
+
+    def note(self, text: str) -> None:
+        """Take one sentence about how the input was understood, or about an earlier run."""
+        ...
+
+    def update(self, snapshot: JobSnapshot) -> None:
+        """Take the state after rows were written."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +82,7 @@ class JobReport:
             "made": self.made,
             "dropped": dict(self.dropped),
             "counts": dict(self.counts),
-            "cost": {
-                "seconds": self.cost.seconds,
-                "prompt_tokens": self.cost.prompt_tokens,
-                "completion_tokens": self.cost.completion_tokens,
-            },
+            "cost": self.cost.to_dict(),
             "seconds": round(self.seconds, 3),
             "resumed_rows": self.resumed_rows,
             "notes": list(self.notes),

@@ -46,19 +46,18 @@ class JobTally:
             "made": self.made,
             "dropped": dict(self.dropped),
             "counts": self.counts,
-            "cost": [self.cost.seconds, self.cost.prompt_tokens, self.cost.completion_tokens],
+            "cost": self.cost.to_dict(),
             "kinds": self.kinds,
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Return the tally that `to_dict` wrote."""
-        seconds, prompt, completion = data["cost"]
         return cls(
             rows=data["rows"],
             made=data["made"],
             dropped=Counter(data["dropped"]),
             counts=dict(data["counts"]),
-            cost=Cost(seconds=seconds, prompt_tokens=prompt, completion_tokens=completion),
+            cost=Cost.from_dict(data["cost"]),
             kinds=dict(data["kinds"]),
         )

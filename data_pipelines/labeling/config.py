@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from adjudge.data_pipelines.jobs.config import Files
 from adjudge.data_pipelines.jobs.patience import MOST_IN_A_ROW
 from adjudge.data_pipelines.labeling.asked import Asked, asked_scorers
 from adjudge.data_pipelines.labeling.shares import Shares
@@ -13,7 +14,7 @@ from adjudge.io.columns import Wanted
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelConfig:
+class LabelConfig(Files):
     """Score every row of a dataset and write the scores to a file.
 
     A job that was interrupted, in whatever way, goes on where it was when the same call is made again.
@@ -21,15 +22,6 @@ class LabelConfig:
     Raises:
         ValueError: an option is out of its range.
     """
-
-    input: str
-    """What to label: a .jsonl, .json, .csv, .tsv (each also .gz) or .parquet file, a folder of such files,
-    a folder written by datasets.save_to_disk, or the name of a dataset on the Hugging Face hub."""
-
-    output: str
-    """Where the scores go: a .jsonl, .jsonl.gz or .parquet file, or a folder (a name without a dot) for
-    datasets.load_from_disk.
-    It appears when it is complete; until then the work is kept beside it, in OUTPUT.partial."""
 
     scorer: str | tuple[str, ...] = "auto"
     """A name, module:object, ./file.py:object, a reward model's folder or hub name,
@@ -76,15 +68,6 @@ class LabelConfig:
     timings: bool = False
     """Write the seconds each score took; the output then differs from run to run."""
 
-    split: str = ""
-    """Split of a dataset that has several."""
-
-    subset: str = ""
-    """Configuration of a dataset on the hub."""
-
-    revision: str = ""
-    """Commit, tag or branch of a dataset on the hub."""
-
     shard: str = ""
     """i/n: only every n-th row, beginning with row i, counted from 0; rows of one group stay together."""
 
@@ -103,9 +86,6 @@ class LabelConfig:
 
     cache: str = ""
     """A file that keeps scores, so that nothing is judged twice; it is made if it is not there."""
-
-    max_row_mb: int = 16
-    """Largest row of a text file, in MiB; a larger one is written out as failed."""
 
     engine: Literal["local", "ray"] = "local"
     """Where scorers work: in this process and its children, or in Ray workers.
@@ -130,25 +110,16 @@ class LabelConfig:
     retry_failed: bool = False
     """Judge again what failed in an output that is there, and keep the rest as it is."""
 
-    restart: bool = False
-    """Throw away what an interrupted job left, and begin anew."""
-
-    overwrite: bool = False
-    """Replace the output if it exists."""
-
     def __post_init__(self) -> None:
         """Reject options out of their range."""
+        super().__post_init__()
         if self.engine not in ("local", "ray"):
             raise ValueError(f"--engine is {self.engine!r}; it must be local or ray")
-        for name in ("batch_size", "in_flight", "max_row_mb"):
+        for name in ("batch_size", "in_flight"):
             if getattr(self, name) < 1:
                 raise ValueError(f"--{name.replace('_', '-')} is {getattr(self, name)}; it must be 1 or more")
-        if self.max_row_mb > 1024:
-            raise ValueError(f"--max-row-mb is {self.max_row_mb}; a row of more than 1024 MiB does not fit in memory")
         if self.fail_on < 0:
             raise ValueError(f"--fail-on is {self.fail_on}; it must be 1 or more, or 0 to go through in any case")
-        if self.limit is not None and self.limit < 1:
-            raise ValueError(f"--limit is {self.limit}; it must be 1 or more, or left out to read all rows")
         if self.workers is not None and self.workers < 1:
             raise ValueError(f"--workers is {self.workers}; it must be 1 or more, or left out for one per CPU core")
         self.shard_of()

@@ -10,8 +10,7 @@ from dataclasses import replace
 from adjudge.data_pipelines.jobs.groups import RowSource
 from adjudge.data_pipelines.jobs.job import run_job
 from adjudge.data_pipelines.jobs.opening import check_paths, glance
-from adjudge.data_pipelines.jobs.progress import JobProgress
-from adjudge.data_pipelines.jobs.report import JobReport
+from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 from adjudge.data_pipelines.pairs.config import PairsConfig
 from adjudge.data_pipelines.pairs.labelled_rows import LabelledRows
 from adjudge.data_pipelines.pairs.layout import layout_of

@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from adjudge.data_pipelines.jobs.progress import JobProgress, JobSnapshot
+from adjudge.data_pipelines.jobs.report import JobProgress, JobSnapshot
 from adjudge.data_pipelines.pairs.balance import Balance, common_pairs, contradictions
 from adjudge.data_pipelines.pairs.leak_config import LeaksConfig
 from adjudge.data_pipelines.pairs.leak_report import Check, LeakReport

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from adjudge.data_pipelines.jobs.kinds import Unfit, fitted
-from adjudge.data_pipelines.jobs.unit import Unit
+from adjudge.data_pipelines.jobs.maker import Unit
 from adjudge.data_pipelines.pairs.answers import Answer, ScoredGroup, number_of, squeezed
 from adjudge.data_pipelines.pairs.layout import Layout
 from adjudge.data_pipelines.pairs.rule import Rule

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from adjudge.data_pipelines.jobs.job import run_job
 from adjudge.data_pipelines.jobs.number_source import NumberSource
-from adjudge.data_pipelines.jobs.progress import JobProgress
-from adjudge.data_pipelines.jobs.report import JobReport
+from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 from adjudge.data_pipelines.procedural.config import TasksConfig
 from adjudge.data_pipelines.procedural.maker import TaskMaker
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from adjudge.data_pipelines.jobs.made import Made
+from adjudge.data_pipelines.jobs.maker import Made
 from adjudge.protocol import NO_COST, Cost
 
 

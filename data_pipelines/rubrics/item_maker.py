@@ -13,9 +13,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from adjudge import registry, wire
 from adjudge.data_pipelines.jobs.engines import engine_named
-from adjudge.data_pipelines.jobs.made import Made
-from adjudge.data_pipelines.jobs.maker import Kind
-from adjudge.data_pipelines.jobs.unit import Unit
+from adjudge.data_pipelines.jobs.maker import Kind, Made, Unit
 from adjudge.data_pipelines.rubrics.account import Account, Unusable
 from adjudge.data_pipelines.rubrics.config import AskingConfig, GatedConfig
 from adjudge.data_pipelines.rubrics.gate import Gate, Separates

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjudge.data_pipelines.jobs.kinds import Unfit, fitted
-from adjudge.data_pipelines.jobs.unit import Unit
+from adjudge.data_pipelines.jobs.maker import Unit
 from adjudge.data_pipelines.rubrics.account import Account, Unusable
 from adjudge.data_pipelines.rubrics.config import AskingConfig
 from adjudge.io.columns import MISSING, Column

@@ -20,10 +20,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from adjudge.data_pipelines.jobs.job import run_job
-from adjudge.data_pipelines.jobs.maker import Kind
-from adjudge.data_pipelines.jobs.progress import JobProgress
-from adjudge.data_pipelines.jobs.report import JobReport
-from adjudge.data_pipelines.jobs.unit import Unit
+from adjudge.data_pipelines.jobs.maker import Kind, Unit
+from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 from adjudge.data_pipelines.rubrics.account import Account, Unusable
 from adjudge.data_pipelines.rubrics.item_maker import ItemMaker, judged_by
 from adjudge.data_pipelines.rubrics.json_answers import RecordsReader, TextsReader

@@ -11,8 +11,7 @@ from typing import Any
 from adjudge.data_pipelines.jobs.engines import engine_named
 from adjudge.data_pipelines.jobs.job import run_job
 from adjudge.data_pipelines.jobs.maker import Maker
-from adjudge.data_pipelines.jobs.progress import JobProgress
-from adjudge.data_pipelines.jobs.report import JobReport
+from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 from adjudge.data_pipelines.step_labels.arithmetic import ROUNDED
 from adjudge.data_pipelines.step_labels.completer import EngineCompleter
 from adjudge.data_pipelines.step_labels.config import WITH_ENGINE, StepsConfig

@@ -11,9 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from adjudge import wire
-from adjudge.data_pipelines.jobs.made import Made
-from adjudge.data_pipelines.jobs.maker import Kind
-from adjudge.data_pipelines.jobs.unit import Unit
+from adjudge.data_pipelines.jobs.maker import Kind, Made, Unit
 from adjudge.data_pipelines.step_labels.config import StepsConfig
 from adjudge.data_pipelines.step_labels.labelled import Labelled, label_of
 from adjudge.data_pipelines.step_labels.methods import Case, Tools, labelled

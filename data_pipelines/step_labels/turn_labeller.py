@@ -13,8 +13,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from adjudge.data_pipelines.jobs.made import Made
-from adjudge.data_pipelines.jobs.unit import Unit
+from adjudge.data_pipelines.jobs.maker import Made, Unit
 from adjudge.data_pipelines.step_labels.config import StepsConfig
 from adjudge.data_pipelines.step_labels.contributions import Centred, Contributions
 from adjudge.data_pipelines.step_labels.labelled import Labelled

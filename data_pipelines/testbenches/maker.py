@@ -15,11 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from adjudge import wire
-from adjudge.data_pipelines.jobs.dropped import DroppedError
 from adjudge.data_pipelines.jobs.kinds import Unfit, fitted
-from adjudge.data_pipelines.jobs.made import Made
-from adjudge.data_pipelines.jobs.maker import Kind
-from adjudge.data_pipelines.jobs.unit import Unit
+from adjudge.data_pipelines.jobs.maker import DroppedError, Kind, Made, Unit
 from adjudge.data_pipelines.testbenches.bench import Bench, counted
 from adjudge.data_pipelines.testbenches.config import TestbenchesConfig
 from adjudge.data_pipelines.testbenches.design import BadDesignError, Design, read_design

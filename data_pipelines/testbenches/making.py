@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from adjudge.data_pipelines.jobs.engines import engine_named
 from adjudge.data_pipelines.jobs.job import run_job
-from adjudge.data_pipelines.jobs.progress import JobProgress
-from adjudge.data_pipelines.jobs.report import JobReport
+from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 from adjudge.data_pipelines.testbenches.config import TestbenchesConfig
 from adjudge.data_pipelines.testbenches.maker import BenchMaker
 from adjudge.data_pipelines.testbenches.trials import Trials

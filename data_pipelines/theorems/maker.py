@@ -16,9 +16,7 @@ from typing import Any, Final
 
 from adjudge import registry, wire
 from adjudge.data_pipelines.jobs.engines import engine_named
-from adjudge.data_pipelines.jobs.made import Made
-from adjudge.data_pipelines.jobs.maker import Kind
-from adjudge.data_pipelines.jobs.unit import Unit
+from adjudge.data_pipelines.jobs.maker import Kind, Made, Unit
 from adjudge.data_pipelines.theorems.conclusion import conclusion_of
 from adjudge.data_pipelines.theorems.config import TheoremsConfig
 from adjudge.data_pipelines.theorems.rules import variants_by_rule

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from adjudge.data_pipelines.jobs.job import run_job
-from adjudge.data_pipelines.jobs.progress import JobProgress
-from adjudge.data_pipelines.jobs.report import JobReport
+from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 from adjudge.data_pipelines.theorems.config import TheoremsConfig
 from adjudge.data_pipelines.theorems.maker import TheoremMaker
 from adjudge.engines.interface import Engine

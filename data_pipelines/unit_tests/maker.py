@@ -20,9 +20,7 @@ from typing import Any, Final
 
 from adjudge import registry, wire
 from adjudge.data_pipelines.jobs.engines import engine_named
-from adjudge.data_pipelines.jobs.made import Made
-from adjudge.data_pipelines.jobs.maker import Kind
-from adjudge.data_pipelines.jobs.unit import Unit
+from adjudge.data_pipelines.jobs.maker import Kind, Made, Unit
 from adjudge.data_pipelines.unit_tests.agreement import Agreed, agreed, has_form, output_key, reference_of
 from adjudge.data_pipelines.unit_tests.config import UnitTestsConfig
 from adjudge.data_pipelines.unit_tests.execution import Output, ProgramRunner, stop_if_gone

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from adjudge.data_pipelines.jobs.unit import Unit
+from adjudge.data_pipelines.jobs.maker import Unit
 from adjudge.data_pipelines.unit_tests.calls_guest import DEPTH
 from adjudge.data_pipelines.unit_tests.config import UnitTestsConfig
 from adjudge.data_pipelines.unit_tests.known_inputs import inside

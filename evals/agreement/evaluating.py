@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from adjudge.data_pipelines.jobs.progress import JobProgress
+from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.agreement.against_gold import MAJORITY, gold_measures, majority
 from adjudge.evals.agreement.config import AgreementConfig
 from adjudge.evals.agreement.pairs import KENDALL_ROWS, pair_agreement

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from adjudge.data_pipelines.jobs.progress import JobProgress, JobSnapshot
+from adjudge.data_pipelines.jobs.report import JobProgress, JobSnapshot
 from adjudge.evals.attacks.attacker import Attacker, JointAttacker, Limits, Tell, attack
 from adjudge.evals.attacks.attempt import Attempt
 from adjudge.evals.attacks.config import AttackConfig

@@ -19,7 +19,7 @@ from adjudge.data_pipelines.jobs.event_loop import run_to_end
 from adjudge.data_pipelines.jobs.ordered import in_order
 from adjudge.data_pipelines.jobs.pace import Pace
 from adjudge.data_pipelines.jobs.patience import Patience
-from adjudge.data_pipelines.jobs.progress import JobProgress, JobSnapshot
+from adjudge.data_pipelines.jobs.report import JobProgress, JobSnapshot
 from adjudge.evals.benchmarks.asking import check_texts
 from adjudge.evals.benchmarks.baselines import baseline_notes, with_baselines
 from adjudge.evals.benchmarks.benchmark import Benchmark

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from adjudge.data_pipelines.jobs.progress import JobProgress
+from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.best_of_n.agreement import agreement_measures, filter_measures, reliability
 from adjudge.evals.best_of_n.candidates import Candidates, Group
 from adjudge.evals.best_of_n.config import BestOfNConfig, options_of

@@ -14,7 +14,7 @@ from adjudge import registry, wire
 from adjudge.data_pipelines.jobs.engines import GONE
 from adjudge.data_pipelines.jobs.opening import Glance, glance
 from adjudge.data_pipelines.jobs.pace import Pace
-from adjudge.data_pipelines.jobs.progress import JobProgress, JobSnapshot
+from adjudge.data_pipelines.jobs.report import JobProgress, JobSnapshot
 from adjudge.data_pipelines.labeling.bench import LocalBench
 from adjudge.data_pipelines.labeling.samples import Item, Sampler
 from adjudge.evals.benchmarks.asking import asked

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adjudge.data_pipelines.jobs.progress import JobProgress
+from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.best_of_n.candidates import Group
 from adjudge.evals.best_of_n.config import PassAtKConfig, options_of
 from adjudge.evals.best_of_n.estimators import pass_all_k, pass_at_k, powers_of_two

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import time
 
-from adjudge.data_pipelines.jobs.progress import JobProgress
+from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.calibration.config import CalibrationConfig
 from adjudge.evals.calibration.measuring import calibration_measures, right_calls
 from adjudge.evals.calibration.reliability import Binning, calibration_error, risk_coverage

@@ -15,7 +15,7 @@ from typing import Any
 from adjudge import registry
 from adjudge.data_pipelines.jobs.engines import engine_named
 from adjudge.data_pipelines.jobs.opening import glance
-from adjudge.data_pipelines.jobs.progress import JobProgress, JobSnapshot
+from adjudge.data_pipelines.jobs.report import JobProgress, JobSnapshot
 from adjudge.data_pipelines.labeling.bench import LocalBench
 from adjudge.data_pipelines.step_labels.solutions_in_rows import Problem
 from adjudge.engines.interface import Engine

@@ -21,7 +21,7 @@ import time
 from collections.abc import Sequence
 
 from adjudge import registry
-from adjudge.data_pipelines.jobs.progress import JobProgress
+from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.best_of_n.candidates import Candidates, Group
 from adjudge.evals.best_of_n.config import options_of
 from adjudge.evals.best_of_n.estimators import powers_of_two

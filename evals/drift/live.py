@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import time
 
-from adjudge.data_pipelines.jobs.progress import JobProgress
+from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.drift.config import LiveDriftConfig
 from adjudge.evals.drift.live_figures import live_figures, mean_of
 from adjudge.evals.drift.stream import SHARES

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from adjudge.data_pipelines.jobs.progress import JobProgress
+from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.drift.changes import both_numbers, change_measures, changed_rows
 from adjudge.evals.drift.config import DriftConfig
 from adjudge.evals.drift.scorings import Scorings, read_scorings, texts_of_rows

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from adjudge import registry
 from adjudge.compose.auto import auto_scorer
-from adjudge.data_pipelines.jobs.progress import JobProgress
+from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.benchmarks.comparing import compares
 from adjudge.evals.probes.asking import Asker
 from adjudge.evals.probes.config import ProbesConfig

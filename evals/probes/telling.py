@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from adjudge.data_pipelines.jobs.progress import JobProgress, JobSnapshot
+from adjudge.data_pipelines.jobs.report import JobProgress, JobSnapshot
 
 
 class Telling:

@@ -22,8 +22,7 @@ from adjudge.cli.main import main
 from adjudge.data_pipelines.jobs.config import JobConfig
 from adjudge.data_pipelines.jobs.job import run_job
 from adjudge.data_pipelines.jobs.number_source import NumberSource
-from adjudge.data_pipelines.jobs.progress import JobProgress
-from adjudge.data_pipelines.jobs.report import JobReport
+from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 from adjudge.io.errors import JobError, JobStopped
 
 Adjudge = Callable[..., Any]

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from adjudge.cli.console import plain, print_table, visible
 from adjudge.cli.shown import Shown, share_done
-from adjudge.data_pipelines.jobs.progress import JobSnapshot
+from adjudge.data_pipelines.jobs.report import JobSnapshot
 
 _STEPS: Final = 1000  # of the bar; the share done is a float
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from adjudge.data_pipelines.jobs.kinds import Unfit, fitted, joined, kind_of, known_kinds
 from adjudge.data_pipelines.jobs.lines import LineWriter, json_line, place_of
-from adjudge.data_pipelines.jobs.made import Made
-from adjudge.data_pipelines.jobs.unit import Unit
+from adjudge.data_pipelines.jobs.maker import Made, Unit
 from adjudge.io.errors import JobError
 from adjudge.protocol import Cost
 

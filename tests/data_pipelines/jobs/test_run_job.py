@@ -14,10 +14,9 @@ from tests.data_pipelines.jobs.toys import Backwards, Careful, Doubler, Sums, Wa
 
 from adjudge.data_pipelines.jobs.job import run_job
 from adjudge.data_pipelines.jobs.journal import partial_of
-from adjudge.data_pipelines.jobs.made import Made
+from adjudge.data_pipelines.jobs.maker import Made, Unit
 from adjudge.data_pipelines.jobs.number_source import NumberSource
 from adjudge.data_pipelines.jobs.report import JobReport
-from adjudge.data_pipelines.jobs.unit import Unit
 from adjudge.io.errors import JobError
 from adjudge.protocol import Cost
 

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from adjudge.data_pipelines.jobs.config import JobConfig
-from adjudge.data_pipelines.jobs.made import Made
-from adjudge.data_pipelines.jobs.maker import Kind
-from adjudge.data_pipelines.jobs.progress import JobSnapshot
-from adjudge.data_pipelines.jobs.unit import Unit
+from adjudge.data_pipelines.jobs.maker import Kind, Made, Unit
+from adjudge.data_pipelines.jobs.report import JobSnapshot
 from adjudge.protocol import Cost
 
 

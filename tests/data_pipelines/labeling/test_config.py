@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from adjudge.data_pipelines.jobs.config import Files
 from adjudge.data_pipelines.labeling.config import LabelConfig
 
 
@@ -38,6 +39,6 @@ def test_shards() -> None:
 
 
 def test_every_option_has_a_help_text() -> None:
-    source = inspect.getsource(LabelConfig)
+    source = inspect.getsource(LabelConfig) + inspect.getsource(Files)
     for item in dataclasses.fields(LabelConfig):
         assert re.search(rf'^    {item.name}: [^\n]*\n    """', source, re.MULTILINE), item.name

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adjudge.data_pipelines.jobs.unit import Unit
+from adjudge.data_pipelines.jobs.maker import Unit
 from adjudge.data_pipelines.pairs.answers import ScoredGroup
 from adjudge.data_pipelines.pairs.config import PairsConfig
 from adjudge.data_pipelines.pairs.layout import Layout, layout_of

@@ -10,7 +10,7 @@ from tests.data_pipelines.rubrics.making import keyed, run
 from tests.engines.scripted import ScriptedEngine, field_of, text_of
 
 import adjudge
-from adjudge.data_pipelines.jobs.unit import Unit
+from adjudge.data_pipelines.jobs.maker import Unit
 from adjudge.data_pipelines.rubrics.keywords import KeywordMaker, make_keywords
 from adjudge.data_pipelines.rubrics.keywords_config import KeywordsConfig
 from adjudge.data_pipelines.rubrics.model import Model

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from adjudge.data_pipelines.jobs.made import Made
-from adjudge.data_pipelines.jobs.unit import Unit
+from adjudge.data_pipelines.jobs.maker import Made, Unit
 from adjudge.data_pipelines.step_labels.config import StepsConfig
 from adjudge.data_pipelines.step_labels.labeling import maker_of
 from adjudge.engines.interface import Prompt

@@ -14,7 +14,7 @@ import pytest
 from tests.evals.attacks import weak_scorers
 from tests.evals.attacks.weak_scorers import TASKS, PlainScorer, write_tasks
 
-from adjudge.data_pipelines.jobs.progress import JobSnapshot
+from adjudge.data_pipelines.jobs.report import JobSnapshot
 from adjudge.evals.attacks.attacker import Attacker
 from adjudge.evals.attacks.attacking import run_attack
 from adjudge.evals.attacks.config import AttackConfig

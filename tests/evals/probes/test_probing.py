@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adjudge import registry
-from adjudge.data_pipelines.jobs.progress import JobSnapshot
+from adjudge.data_pipelines.jobs.report import JobSnapshot
 from adjudge.evals.probes import trying
 from adjudge.evals.probes.asking import Asker
 from adjudge.evals.probes.catalogue import PROBES
