@@ -64,7 +64,7 @@ def rows(path: str) -> list[dict[str, Any]]:
 
 def hh_rlhf() -> PreferenceSet:
     """Return the harmless pairs whose last turns alone differ; the opening of the conversation is the group."""
-    found = parse_preferences(rows("hh_rlhf/harmless-base_test.jsonl.gz"), format="hh").examples
+    found = parse_preferences(rows("hh_rlhf/harmless-base_test.jsonl.gz")).examples
     pairs = [replace(pair, group=opening(pair.prompt)) for pair in found if isinstance(pair, Pair)]
     return PreferenceSet(name="hh_rlhf", pairs=tuple(pair for pair in pairs if pair.chosen and pair.rejected))
 

@@ -1,0 +1,199 @@
+"""One row of a task in every form that people have is one sample for every command and adapter."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from adjudge.data_pipelines.labeling.samples import Sampler
+from adjudge.io.columns import Wanted, map_columns
+from adjudge.io.row import Cursor
+from adjudge.io.source import open_source
+from adjudge.openrlhf import OpenRlhfReward
+from adjudge.protocol import Sample
+from adjudge.rl_integration.adapters.verl_scores import VerlOptions
+from adjudge.rl_integration.trainer.tasks.task_files import TaskFiles
+from adjudge.rl_integration.trainer.tasks.task_reader import read_tasks
+from adjudge.trl import Reward as TrlReward
+from adjudge.verl import _sample as verl_sample
+
+Row = dict[str, Any]
+
+TESTS = {"tests": [{"args": [1], "expected": None}, {"stdin": "1\n", "stdout": "2\n"}]}
+FILLED = {  # as Arrow holds the same beside rows of other kinds
+    "answer": None,
+    "tests": [
+        {"args": [1], "kwargs": None, "expected": None, "stdin": None, "stdout": None},
+        {"args": None, "kwargs": None, "expected": None, "stdin": "1\n", "stdout": "2\n"},
+    ],
+}
+LISTED = [{"input": "1\n", "output": "2\n", "testtype": "stdin"}]
+VERL = {"inputs": ["1\n"], "outputs": ["2\n"]}
+
+REFERENCES: dict[str, tuple[Any, Any]] = {
+    "an answer": ("42", "42"),
+    "an answer that looks like a list": ("[1, 2]", "[1, 2]"),
+    "an answer that looks like an object": ("{1, 2}", "{1, 2}"),
+    "a number": (42, 42),
+    "accepted answers": (["1/2", "0.5"], ["1/2", "0.5"]),
+    "an object": ({"answer": "42"}, {"answer": "42"}),
+    "an object with empty fields": ({"answer": "42", "tests": None}, {"answer": "42"}),
+    "tests as JSON text": (json.dumps(TESTS), TESTS),
+    "tests of LiveCodeBench": (json.dumps(LISTED), LISTED),
+    "tests of verl": (json.dumps(VERL), VERL),
+    "JSON that says a key twice": ('{"a": 1, "a": 2}', '{"a": 1, "a": 2}'),
+    "JSON that is cut off": ('{"tests": [', '{"tests": ['),
+    "nothing": (None, None),
+    "an empty text": ("", None),
+    "an object of nothing": ({"answer": None}, None),
+}
+
+
+def columns_of(path: Path) -> Sampler:
+    source = open_source(str(path), limit=1 << 20)
+    rows = [row.data for row in source.rows(Cursor()) if row.data is not None]
+    columns, _ = map_columns(Wanted(reference="ref", extra=("level",)), list(rows[0]), rows, closed=True)
+    return Sampler(columns=columns)
+
+
+def by_label(path: Path) -> list[Sample]:
+    sampler = columns_of(path)
+    items = [item for row in open_source(str(path), limit=1 << 20).rows(Cursor()) for item in sampler.items(row, "")]
+    return [item.sample for item in items if item.sample is not None]
+
+
+def by_trainer(path: Path) -> list[Sample]:
+    files = TaskFiles(path=(str(path),), reference="ref", held_out=0.0, extra=("level",))
+    tasks = read_tasks(files, accept=lambda sample: None).train
+    return [task.sample("4", id="", finish_reason=None) for task in tasks]
+
+
+def by_trl(path: Path) -> list[Sample]:
+    rows = [dict(row.data) for row in open_source(str(path), limit=1 << 20).rows(Cursor()) if row.data is not None]
+    reward = TrlReward("format", reference="ref")
+    return [reward.made_sample(row, row.pop("prompt"), row.pop("response")) for row in rows]
+
+
+def by_verl(path: Path) -> list[Sample]:
+    rows = [dict(row.data) for row in open_source(str(path), limit=1 << 20).rows(Cursor()) if row.data is not None]
+    options = VerlOptions(scorer="format")
+    return [
+        verl_sample("x", row["response"], row["ref"], {"level": row["level"], "q": row["prompt"]}, options, "q", "")
+        for row in rows
+    ]
+
+
+def by_openrlhf(path: Path) -> list[Sample]:
+    rows = [row.data for row in open_source(str(path), limit=1 << 20).rows(Cursor()) if row.data is not None]
+    reward = OpenRlhfReward("format")
+    return [reward._sample(row["prompt"] + row["response"], row["prompt"], row["ref"]) for row in rows]
+
+
+READERS: dict[str, Callable[[Path], list[Sample]]] = {
+    "label": by_label,
+    "train policy": by_trainer,
+    "TRL": by_trl,
+    "verl": by_verl,
+    "OpenRLHF": by_openrlhf,
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("form", REFERENCES)
+def test_a_reference_is_the_same_for_every_reader(form: str, reader: str, tmp_path: Path) -> None:
+    cell, expected = REFERENCES[form]
+    row = {"prompt": "What is 2 + 2?", "response": "4", "ref": cell, "level": 3}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    pq.write_table(pa.Table.from_pylist([row]), tmp_path / "rows.parquet")
+    for name in ("rows.jsonl", "rows.parquet"):
+        (sample,) = READERS[reader](tmp_path / name)
+        assert sample.reference == expected, name
+        assert (sample.prompt, sample.response) == ("What is 2 + 2?", "4"), name
+        assert reader == "OpenRLHF" or sample.extra["level"] == 3, name
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_fields_that_arrow_filled_are_absent(reader: str, tmp_path: Path) -> None:
+    rows = [
+        {"prompt": "one", "response": "4", "ref": {"answer": "42"}, "level": 1},
+        {"prompt": "two", "response": "4", "ref": TESTS, "level": 2},
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
+    (stored, _) = (row.data for row in open_source(str(tmp_path / "rows.parquet"), limit=1).rows(Cursor()))
+    assert stored is not None
+    assert stored["ref"] == {"answer": "42", "tests": None}, "Arrow fills"
+    assert [sample.reference for sample in READERS[reader](tmp_path / "rows.parquet")] == [{"answer": "42"}, TESTS]
+
+
+def test_null_is_a_value_where_json_says_it(tmp_path: Path) -> None:
+    calls = {"calls": [{"name": "f", "arguments": {"x": None}}]}
+    row = {"prompt": "q", "response": "4", "ref": calls, "level": 1}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    assert by_label(tmp_path / "rows.jsonl")[0].reference == calls
+    row["ref"] = json.dumps(calls)
+    pq.write_table(pa.Table.from_pylist([row]), tmp_path / "rows.parquet")
+    assert by_label(tmp_path / "rows.parquet")[0].reference == calls
+
+
+USER, ASSISTANT = {"role": "user", "content": "2 + 2?"}, {"role": "assistant", "content": "4"}
+
+
+@pytest.mark.parametrize(
+    ("row", "prompt", "response"),
+    [
+        ({"prompt": "2 + 2?", "response": "4"}, "2 + 2?", "4"),
+        ({"prompt": [USER], "response": "4"}, [USER], "4"),
+        ({"prompt": [USER], "response": [ASSISTANT]}, [USER], [ASSISTANT]),
+        ({"prompt": "2 + 2?", "response": [USER, ASSISTANT]}, "2 + 2?", [ASSISTANT]),
+        ({"messages": [USER, ASSISTANT]}, [USER], [ASSISTANT]),
+        ({"conversations": [{"from": "human", "value": "2 + 2?"}, {"from": "gpt", "value": "4"}]}, [USER], [ASSISTANT]),
+        ({"messages": [USER], "response": "4"}, [USER], "4"),
+        ({"prompt": json.dumps([USER]), "response": "4"}, [USER], "4"),
+        ({"prompt": "2 + 2?", "response": json.dumps([USER, ASSISTANT])}, "2 + 2?", json.dumps([USER, ASSISTANT])),
+        ({"question": "2 + 2?", "choices": [{"index": 0, "message": ASSISTANT}]}, "2 + 2?", [ASSISTANT]),
+    ],
+    ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
+)
+def test_prompts_and_responses_in_the_forms_that_people_have(row: Row, prompt: Any, response: Any) -> None:
+    columns, _ = map_columns(Wanted(), list(row), [row], closed=True)
+    from adjudge.io.row import Place
+    from adjudge.io.row import Row as FileRow
+
+    (item,) = Sampler(columns=columns).items(FileRow(row, "", Place(), 0, index=0), "")
+    assert item.sample is not None, item.error
+    assert (item.sample.prompt, item.sample.response) == (prompt, response)
+
+
+def test_options_of_a_question_are_no_responses() -> None:
+    row = {"question": "Which?", "choices": ["a", "b"], "answer": "B", "said": "It is B."}
+    with pytest.raises(ValueError, match="no column looks like a response"):
+        map_columns(Wanted(), list(row), [row], closed=True)
+
+
+@pytest.mark.parametrize(
+    ("row", "reference"),
+    [
+        ({"answer": "4", "tests": None}, "4"),
+        ({"answer": None, "tests": ["assert f() == 1"]}, ["assert f() == 1"]),
+        ({"input_output": json.dumps(VERL)}, json.dumps(VERL)),
+        ({"test_list": ["assert f() == 1"], "test_setup_code": ""}, {"test_list": ["assert f() == 1"]}),
+        ({"test": "def check(f): ...", "entry_point": "f"}, {"test": "def check(f): ...", "entry_point": "f"}),
+        ({"reward_model": {"ground_truth": "4", "style": "rule"}}, "4"),
+    ],
+)
+def test_references_in_columns_of_published_data_sets(row: Row, reference: Any) -> None:
+    whole = {"prompt": "q", "response": "r", **row}
+    columns, _ = map_columns(Wanted(), list(whole), [whole], closed=True)
+    assert columns.reference is not None
+    found = columns.reference.of(whole)
+    assert (
+        {key: value for key, value in found.items() if value} == reference
+        if isinstance(found, dict)
+        else found == reference
+    )
