@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from adjudge.io.columns import GUESSES, MISSING, Column, nested_names, unknown_column
+from adjudge.io.preferences import is_preference, read_preference
+from adjudge.io.values import Text
 
 # The usual names, and the same in the output of `adjudge label --keep-columns`.
 PROMPTS: Final = (*GUESSES["prompt"], *(f"input.{name}" for name in GUESSES["prompt"]))
@@ -19,10 +21,12 @@ class RowText:
     """Reads text columns; chat turns give the text of each turn, and other data their JSON text.
 
     Attributes:
-        columns: at least one.
+        columns: at least one, unless the text is the prompt of a pair.
+        pairs: whether rows are pairs of chats or transcripts, which hold their prompt (`adjudge.io.preferences`).
     """
 
     columns: tuple[Column, ...]
+    pairs: bool = False
 
     def texts(self, row: Mapping[str, Any], *, system: bool = True) -> list[str]:
         """Return every text of a row on its own, those of the turns of a chat too; empty ones are left out.
@@ -31,7 +35,8 @@ class RowText:
             row: the row.
             system: whether turns of the system and the developer are read.
         """
-        found = [text for column in self.columns for text in _texts(column.of(row), system=system)]
+        values = [_prompt_of_pair(row)] if self.pairs else [column.of(row) for column in self.columns]
+        found = [text for value in values for text in _texts(value, system=system)]
         return [text for text in found if text and not text.isspace()]
 
     def text(self, row: Mapping[str, Any]) -> str:
@@ -62,6 +67,8 @@ def text_columns(
     for guess in PROMPTS:
         if guess in known and not holds_objects(guess, first):
             return RowText((Column(guess),)), (f"text: column {guess!r} (guessed; {flag} chooses others)",)
+    if first and all(is_preference(row) and _prompt_of_pair(row) is not None for row in first[:1]):
+        return RowText((), pairs=True), (f"text: the prompts of the pairs (guessed; {flag} chooses columns)",)
     if not first and not columns:
         return RowText((Column("prompt"),)), ()
     raise ValueError(
@@ -85,6 +92,13 @@ def existing(name: str, columns: Sequence[str], first: Sequence[Mapping[str, Any
 def holds_objects(name: str, first: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether a column holds objects, as `input` does in the output of a label job."""
     return any(isinstance(Column(name).of(row), Mapping) for row in first)
+
+
+def _prompt_of_pair(row: Mapping[str, Any]) -> Text | None:
+    try:
+        return read_preference(row).prompt
+    except ValueError:
+        return None  # a row without a text
 
 
 def _texts(value: Any, *, system: bool = True) -> list[str]:
