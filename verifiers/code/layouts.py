@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
 from adjudge.bad_reference import BadReferenceError
+from adjudge.verifiers.code.outcome import shorten
 
 _LAYOUTS: Final = {
     "tests": "tests",
@@ -79,7 +80,7 @@ def tests_of(reference: Any) -> dict[str, Any]:
             the fields of other rows, but for an `expected` beside arguments.
 
     Returns:
-        A mapping with "tests", which is not empty, and other `FIELDS`.  The tests are not checked any further.
+        A mapping with "tests", a list or a source that is not empty, and other `FIELDS`; no test is checked further.
 
     Raises:
         BadReferenceError: it is in none of the layouts, holds no test, or holds fewer outputs than inputs.
@@ -150,7 +151,7 @@ def _is_wrapped(tests: Any) -> bool:
 def _given(row: _Row) -> dict[str, Any]:
     """Tests in the documented form, or a list of a data set's test objects, or of asserts."""
     tests = row["tests"]
-    if not _is_list(tests) or not all(isinstance(test, Mapping) for test in tests):
+    if (isinstance(tests, str) and tests.strip()) or not all(isinstance(test, Mapping) for test in _some(tests)):
         return dict(row)
     rest = {key: value for key, value in row.items() if key not in ("tests", *_NAMES)}
     return _of_objects(tests, row, rest, contest=False)
@@ -182,7 +183,7 @@ def _code_contests(row: _Row) -> dict[str, Any]:
     for name in ("input_file", "output_file"):
         if row.get(name):
             raise BadReferenceError(
-                f"the programs of this task use the file {row[name]!r}; only printed output is read"
+                f"the programs of this task use the file {_short(row[name])}; only printed output is read"
             )
     tests = [test for name in _CONTESTS if name in row for test in _objects(row[name], name)]
     return _of_objects(tests, {}, _kept(row))
@@ -193,7 +194,9 @@ def _mbpp(row: _Row) -> dict[str, Any]:
     tests = row["test_list"]
     imports = row.get("test_imports", [])
     before = [*(imports if _is_list(imports) else [imports]), row.get("test_setup_code", "")]
-    setup = "\n".join(str(source) for source in before if source)
+    if not all(isinstance(source, str) for source in before):
+        raise BadReferenceError("test_imports and test_setup_code must be texts", mistake=True)
+    setup = "\n".join(filter(None, before))
     found = {**_kept(row), "tests": _some(_json(tests, "test_list") if isinstance(tests, str) else tests)}
     return {**found, "setup": setup} if setup else found
 
@@ -204,14 +207,18 @@ def _source(row: _Row) -> dict[str, Any]:
     if not isinstance(test, str) or not test.strip():
         return _given({**kept, "tests": _some(test)})
     if "def check(" in test:
-        program = "".join(str(row.get(name, "")) for name in ("prompt", "canonical_solution"))
-        if "canonical_solution" in row and _is_python(program):
+        parts = [row.get(name) for name in ("prompt", "canonical_solution")]
+        if all(isinstance(part, str) for part in parts) and _is_python(program := "".join(map(str, parts))):
             kept.setdefault("solution", program)  # its helpers serve the tests
         return {**kept, "tests": test, "style": "humaneval"}
     if "def test" not in test:
         return {**kept, "tests": test, "style": "asserts"}
-    entry = str(kept.pop("entry_point", ""))
-    if entry.isidentifier() and not re.search(r"^\s*(from|import)\s+solution\b", test, re.MULTILINE):
+    entry = kept.pop("entry_point", None)
+    if (
+        isinstance(entry, str)
+        and entry.isidentifier()
+        and not re.search(r"^\s*(from|import)\s+solution\b", test, re.MULTILINE)
+    ):
         test = f"from solution import {entry}\n{test}"
     return {**kept, "tests": test, "style": "pytest"}
 
@@ -266,15 +273,15 @@ def _of_objects(tests: Sequence[Any], named: _Row, rest: dict[str, Any], contest
             continue
         if unknown := sorted(found.keys() - {"input", "output", "testtype", "type", *_NAMES}):
             raise BadReferenceError(f"test {number} has the field {unknown[0]!r}, which has no meaning", mistake=True)
-        kind = str(found.get("testtype", found.get("type", ""))).lower()
+        kind = found.get("testtype", found.get("type", ""))
         contest = contest or "testtype" in found
         own = _name(found) or name
         if kind not in (*_PRINTED, *_CALLED, ""):
             raise BadReferenceError(
-                f"test {number} is of the type {kind!r}; known are {', '.join(sorted(_PRINTED | _CALLED))}"
+                f"test {number} is of the type {_short(kind)}; known are {', '.join(sorted(_PRINTED | _CALLED))}"
             )
         if own and kind in _PRINTED:
-            raise BadReferenceError(f"test {number} is of the type {kind!r}, and it names the function {own!r}")
+            raise BadReferenceError(f"test {number} is of the type {_short(kind)}, and it names the function {own!r}")
         if kind in _CALLED or own:
             names.append(own)
             cases.append(_call(number, found))
@@ -391,7 +398,7 @@ def _only(row: _Row, known: set[str]) -> None:
 
 def _some(tests: Any) -> list[Any]:
     if not _is_list(tests):
-        raise BadReferenceError(f"the tests are {_short(tests)}; they must be a list", mistake=True)
+        raise BadReferenceError(f"the tests are {_short(tests)}; they must be a source or a list", mistake=True)
     if not tests:
         raise BadReferenceError("the code reference holds no test; the list of tests must be not empty", mistake=True)
     return list(tests)
@@ -443,6 +450,4 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _short(value: Any) -> str:
-    if isinstance(value, str):
-        return repr(value if len(value) <= _SHOWN else f"{value[:_SHOWN]}...")
-    return "nothing" if value is None else f"a {type(value).__name__}"
+    return shorten(repr(value) if isinstance(value, str) else value, _SHOWN)

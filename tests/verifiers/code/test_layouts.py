@@ -13,6 +13,7 @@ import json
 import os
 import zlib
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -259,11 +260,11 @@ PACKED = base64.b64encode(zlib.compress(b"\x80\x04cos\nsystem\n")).decode()
         ({"inputs": "1", "outputs": "1"}, "a list of inputs"),
         ({"outputs": ["1"]}, "a list of inputs"),
         ({"inputs": ["1"], "outputs": ["1"], "fn_nmae": "f"}, "'fn_nmae'"),
-        ({"inputs": [1], "outputs": ["1"]}, "the input of test 0 is a int"),
+        ({"inputs": [1], "outputs": ["1"]}, "the input of test 0 is 1;"),
         ({"inputs": ["1"], "outputs": [None]}, '"stdout"'),
         ({"inputs": ["x"], "outputs": ["1"], "fn_name": "f"}, "the input of test 0, one argument a line, is no JSON"),
         ({"inputs": ["1"], "outputs": ["x"], "fn_name": "f"}, "the output of test 0 is no JSON"),
-        ({"inputs": ["1"], "outputs": ["1"], "fn_name": 5}, "name is a int"),
+        ({"inputs": ["1"], "outputs": ["1"], "fn_name": 5}, "name is 5;"),
         ({"inputs": ["1"], "outputs": ["1"], "fn_name": "f", "entry_point": "g"}, "'f', and the entry point is 'g'"),
         ({"inputs": ["1"], "outputs": ["1"], "assert_case": ["assert f(1)"]}, "beside inputs"),
         ({"input_output": ""}, '"input_output" of the code reference is empty'),
@@ -298,7 +299,12 @@ PACKED = base64.b64encode(zlib.compress(b"\x80\x04cos\nsystem\n")).decode()
         ({**LIVE, "public_test_cases": json.dumps(FUNCTIONAL), "metadata": "{}"}, "nothing names it"),
         ({**LIVE, "public_test_cases": "[]", "private_test_cases": PACKED}, "a pickle, which adjudge does not open"),
         ({"test_list": []}, "holds no test"),
-        ({"test": "", "entry_point": "f"}, "must be a list"),
+        ({"test": "", "entry_point": "f"}, "a source or a list"),
+        ({"tests": False}, "a source or a list"),
+        ({"tests": ASSERTS, "timeout": 10**5000}, "timeout"),
+        ({"tests": ASSERTS, "style": 10**5000}, "the style is"),
+        ({"tests": [{"args": [1], "expected": 1}], "entry_point": 10**5000}, "entry_point"),
+        ({"tests": "1 2", "style": "stdio"}, "must be a list"),
         ({"tests": [{"args": [1], "expected_any": []}], "entry_point": "f"}, '"expected"'),
         ({"tests": [{"args": [1], "expected": 1}], "entry_point": []}, '"entry_point"'),
         ({"tests": ["assert f(1) == 1"], "entry_point": ["f", "g"]}, "must be a text"),
@@ -350,6 +356,47 @@ def test_anything_is_read_or_refused(value: Any) -> None:
         with contextlib.suppress(BadReferenceError):  # no other error
             assert layouts.tests_of(reference)["tests"], reference
             assert read_suite(reference).count > 0, reference
+
+
+ODD: tuple[Any, ...] = (
+    None,
+    1,
+    "",
+    [],
+    {},
+    "x",
+    [1],
+    {"a": 1},
+    True,
+    1.5,
+    "[",
+    "{'a': 1}",
+    b"x",
+    float("nan"),
+    10**5000,
+    {1: 2},
+)
+
+
+def with_one_change(value: Any, random: Random) -> Any:
+    """A copy in which one value, at any depth and inside JSON text too, is something else."""
+    if isinstance(value, str) and value[:1] in ("{", "[") and random.random() < 0.7:
+        with contextlib.suppress(ValueError):  # Python's own writing, and a number too long for JSON
+            return json.dumps(with_one_change(json.loads(value), random), default=str)
+    if isinstance(value, dict | list) and value and random.random() < 0.8:
+        copy: Any = value.copy()
+        at = random.choice(list(value) if isinstance(value, dict) else range(len(value)))
+        copy[at] = with_one_change(value[at], random)
+        return copy
+    return random.choice(ODD)
+
+
+def test_rows_with_one_odd_value_are_read_or_refused() -> None:
+    random, read, rows = Random(1), 0, [reference for reference, _ in LAYOUTS.values()]
+    for _ in range(5_000):
+        with contextlib.suppress(BadReferenceError):  # no other error
+            read += read_suite(with_one_change(random.choice(rows), random)).count > 0
+    assert 1_000 < read < 3_000
 
 
 @given(st.sampled_from([reference for reference, _ in LAYOUTS.values()]), st.integers(0, 2000))
