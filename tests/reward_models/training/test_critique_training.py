@@ -12,10 +12,12 @@ import pytest
 import torch
 from tests.engines.tiny_models import tiny_tokenizer, write_model
 
+from adjudge import registry
 from adjudge.engines.checkpoint_notes import CheckpointNotes
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.interface import Generation, Logits, Sampling
 from adjudge.engines.reward_network import RewardNetwork
+from adjudge.reward_models.generative.critique_reward import CritiqueReward
 from adjudge.reward_models.training import losses, regularizers
 from adjudge.reward_models.training.critique_config import CritiqueTraining
 from adjudge.reward_models.training.critique_data import (
@@ -159,6 +161,7 @@ def test_critiques_and_rewards_are_learnt_and_saved(home: Path) -> None:
     notes = CheckpointNotes.read(home / "whole")
     assert notes is not None
     assert (notes.what, notes.trained["ask"]) == ("critique", "Is it right?")
+    assert registry.load(str(home / "whole")) == CritiqueReward(model=str(home / "whole"))
     engine = engine_of(f"transformers:{home / 'whole'}")
     held = read_critiques(config.data, seed=0).held
     chats = [

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.engines.tiny_models import write_model
 
+from adjudge import registry
 from adjudge.engines.checkpoint_notes import CheckpointNotes
 from adjudge.protocol import Sample
 from adjudge.reward_models.process.implicit_scorer import ImplicitRewardScorer
@@ -116,7 +117,8 @@ def test_a_checkpoint_scores_as_it_was_measured(home: Path) -> None:
     assert notes is not None
     assert (notes.what, notes.marker, notes.labels) == ("process", "<extra_0>", ("bad", "good"))
     held = read_split(config.data, seed=config.seed).held_out
-    scorer = ProcessRewardScorer(engine=f"transformers:{home / 'scored'}")
+    scorer = registry.load(str(home / "scored"))
+    assert scorer == ProcessRewardScorer(engine=f"transformers:{home / 'scored'}")
     scores = asyncio.run(scorer.score([Sample(prompt=item.prompt, response="\n\n".join(item.steps)) for item in held]))
     told = [
         (step.value, label)
@@ -134,7 +136,8 @@ def test_an_implicit_model_scores_as_it_was_measured(home: Path) -> None:
     report = train_process(config)
     assert report.metrics["auc"].known > 0.8
     held = read_split(config.data, seed=config.seed).held_out
-    scorer = ImplicitRewardScorer(
+    scorer = registry.load({str(home / "implicit"): {"floor": -100.0}})
+    assert scorer == ImplicitRewardScorer(
         engine=f"transformers:{home / 'implicit'}",
         reference_engine=f"transformers:{home / 'model'}",
         beta=0.2,
@@ -205,6 +208,9 @@ def test_a_start_of_which_half_was_kept_is_kept_whole(home: Path) -> None:
     train_process(config, resume=True)
     (made,) = (home / "start").glob("training_model_*")
     assert weights(home / "start" / "reference") == weights(made)
+    scorer = registry.load(str(home / "start"))
+    assert isinstance(scorer, ImplicitRewardScorer)
+    assert scorer.reference_engine == f"transformers:{home / 'start' / 'reference'}"
 
 
 def test_another_option_is_not_resumed(home: Path) -> None:
