@@ -239,7 +239,9 @@ def test_whole_numbers_that_json_made_text_are_keys_again_where_the_checker_says
 def test_modules_are_there_where_the_data_sets_checker_imports_them() -> None:
     bare = "n = int(input())\nprint(math.gcd(n, Counter('aab')['a']))"
     assert judged(bare, {"inputs": ["4"], "outputs": ["2"]}).value == 1.0
-    assert judged(bare, {"tests": [{"stdin": "4", "stdout": "2"}]}).reason == "candidate_error"
+    assert judged(bare, [{"input": "4", "output": "2", "testtype": "stdin"}]).value == 1.0
+    for plain in ({"input": "4", "output": "2", "type": "stdin_stdout"}, {"stdin": "4", "stdout": "2"}):
+        assert judged(bare, {"tests": [plain]}).reason == "candidate_error"
     assert judged(bare, {"tests": [{"stdin": "4", "stdout": "2"}], "imports": ["math", "collections"]}).value == 1.0
     own = "from __future__ import annotations\ndef gcd(*x): return 7\ndef f(n: List[int]): return gcd(n[0], 4)"
     for outputs, value in (([7], 1.0), ([2], 0.0)):  # the program's own names win, and it stays in its order
