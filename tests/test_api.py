@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 
 from adjudge import api, registry
-from adjudge.compose.auto import Auto
+from adjudge.compose.auto import CODE_KEYS, Auto, auto_scorer
 from adjudge.protocol import Sample, Score
 from adjudge.runtime.contract import BrokenScorer
 from adjudge.runtime.loop import run_blocking
+from adjudge.verifiers.code.layouts import CODE_KEYS as LAYOUT_KEYS
 from adjudge.verifiers.math_answer.verifier import MathVerifier
 
 
@@ -261,7 +262,7 @@ def test_a_scorer_that_ends_the_program_is_broken() -> None:
     ],
 )
 def test_auto_chooses_by_the_reference(reference: object, name: str) -> None:
-    assert api.auto_scorer(reference) == name
+    assert auto_scorer(reference) == name
 
 
 @pytest.mark.parametrize(
@@ -282,12 +283,12 @@ def test_auto_chooses_by_the_reference(reference: object, name: str) -> None:
 def test_auto_does_not_guess(reference: object, complaint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ADJUDGE_ENGINE", raising=False)
     with pytest.raises(ValueError, match=complaint):
-        api.auto_scorer(reference)
+        auto_scorer(reference)
 
 
 def test_auto_asks_the_model_that_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADJUDGE_ENGINE", 'openai:a"b')
-    assert json.loads(api.auto_scorer({"nuggets": ["a fact"]})) == {"nuggets": {"engine": 'openai:a"b'}}
+    assert json.loads(auto_scorer({"nuggets": ["a fact"]})) == {"nuggets": {"engine": 'openai:a"b'}}
 
 
 def test_an_automatic_batch_may_hold_several_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,7 +326,7 @@ def test_an_automatic_batch_may_hold_several_kinds(monkeypatch: pytest.MonkeyPat
 def test_without_naming_a_scorer(response: str, reference: Any, value: float) -> None:
     score = api.score("Question?", response, reference)
     assert (score.value, score.status) == (value, "scored")
-    assert score.provenance.scorer == api.auto_scorer(reference)
+    assert score.provenance.scorer == auto_scorer(reference)
 
 
 CODE = {"tests": [{"stdin": "1", "stdout": "2"}]}
@@ -344,7 +345,7 @@ PROGRAM = "```python\nprint(int(input()) + 1)\n```"
         ("code", None, "out_of_scope"),
         ("code", "4", "out_of_scope"),
         ("code", {"tests": []}, "bad_sample"),
-        ("code", '{"tests": [', "bad_sample"),
+        ("code", '{"tests": [', "gold_unparsable"),
         ("auto", CODE, "scored"),
         ("auto", None, "out_of_scope"),
         ("auto", {"odd": 1}, "bad_sample"),
@@ -358,11 +359,18 @@ def test_a_row_of_another_scorer_is_no_failure(spec: Any, reference: Any, said: 
     rows = [Sample(prompt="p", response=PROGRAM, reference=reference), Sample(prompt="p", response="4", reference="4")]
     first, _ = run_blocking(api.score_rows(api.load(spec), rows))
     assert (first.reason if first.value is None else first.status) == said
-    assert first.status == {"scored": "scored", "out_of_scope": "abstained", "bad_sample": "failed"}[said]
+    assert first.status == {"scored": "scored", "out_of_scope": "abstained"}.get(said, "failed")
     assert first.value is not None or (first.provenance.scorer, bool(first.evidence["error"])) == (
         api.load(spec).name,
         True,
     )
+
+
+def test_auto_knows_the_layouts_of_tests() -> None:
+    assert CODE_KEYS == LAYOUT_KEYS
+    for reference in ({"inputs": ["1"], "outputs": ["2"]}, [{"input": "1", "output": "2"}], ["assert f() == 1"]):
+        assert auto_scorer(reference) == "code"
+    assert auto_scorer(["4", "four"]) == "math"
 
 
 def test_verifiers_and_specs_are_scorers_too() -> None:

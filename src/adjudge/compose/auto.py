@@ -19,15 +19,22 @@ from adjudge.compose.spec import Loader
 from adjudge.protocol import MissingReferenceError, Sample, Score, Scorer
 from adjudge.runtime.contract import score_checked, validate_sample
 
+CODE_KEYS: Final = (
+    "tests", "test_cases", "test_list", "test", "outputs", "assert_case", "input_output", "unit_tests",
+    "public_test_cases", "private_test_cases", "public_tests", "private_tests", "generated_tests",
+)  # fmt: skip
+"""Keys of the layouts that `code` reads (`adjudge.verifiers.code.layouts`)."""
+
 _KEYS_OF: Final = {
     "choices": "choice",
-    "tests": "code",
+    **dict.fromkeys(CODE_KEYS, "code"),
     "sql": "sql",
     "testbench": "verilog",
     "top": "verilog",
     "constraints": "instructions",
     "answer": "math",
 }
+_TEST_KEYS: Final = frozenset({"input", "stdin", "args", "kwargs"})
 _ASKING: Final = ("rubric", "nuggets", "principles")  # keys, and names, of scorers that ask a model
 
 ENGINE: Final = "ADJUDGE_ENGINE"
@@ -89,7 +96,8 @@ def auto_scorer(reference: Any) -> str:
     """Return the scorer that `scorer="auto"` means for a reference, as a name or a spec.
 
     A text or a number, or a list of accepted ones, means "math": it compares text literally before it reads
-    mathematics, so answers such as "Paris" or "B" are judged by it too.  A mapping is told by its keys.
+    mathematics, so answers such as "Paris" or "B" are judged by it too.  A mapping is told by its keys, and a list of
+    mappings or of asserts is a list of tests.
 
     Raises:
         MissingReferenceError: there is no reference.
@@ -103,6 +111,8 @@ def auto_scorer(reference: Any) -> str:
     if isinstance(reference, Mapping):
         return _scorer_for_keys(reference)
     answers = reference if isinstance(reference, list | tuple) else [reference]
+    if answers and isinstance(reference, list | tuple) and all(map(_is_test, answers)):
+        return "code"
     if answers and all(_is_answer(item) for item in answers):
         return "math"
     raise ValueError(
@@ -118,7 +128,7 @@ def _scorer_for_keys(reference: Mapping[Any, Any]) -> str:
     for name in _ASKING:
         if name in reference:
             return _asking(name)
-    known = ", ".join([*_KEYS_OF, *_ASKING])
+    known = ", ".join([*(key for key in _KEYS_OF if key not in CODE_KEYS[1:]), *_ASKING])
     raise ValueError(
         f'scorer="auto" cannot tell what to do with a reference that has the keys {_short(list(reference))}; it knows '
         f"{known}. Name the scorer instead"
@@ -133,6 +143,12 @@ def _asking(name: str) -> str:
             f'"openai:MODEL", "transformers:MODEL" or "vllm:MODEL", or give scorer={{"{name}": {{"engine": ...}}}}'
         )
     return json.dumps({name: {"engine": engine}})
+
+
+def _is_test(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return not _TEST_KEYS.isdisjoint(value)
+    return isinstance(value, str) and value.startswith("assert ")
 
 
 def _is_answer(value: Any) -> bool:
