@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from tests.engines.tiny_models import tiny_tokenizer
+from tests.frameworks.pages import pasted
 
 from adjudge.areal import ArealReward
 from adjudge.protocol import Sample, Score
@@ -110,6 +111,7 @@ def main() -> None:
     found = {
         "version": import_module("areal").__version__,
         "is a workflow": isinstance(made, api.RolloutWorkflow) and isinstance(made, workflows.RLVRWorkflow),
+        "shown": issubclass(pasted("areal")["MathWorkflow"], workflows.RLVRWorkflow),
         "pool": pooled,
         "late in the pool": late_in_pool,
         "late in the workflow": late_in_workflow["rewards"],

@@ -22,6 +22,7 @@ def test_it_is_the_version_that_the_documents_name(ran: Any) -> None:
 
 def test_the_class_is_a_workflow_of_areals(ran: Any) -> None:
     assert ran["is a workflow"]
+    assert ran["shown"], "what the page shows is one"
 
 
 def test_scores_arrive_in_the_tensors_that_areal_trains_on(ran: Any) -> None:

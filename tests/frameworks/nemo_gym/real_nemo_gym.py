@@ -13,6 +13,7 @@ from unittest.mock import MagicMock
 
 import yaml
 from fastapi.testclient import TestClient
+from tests.frameworks.pages import pasted
 
 from adjudge.nemo_gym import resources_server
 from adjudge.protocol import Sample, Score
@@ -85,6 +86,7 @@ def main() -> None:
     found["mean"] = metrics.json()["agent_metrics"]["mean/reward"]
     with RewardService({"math": "math"}) as service, TestClient(application(service, ServerConfig())) as ours:
         found["our server"] = {name: verdict(ours, sent) for name, sent in cases.items()}
+    found["shown"] = pasted("nemo_gym")["resources_server"]() is not None
     found["version"] = version("nemo-gym")
     print(json.dumps(found))
 

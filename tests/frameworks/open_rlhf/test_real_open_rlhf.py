@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.engines.tiny_models import write_model
 from tests.frameworks.environment import run_in
+from tests.frameworks.pages import blocks
 from tests.rl_integration.server.conftest import served
 
 from adjudge.rl_integration.server.config import ServerConfig
@@ -15,7 +16,6 @@ from adjudge.rl_integration.server.config import ServerConfig
 HERE = Path(__file__).parent
 FILES = {
     "lenient": "reward_func = OpenRlhfReward('math', fallback=-0.5, end_tokens=['<|end|>'])",
-    "strict": "reward_func = OpenRlhfReward('math', end_tokens=['<|end|>'])",
     "raising": "def reward_func(queries, prompts, labels):\n    raise ValueError('nobody sees this')",
 }
 
@@ -27,6 +27,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
     for name, line in FILES.items():
         text = f"from adjudge.openrlhf import OpenRlhfReward\n\n{line}\n"
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    (shown,) = blocks("open_rlhf", "from adjudge.")  # as the page has it, but for what ends this model's answers
+    (folder / "strict.py").write_text(shown.replace("<|im_end|>", "<|end|>"), encoding="utf-8")
     with served({"math": "math"}, ServerConfig(port=0)) as address:
         return run_in("open_rlhf", HERE / "real_open_rlhf.py", str(model), address, str(folder), seconds=240)
 

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import Any
 
+from tests.frameworks.pages import pasted
+
 from adjudge.skyrl import SkyRLReward
 
 skyrl_gym: Any = import_module("skyrl_gym")
@@ -41,6 +43,7 @@ def error_of(work: Any) -> str:
 def main() -> None:
     # By name, as configurations do it; and a class, as programs do it.
     skyrl_gym.register(id="adjudge_math", entry_point="examples.frameworks.skyrl_reward:MathEnvironment")
+    shown = pasted("skyrl")["MathEnvironment"](extras=extras("2"))
     skyrl_gym.register(id="adjudge_strict", entry_point=SkyRLReward(scorer="math").environment())
     with ThreadPoolExecutor(max_workers=32, thread_name_prefix="skyrl-gym-env-") as threads:
         episodes = list(threads.map(played, ROWS * 8))
@@ -52,6 +55,7 @@ def main() -> None:
                 "steps": [step for step, _ in episodes[: len(ROWS)]],
                 "rewards": [step["reward"] for step, _ in episodes],
                 "metrics": metrics.aggregate_for_environment("adjudge_math", [found for _, found in episodes]),
+                "shown": shown.step("\\boxed{2}")["reward"],
                 "strict": error_of(lambda: strict.step("\\boxed{2}")),
                 "no reference": error_of(lambda: skyrl_gym.make("adjudge_math", env_config={}, extras={"a": 1})),
             }

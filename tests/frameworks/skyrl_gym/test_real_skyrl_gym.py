@@ -26,6 +26,10 @@ def test_steps_have_the_fields_that_skyrl_reads(ran: Any) -> None:
     assert [step["metadata"]["status"] for step in ran["steps"]] == ["scored", "scored", "failed", "scored"]
 
 
+def test_what_the_page_shows_is_an_environment(ran: Any) -> None:
+    assert ran["shown"] == 1.0
+
+
 def test_thirty_two_threads_get_their_own_rewards(ran: Any) -> None:
     assert ran["rewards"] == [1.0, 0.0, 0.0, 1.0] * 8
 

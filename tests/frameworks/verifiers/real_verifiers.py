@@ -12,6 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tests.frameworks.pages import pasted
+
 from adjudge.prime_rl import VerifiersReward
 from adjudge.protocol import Sample, Score
 
@@ -35,6 +37,7 @@ class Declines:
 
 DECLINES = VerifiersReward(Declines(), name="declines")
 NO_FIELD = VerifiersReward("math", reference="gold")
+SHOWN = pasted("verifiers")["CORRECT"]
 
 
 class Data(vf.TaskData):  # type: ignore[misc]
@@ -99,6 +102,7 @@ async def main() -> None:
     found = {
         "version": import_module("verifiers").__version__,
         "right": await scored(example, said(r"\boxed{2}")),
+        "shown": await scored(f"{__name__}:SHOWN", said(r"\boxed{2}")),
         "wrong": await scored(example, said(r"\boxed{3}")),
         "by the tool alone": await scored(example, call, told, said("done")),
         "broken": await scored(example, said(r"\boxed{2}"), answer="\\frac{1}{"),

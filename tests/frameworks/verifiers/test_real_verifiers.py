@@ -25,6 +25,7 @@ def test_a_plugged_reward_is_weighed_and_added_to_the_tasks_own(ran: Any) -> Non
         "short": {"score": 0.5, "weight": 0.5},
         "correct": {"score": 1.0, "weight": 2.0},
     }
+    assert ran["shown"]["rewards"] == ran["right"]["rewards"], "what the page shows"
     assert ran["right"]["reward"] == 0.25 + 2.0
     assert ran["wrong"]["rewards"]["correct"]["score"] == 0.0
     assert not ran["right"]["has error"]

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from examples.frameworks.verifiers_rubric import FUNCS, WEIGHTS
+from tests.frameworks.pages import pasted
 
 from adjudge.prime_rl import RubricGroupReward, RubricReward
 from adjudge.protocol import Sample, Score
@@ -73,9 +74,12 @@ async def main() -> None:
     await vf.Rubric(funcs=[unasked]).score_group(mistaken)
     example = [state(r"\boxed{2}")]
     await vf.Rubric(funcs=FUNCS, weights=WEIGHTS).score_group(example)
+    group_of_page = [state(text, info={"gold": "2"}) for text in (r"\boxed{2}", r"\boxed{2}")]
+    await pasted("verifiers", 1)["rubric"].score_group(group_of_page)
     found = {
         "version": vf.__version__,
         "right": await alone(math, state(r"\boxed{2}")),
+        "shown": shown(group_of_page[0]),
         "wrong": await alone(math, state(r"\boxed{3}", typed=True)),
         "broken": await alone(math, state(r"\boxed{2}", "\\frac{1}{")),
         "broken before": await alone(math, failed),

@@ -21,6 +21,9 @@ def test_it_is_the_version_that_the_documents_name(ran: Any) -> None:
 
 
 def test_a_rollout_is_scored(ran: Any) -> None:
+    assert (ran["shown"]["metrics"], ran["shown"]["error"]) == ({"math": 1.0, "adjudge": 0.5}, None), (
+        "what the page shows"
+    )
     assert (ran["right"]["reward"], ran["right"]["metrics"], ran["right"]["error"]) == (1.0, {"math": 1.0}, None)
     assert (ran["wrong"]["reward"], ran["wrong"]["error"]) == (0.0, None)
     assert ran["nested"]["metrics"] == {"nested": 1.0}

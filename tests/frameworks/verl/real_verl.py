@@ -3,7 +3,7 @@
 What a GPU would do is left out: a scripted model answers in place of vLLM.  Prints one line of JSON.  verl installs a
 package called `tests`, so nothing of ours can be imported from there.
 
-Usage: python real_verl.py MODEL
+Usage: python real_verl.py MODEL SETTINGS, which are those that the page for verl shows, as JSON.
 """
 
 from __future__ import annotations
@@ -31,12 +31,9 @@ TokenOutput: Any = import_module("verl.workers.rollout.replica").TokenOutput
 DataProto: Any = import_module("verl").DataProto
 
 FUNCTION = "reward.custom_reward_function"
-BY_NAME = f"{FUNCTION}.path=pkg://adjudge.verl"
-MANAGER = (
-    "reward.reward_manager.source=importlib",
-    "reward.reward_manager.name=AdjudgeRewardManager",
-    "reward.reward_manager.module.path=pkg://adjudge.verl",
-)
+SHOWN = json.loads(sys.argv[2]) if len(sys.argv) > 2 else {"function": [""], "manager": []}  # Ray imports this as well
+BY_NAME = SHOWN["function"][0]
+MANAGER = tuple(setting for setting in SHOWN["manager"] if "reward_manager" in setting)
 MATH = (f"+{FUNCTION}.reward_kwargs.scorers.gsm8k=math", f"+{FUNCTION}.reward_kwargs.scorer=repetition")
 TELLING = "+reward.reward_kwargs.scorer='telling:Telling'"
 PARTS = "+reward.reward_kwargs.parts=[prompt_turns,group,cut,level]"
@@ -190,6 +187,8 @@ def functions(model: str, tokenizer: Any) -> dict[str, Any]:
     by_file = f"{FUNCTION}.path={adapter.__file__}"
     strict = configured(model, by_file, *MATH)
     found["by_file"] = asyncio.run(asked(strict, tokenizer, batch(tokenizer, ROWS)[0:1]))
+    shown = configured(model, *SHOWN["function"])
+    found["shown"] = asyncio.run(asked(shown, tokenizer, batch(tokenizer, ROWS)[0:1]))
     found["others"] = {}
     for name in ("dapo", "gdpo", "rate_limited"):
         other = configured(model, BY_NAME, *MATH, f"reward.reward_manager.name={name}")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.engines.tiny_models import write_model
 from tests.frameworks.environment import run_in
+from tests.frameworks.pages import blocks
 
 HERE = Path(__file__).parent
 
@@ -15,7 +17,14 @@ HERE = Path(__file__).parent
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
     model = write_model(tmp_path_factory.mktemp("verl") / "model")
-    return run_in("verl", HERE / "real_verl.py", str(model), seconds=240)
+    shown = {"function": settings("python -m verl"), "manager": settings("reward.reward_manager")}
+    return run_in("verl", HERE / "real_verl.py", str(model), json.dumps(shown), seconds=240)
+
+
+def settings(beginning: str) -> list[str]:
+    """The settings of verl's that the page shows in a block."""
+    (block,) = blocks("verl", beginning)
+    return [word for word in block.split() if word.startswith(("reward.", "+reward."))]
 
 
 @pytest.mark.parametrize("path", ["colocated", "streaming"])
@@ -38,6 +47,10 @@ def test_without_a_fallback_the_run_hears_why(ran: Any) -> None:
     through_ray = ran["managers"]["no_fallback"]
     assert through_ray.startswith("RayTaskError(NotScored)")
     assert "a sample failed (gold_unparsable): {'gold': 'broken'}" in through_ray
+
+
+def test_what_the_page_shows_is_a_reward(ran: Any) -> None:
+    assert ran["functions"]["shown"]["reward_score"] == 1.0
 
 
 def test_it_loads_as_a_file_and_in_the_old_batch_manager(ran: Any) -> None:

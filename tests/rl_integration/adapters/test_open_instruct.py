@@ -16,6 +16,7 @@ from typing import Any
 
 import cloudpickle
 import pytest
+from tests.frameworks.pages import pasted
 from tests.rl_integration.adapters.scripted_scorer import Scripted
 
 from adjudge.open_instruct import OpenInstructReward
@@ -183,3 +184,8 @@ def test_the_example_prints_what_it_is_meant_to(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out == (
         "1.0 scored\n0.0 scored wrong\n0.0 failed gold_unparsable; the score is the fallback\n"
     )
+
+
+def test_the_page_shows_a_verifier() -> None:
+    verifier = pasted("open_instruct")["MathVerifier"]()
+    assert (verifier.name, verifier([], "\\boxed{2}", "2").score) == ("adjudge_math", 1.0)

@@ -14,6 +14,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.frameworks.pages import pasted
 from tests.rl_integration.adapters.scripted_scorer import Scripted
 
 from adjudge.rl_integration.adapters.number import NotScored
@@ -211,3 +212,9 @@ def test_the_example_prints_what_it_is_meant_to(capsys: pytest.CaptureFixture[st
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].startswith("0.0 False {'valid': 1.0")
     assert lines[2] == "0.0 False {'valid': 0.0, 'failed': 1.0, 'abstained': 0.0, 'part_format': 0.0}"
+
+
+def test_the_page_shows_an_evaluator() -> None:
+    evaluator = pasted("rllm")["evaluator"]
+    task = Task("t", "1+1?", {"ground_truth": "2"})
+    assert evaluator.evaluate(task, Episode({"answer": "\\boxed{2}"})).reward == 1.0

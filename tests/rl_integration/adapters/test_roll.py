@@ -16,6 +16,7 @@ import cloudpickle
 import numpy as np
 import pytest
 import torch
+from tests.frameworks.pages import pasted
 from tests.rl_integration.adapters.scripted_scorer import Scripted
 
 from adjudge.rl_integration.adapters.number import NotScored
@@ -228,3 +229,8 @@ def test_the_example_is_a_module_that_roll_can_name(roll: None) -> None:
     made = worker.compute_rewards(batch(["\\boxed{2}", "\\boxed{3}", "\\boxed{2}"], truths=["2", "2", "\\frac{1}{"]))
     assert made.batch["scores"].tolist() == [1.0, 0.0, 0.0]
     assert made.meta_info["metrics"]["adjudge/failed"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.usefixtures("roll")
+def test_the_page_shows_a_worker() -> None:
+    assert issubclass(pasted("roll")["MathWorker"], Worker)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import importlib
 import pickle
 import runpy
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.frameworks.pages import pasted
 from tests.rl_integration.adapters.scripted_scorer import Scripted
 
 from adjudge.rl_integration.adapters.number import NotScored
@@ -222,3 +224,22 @@ def test_the_example_prints_what_it_is_meant_to(capsys: pytest.CaptureFixture[st
         "removed    [False, False, False, True]\n"
         "advantages [0.333, -0.667, 0.333, 0.0]\n"
     )
+
+
+def test_the_page_shows_a_reward() -> None:
+    reward = pasted("slime")["reward"]
+    assert called(reward, SlimeSample(response="\\boxed{2}", label="2")) == 1.0
+    assert importlib.import_module("adjudge.slime").normalized_rewards is normalized_rewards
+
+
+def test_metadata_is_extra_and_chooses_the_scorer() -> None:
+    scripted = Scripted()
+    reward = SlimeReward(scorers={"sums": "math", "talk": scripted}, fallback=0.0)
+    given = [
+        SlimeSample(response="\\boxed{2}", label="2", metadata={"data_source": "sums"}),
+        SlimeSample(
+            response="0.5", label="2", metadata={"data_source": "talk", "level": np.int64(3), "image": object()}
+        ),
+    ]
+    assert called(reward, given) == [1.0, 0.5]
+    assert scripted.seen[0].extra == {"data_source": "talk", "level": 3}

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from tests.engines.tiny_models import tiny_tokenizer, write_model, write_reward_model
+from tests.frameworks.pages import blocks, pasted
 from tests.rl_integration import mixed_data
 from tests.rl_integration.mixed_data import FORMS, called, completions, dataset, expected, steps, trained
 from tests.rl_integration.server.conftest import served
@@ -87,6 +88,18 @@ def test_a_real_trainer_takes_rewards_from_here_and_from_a_server(model: str, tm
     assert {sample.group for sample in odd.seen[:8]} == {"group 0", "group 1"}
     assert odd.seen[0].prompt in CHATS
     assert odd.seen[0].response[0]["role"] == "assistant"  # type: ignore[index]
+
+
+@pytest.mark.filterwarnings("ignore")  # TRL's and its dependencies' own
+@pytest.mark.parametrize("page", ["trl", "../../README"])
+def test_what_the_documents_show_is_a_trainer(page: str, model: str, tmp_path: Path) -> None:
+    trl: Any = importlib.import_module("trl")
+    config = trl.GRPOConfig(output_dir=str(tmp_path), max_steps=1, max_completion_length=4, use_cpu=True, report_to=[])
+    shown = next(place for place, block in enumerate(blocks(page, "from adjudge.")) if "GRPOTrainer" in block)
+    given = {"GRPOTrainer": trl.GRPOTrainer, "model": model, "config": config, "dataset": sums()}
+    trainer = pasted(page, shown, **given)["trainer"]
+    trainer.train()
+    assert trainer.state.log_history[0]["math/failed"] == 0.0
 
 
 @pytest.mark.filterwarnings("ignore")  # TRL's and its dependencies' own
