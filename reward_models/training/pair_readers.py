@@ -29,7 +29,7 @@ Example = Pair | Ranking | Rating
 Format = Literal["auto", "preference", "rating"]
 
 _RATED = ("label", "score", "rating")
-_COLUMNS = frozenset(item.name for item in fields(PreferenceColumns))
+_COLUMNS = frozenset(item.name for item in fields(PreferenceColumns) if item.type == "str")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,8 @@ class Reading:
 
     def preference(self) -> PreferenceColumns:
         """Return the columns that say which response is better."""
-        return PreferenceColumns(**{name: column for name, column in self.columns.items() if name in _COLUMNS})
+        named: dict[str, Any] = {name: column for name, column in self.columns.items() if name in _COLUMNS}
+        return PreferenceColumns(**named)
 
 
 def format_of(row: Mapping[str, Any], reading: Reading) -> Format:

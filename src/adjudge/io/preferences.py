@@ -51,8 +51,8 @@ SIDES: Final = (
 LABELS: Final = ("label", "winner", "preference", *(STRENGTHS := ("overall_preference", "preference_strength")),
                  "better_response_id", "labels")  # fmt: skip
 RESPONSES: Final = ("responses", "answers", "completions", "candidates")
-_RANKS: Final = ("ranks", "rank")
-_SCORES: Final = ("scores", "score", "overall_score", "rating")
+RANKS: Final = ("ranks", "rank")
+SCORES: Final = ("scores", "score", "overall_score", "rating")
 _TEXTS: Final = ("answer", "response", "text", "content", "output", "completion")
 _FIRST: Final = ("a", "a>b", "a>>b", "model_a", "response_a", "response_1", "first")
 _SECOND: Final = ("b", "b>a", "b>>a", "model_b", "response_b", "response_2", "second")
@@ -179,9 +179,9 @@ def _listed(row: Mapping[str, Any], columns: PreferenceColumns, listed: str) -> 
     items = plain(Column(listed).of(row))
     if not isinstance(items, list) or len(items) < 2:
         raise ValueError(f"{listed!r} is {kind_of(items)}; it must be a list of two responses or more")
-    ranks = _numbers(row, columns.ranks, _RANKS, items)
+    ranks = _numbers(row, columns.ranks, RANKS, items)
     if ranks is None:
-        scores = _numbers(row, columns.scores, _SCORES, items)
+        scores = _numbers(row, columns.scores, SCORES, items)
         if scores is None:
             raise ValueError("there are neither ranks nor scores, one finite number for each response")
         ranks = [-score for score in scores]
@@ -281,16 +281,17 @@ def _pair(prompt: Text | None, one: Any, other: Any) -> tuple[Text, tuple[Text, 
     begun = [exchange(prompt, side) for side in sides]
     prompt = max((each for each, _ in begun), key=lambda each: 0 if isinstance(each, str) else len(each))
     rests = [rest for _, rest in begun]
-    if not any(isinstance(rest, str) for rest in rests) and (same := _common(rests[0], rests[1])):
-        prompt = [*turns_of(prompt), *rests[0][:same]]  # a dialogue that the prompt alone does not tell
-        rests = [rest[same:] for rest in rests]
+    first, second = rests
+    if not isinstance(first, str) and not isinstance(second, str) and (same := _common(first, second)):
+        prompt = [*turns_of(prompt), *first[:same]]  # a dialogue that the prompt alone does not tell
+        rests = [first[same:], second[same:]]
     return prompt, (_said(rests[0]), _said(rests[1]))
 
 
-def _common(one: Text, other: Text) -> int:
+def _common(one: Sequence[Message], other: Sequence[Message]) -> int:
     """How many turns two sides begin with; each keeps its last."""
-    same = sum(1 for _ in itertools.takewhile(lambda two: same_turns(two[:1], two[1:]), zip(one, other, strict=False)))
-    return min(same, len(one) - 1, len(other) - 1)
+    most = min(len(one), len(other)) - 1
+    return next((at for at in range(most) if not same_turns(one[at : at + 1], other[at : at + 1])), max(most, 0))
 
 
 def _split_texts(one: str, other: str) -> tuple[str, tuple[str, str]]:
