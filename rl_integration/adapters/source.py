@@ -31,7 +31,7 @@ class Source:
     def __init__(self, scorer: Any, server: str | ClientConfig | None, most_failed: float) -> None:
         self._recent = RecentFailures(most_failed)
         # Loaded here and not by the first request: with a model as scorer, 32 threads would load 32 of it.
-        self._scorer = load(scorer) if server is None else scorer
+        self._scorer: Any = load(scorer) if server is None else scorer
         self._client = None if server is None else AsyncClient(server)
         self.groupwise = server is None and is_groupwise(self._scorer)
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from adjudge.io.values import Text
@@ -33,46 +33,41 @@ from adjudge.protocol import Message, Sample, Score
 from adjudge.rl_integration.adapters.number import NotScored
 from adjudge.rl_integration.adapters.row import Place, words
 from adjudge.rl_integration.adapters.row_reward import RowReward, metric_name
-from adjudge.rl_integration.client.config import ClientConfig
 
 State = MutableMapping[str, Any]
 
 
+@dataclass(eq=False, kw_only=True)
 class _NamedReward(RowReward):
-    """A reward that says itself when there is no score, and is called something in the metrics.
+    """What all of them have: a name in the metrics, and no end to the run, since each says when there is no score.
 
-    Args:
-        scorer: anything `adjudge.load` takes; with `server`, the scorer's name there.
+    Attributes:
         reference: where the reference is in the task's data; for a `Rubric` in a rollout's "answer" and "info", such as
             "info.gold".
-        scorers: a scorer of its own for each of some data sources; `scorer` is for the others.
-        data_source: where a task says where it is from, if there are `scorers`.
-        server: a reward server's address, or a `ClientConfig`; None to score in this process.
         name: what the reward is called in the metrics and in `trace.info["adjudge"]`; the scorer's name, if it is a
             text, otherwise.
 
-    Raises:
-        ValueError: the scorer is unknown, or compares the answers to a prompt, or `reference` is no place.
+    The others are those of `RowReward`.
     """
 
-    def __init__(
-        self,
-        scorer: Any = None,
-        *,
-        reference: Place = "answer",
-        scorers: Mapping[str, Any] | None = None,
-        data_source: Place = "data_source",
-        server: str | ClientConfig | None = None,
-        name: str = "",
-    ) -> None:
-        super().__init__(
-            scorer, reference=reference, scorers=scorers, data_source=data_source, server=server, most_failed=1
-        )
-        self.__name__ = metric_name(scorer, name)
+    reference: Place = "answer"
+    most_failed: float = 1
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        """Load the scorers, and reject what cannot be meant."""
+        super().__post_init__()
+        self.__name__ = metric_name(self.scorer, self.name)
+
+    def _value(self, score: Score) -> float:
+        value = self.fallback if score.value is None else score.value
+        if value is None:
+            raise NotScored(_why(score))
+        return value
 
 
 class VerifiersReward(_NamedReward):
-    """Scores traces; see the options above.  `trace.info["adjudge"]` keeps status, reason and fingerprint."""
+    """Scores traces; the options are those of `_NamedReward`.  `trace.info["adjudge"]` keeps what came out."""
 
     framework = "verifiers"
     remedy = "put it behind a reward server that gathers them (`cohort`): server=ADDRESS"
@@ -90,9 +85,7 @@ class VerifiersReward(_NamedReward):
         """
         (score,) = await self.scores([task.model_dump(mode="json")], [self.sample(task, trace)])
         trace.info.setdefault("adjudge", {})[self.__name__] = _record(score)
-        if score.value is None:
-            raise NotScored(f"the trace {score.status} ({score.reason}): {str(dict(score.evidence))[:300]}")
-        return score.value
+        return self._value(score)
 
     def sample(self, task: Any, trace: Any) -> Sample:
         """Return what of a trace is scored: the turns of its final branch from the model's first one on.
@@ -149,7 +142,7 @@ class _Rollouts(_NamedReward):
                 _mark(state, f"{type(error).__name__}: {error}")
             raise
         for score, (*_, state) in zip(scores, rollouts, strict=True):
-            if score.value is None:
+            if score.value is None and self.fallback is None:
                 _mark(state, _why(score))
         return scores
 
@@ -175,9 +168,7 @@ class RubricReward(_Rollouts):
             NotScored: there is no score; `state["error"]` says so too.
         """
         (score,) = await self._scores([(prompt, completion, answer, info, state)])
-        if score.value is None:
-            raise NotScored(_why(score))
-        return score.value
+        return self._value(score)
 
 
 class RubricGroupReward(_Rollouts):
@@ -198,7 +189,7 @@ class RubricGroupReward(_Rollouts):
         A rollout without a score gets 0.0 here, as from `RubricReward`, and `state["error"]`; the others keep theirs.
         """
         scores = await self._scores(list(zip(prompts, completions, answers, infos, states, strict=True)))
-        return [0.0 if score.value is None else score.value for score in scores]
+        return [(self.fallback or 0.0) if score.value is None else score.value for score in scores]
 
 
 def _why(score: Score) -> str:

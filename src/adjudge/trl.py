@@ -16,62 +16,40 @@ such (`reward_funcs="FOLDER"`); TRL runs those itself, and gives the same number
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, overload
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.recent_failures import is_out_of_scope
-from adjudge.rl_integration.adapters.row import Place
 from adjudge.rl_integration.adapters.row_reward import RowReward, metric_name
-from adjudge.rl_integration.client.config import ClientConfig
 from adjudge.runtime.loop import run_blocking
 
 
+@dataclass(eq=False, kw_only=True)
 class Reward(RowReward):
     """Scores completions.
 
-    Args:
-        scorer: anything `adjudge.load` takes; with `server`, the scorer's name there.
-        reference: the column of the dataset that holds the reference, or a path through columns
-            ("reward_model.ground_truth"); "" for scorers that need none.
-        scorers: a scorer of its own for each of some data sources; `scorer` is for the others.
-        data_source: the column that says where a row is from, if there are `scorers`.
-        server: a reward server's address, or a `ClientConfig`; None to score in this process.
+    Attributes:
+        group: where the name is that the completions of one prompt share; "" for runs of equal prompts.
+        fallback: the number that stands for a completion that could not be judged; None to tell TRL so.
         name: what the reward is called in TRL's metrics; the scorer's name, if it is a text, otherwise.
         end_token: the id of the token that ends a completion.  With it, completions that do not end in it are scored as
             cut off; TRL does not say so itself.
-        most_failed: the share of the latest 64 samples that may fail; 1 for any.
 
-    Raises:
-        ValueError: a scorer is unknown, or an option is out of range.
+    The others are those of `RowReward`.
     """
 
     framework = "TRL"
     remedy = ""
+    name: str = ""
+    end_token: int | None = None
 
-    def __init__(
-        self,
-        scorer: Any = None,
-        *,
-        reference: Place = "",
-        scorers: Mapping[str, Any] | None = None,
-        data_source: Place = "data_source",
-        server: str | ClientConfig | None = None,
-        name: str = "",
-        end_token: int | None = None,
-        most_failed: float = 0.5,
-    ) -> None:
-        super().__init__(
-            scorer,
-            reference=reference,
-            scorers=scorers,
-            data_source=data_source,
-            server=server,
-            most_failed=most_failed,
-        )
-        self._end_token = end_token
-        self.__name__ = metric_name(scorer, name)
+    def __post_init__(self) -> None:
+        """Load the scorers, and reject what cannot be meant."""
+        super().__post_init__()
+        self.__name__ = metric_name(self.scorer, self.name)
         # TRL asks `func.__call__` whether it may await, and then calls `func`, which Python looks up in the class.
         self.__dict__["__call__"] = self._awaited
 
@@ -121,12 +99,14 @@ class Reward(RowReward):
                 log_metric(f"{self.__name__}/{name}", value)
         if log_extra is not None:
             log_extra(f"{self.__name__}_reason", [f"{score.status} {score.reason}".rstrip() for score in scores])
-        return [score.value for score in scores]
+        return [
+            self.fallback if score.value is None and not is_out_of_scope(score) else score.value for score in scores
+        ]
 
     def _end(self, ids: Sequence[int]) -> str | None:
-        if self._end_token is None or not len(ids):
+        if self.end_token is None or not len(ids):
             return None
-        return "stop" if int(ids[-1]) == self._end_token else "length"
+        return "stop" if int(ids[-1]) == self.end_token else "length"
 
 
 TrlReward = Reward

@@ -114,13 +114,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _sample(
-    source: str,
-    text: str,
-    truth: Any,
-    info: Mapping[str, Any] | None,
-    options: VerlOptions,
-    prompt: str,
-    group: str,
+    source: str, text: str, truth: Any, info: Mapping[str, Any] | None, options: VerlOptions, prompt: str, group: str
 ) -> Sample:
     check_turns((info or {}).get("num_turns"), options)
     told = picked(info, [name for name in (prompt, group) if name])

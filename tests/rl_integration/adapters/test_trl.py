@@ -307,3 +307,6 @@ def test_mistakes_stop_the_run() -> None:
         assert rewarded(broken, answer=["\\frac{1}{"]) == [None]
     with pytest.raises(TooManyFailures, match=r"33 of the latest 64 samples could not be judged.*gold_unparsable"):
         rewarded(broken, answer=["\\frac{1}{"])
+    marked = TrlReward(scorer="math", reference="answer", fallback=-1.0)
+    assert rewarded(marked, answer=["\\frac{1}{"]) == [-1.0], "the user's number for what could not be judged"
+    assert rewarded(marked, answer=[None]) == [None], "but none for a row that the reward is not for"

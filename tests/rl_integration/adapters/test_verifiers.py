@@ -77,7 +77,7 @@ def test_a_trace_is_scored_here_and_by_a_server_alike() -> None:
 
 def test_a_trace_without_a_score_raises() -> None:
     seen = trace("2")
-    with pytest.raises(NotScored, match=r"the trace failed \(gold_unparsable\)"):
+    with pytest.raises(NotScored, match=r"the rollout failed \(gold_unparsable\)"):
         asyncio.run(VerifiersReward(scorer="math")(plain(answer="\\frac{1}{"), seen))
     assert seen.info["adjudge"]["math"]["status"] == "failed"
 
