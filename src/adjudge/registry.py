@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any
 from adjudge.compose.spec import options_of, suggestion
 from adjudge.io.yaml_text import parsed
 from adjudge.protocol import Scorer, Verifier
+from adjudge.runtime.contract import lacking_of
 from adjudge.runtime.function_verifier import FunctionVerifier, is_scoring
 from adjudge.runtime.python_files import module_of
 
@@ -219,7 +220,7 @@ def as_scorer(thing: Any, options: Mapping[str, Any] | None = None, *, called: s
         ValueError: the thing is none of these, or the options do not fit.
     """
     what = called or getattr(thing, "__qualname__", None) or repr(thing)
-    finished = is_scoring(thing) or not (isinstance(thing, type) or _lacking(thing))
+    finished = is_scoring(thing) or not (isinstance(thing, type) or lacking_of(thing))
     if finished and options:
         raise ValueError(f"{what} is a finished scorer and takes no options; got {', '.join(map(str, options))}")
     if not finished:
@@ -233,7 +234,7 @@ def as_scorer(thing: Any, options: Mapping[str, Any] | None = None, *, called: s
         thing = FunctionVerifier(function=thing)
     if isinstance(thing, Verifier):
         return _verifier_scorer(thing, what)
-    if lacking := _lacking(thing):
+    if lacking := lacking_of(thing):
         raise ValueError(
             f"{what} gave a {type(thing).__name__}, which is no scorer (it lacks {', '.join(lacking)}); derive from "
             "adjudge.Verifier, or write a class with `name`, `fingerprint` and `async def score(self, samples)`"
@@ -459,13 +460,6 @@ def _defaults(make: Callable[..., Any]) -> dict[str, str] | None:
                 default = made()  # its own text would be "<factory>"
             options[parameter.name] = _REQUIRED if default is parameter.empty else repr(default)
     return options
-
-
-def _lacking(thing: Any) -> list[str]:
-    """What a scorer has and the thing has not; `isinstance` would evaluate properties before Python 3.12."""
-    if isinstance(thing, Verifier):
-        return []
-    return [name for name in ("name", "fingerprint", "score") if inspect.getattr_static(thing, name, None) is None]
 
 
 def _reference(target: Any) -> str:

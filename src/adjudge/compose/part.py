@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adjudge.protocol import Sample, Score, Scorer, Verifier
-from adjudge.runtime.contract import score_checked, validate_sample
+from adjudge.runtime.contract import lacking_of, score_checked, validate_sample
 
 
 @dataclass(frozen=True, init=False)
@@ -34,7 +34,7 @@ class Part:
             from adjudge.runtime.verifying import VerifierScorer
 
             scorer = VerifierScorer(scorer)
-        if not isinstance(scorer, Scorer):
+        if lacking_of(scorer):
             raise ValueError(
                 f"a part of a composite is {scorer!r}; it must be a Scorer or a Verifier "
                 "(adjudge.load makes one of a name)"

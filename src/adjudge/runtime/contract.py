@@ -13,11 +13,18 @@ import inspect
 import math
 from collections.abc import Sequence
 
-from adjudge.protocol import Sample, Score, Scorer, Validates
+from adjudge.protocol import Sample, Score, Scorer, Validates, Verifier
 
 
 class BrokenScorer(RuntimeError):
     """A scorer raised, or gave something other than one proper score per sample."""
+
+
+def lacking_of(thing: object) -> list[str]:
+    """Return what a scorer has and the thing has not; `isinstance` would evaluate properties before Python 3.12."""
+    if isinstance(thing, Verifier):
+        return []
+    return [name for name in ("name", "fingerprint", "score") if inspect.getattr_static(thing, name, None) is None]
 
 
 def is_groupwise(scorer: Scorer) -> bool:
