@@ -19,6 +19,7 @@ from adjudge.compose.auto import auto_scorer
 from adjudge.protocol import EMPTY, Message, MissingReferenceError, Provenance, Sample, Score, Scorer, Validates
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.runtime.loop import run_blocking
+from adjudge.runtime.verifying import VerifierScorer
 
 
 def load(spec: Any) -> Scorer:
@@ -127,18 +128,26 @@ async def score_rows(scorer: Scorer, samples: Sequence[Sample]) -> list[Score]:
     """
     if not isinstance(scorer, Validates):
         return await score_checked(scorer, samples)
-    found: dict[int, Score] = {}
-    for place, sample in enumerate(samples):
-        try:
-            scorer.validate(sample)
-        except ValueError as error:
-            found[place] = _refused(scorer, sample, error)
-    fit = [sample for place, sample in enumerate(samples) if place not in found] if found else samples
-    scores = iter(await score_checked(scorer, fit))
-    return [found[place] if place in found else next(scores) for place in range(len(samples))]
+    if isinstance(scorer, VerifierScorer):  # validates itself; reading large references twice would cost as much again
+        found = await score_checked(scorer, samples)
+        refused = [place for place, score in enumerate(found) if score.reason == "bad_sample"]
+        verdicts = {place: _refusal(scorer, samples[place]) or found[place] for place in refused}
+        return [verdicts.get(place, score) for place, score in enumerate(found)]
+    verdicts = {place: score for place, sample in enumerate(samples) if (score := _refusal(scorer, sample)) is not None}
+    scores = iter(await score_checked(scorer, [one for place, one in enumerate(samples) if place not in verdicts]))
+    return [verdicts[place] if place in verdicts else next(scores) for place in range(len(samples))]
 
 
-def _refused(scorer: Scorer, sample: Sample, error: ValueError) -> Score:
+def _refusal(scorer: Validates, sample: Sample) -> Score | None:
+    """The score of a sample that the scorer refuses; None for any other."""
+    try:
+        scorer.validate(sample)
+    except ValueError as error:
+        return _refused(scorer, sample, error)
+    return None
+
+
+def _refused(scorer: Any, sample: Sample, error: ValueError) -> Score:
     who = Provenance(scorer=scorer.name, fingerprint=scorer.fingerprint)
     text = str(error) or "the scorer refuses the sample and does not say why"
     judged = Score.abstained if _is_another_scorers(sample, error) else Score.failed
