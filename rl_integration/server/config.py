@@ -6,6 +6,7 @@ Not covered: the scorers' own options (`adjudge.rl_integration.service.config`).
 from __future__ import annotations
 
 import ipaddress
+import socket
 from dataclasses import dataclass, field
 
 from adjudge.rl_integration.watch.config import WatchConfig
@@ -64,6 +65,27 @@ class ServerConfig:
                 f"server option host={self.host!r} lets other machines ask, and there are no tokens; give a file of "
                 "them (tokens), or say that anyone may ask (open_to_all)"
             )
+
+    def check_address(self) -> None:
+        """Look whether the address can be listened on.
+
+        Raises:
+            ValueError: it cannot, because the port is taken or may not be used, or the address is not this machine's.
+        """
+        try:
+            found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            families = {family for family, *_ in found}
+            for family, kind, number, _, address in found:
+                if family == socket.AF_INET6 and socket.AF_INET in families:
+                    continue  # "localhost" is both, and not every machine has the other
+                with socket.socket(family, kind, number) as tried:
+                    tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    tried.bind(address)
+        except OSError as error:
+            raise ValueError(
+                f"port {self.port} of {self.host} cannot be listened on: {(error.strerror or str(error)).lower()}; "
+                "give another port, or 0 for any that is free"
+            ) from error
 
 
 def loopback(host: str) -> bool:

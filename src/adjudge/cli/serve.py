@@ -7,8 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
@@ -17,12 +16,12 @@ from adjudge.cli import exits
 from adjudge.cli.console import JsonFlag, print_json
 from adjudge.cli.shown import Lines
 from adjudge.extras import install_hint
+from adjudge.training.config_file import config_of, read_config
 
 if TYPE_CHECKING:
     from adjudge.rl_integration.ray_serve.config import RayConfig
     from adjudge.rl_integration.server.config import ServerConfig
     from adjudge.rl_integration.service.stats import LaneStats
-    from adjudge.rl_integration.watch.config import WatchConfig
 
 
 _UNSAID = tyro.conf.arg(help_behavior_hint="")
@@ -37,7 +36,7 @@ class ServeCommand:
     A file for --config holds the fields below and the scorers by name.
 
     Exit code: 0 it was stopped and answered all it had accepted,
-    1 it could not be started or left some unanswered, 2 the call is wrong.
+    1 it left some unanswered, 2 the call is wrong, or the port is taken.
     """
 
     scorers: Annotated[
@@ -78,6 +77,7 @@ class ServeCommand:
     def run(self) -> int:
         """Serve until stopped, and return the exit code."""
         settings, scorers, replicas = self._settings()
+        settings.check_address()
         return self._here(settings, scorers) if replicas is None else self._on_ray(settings, scorers, replicas)
 
     def _on_ray(self, settings: ServerConfig, scorers: dict[str, Any], replicas: RayConfig) -> int:
@@ -120,31 +120,28 @@ class ServeCommand:
         return tell
 
     def _settings(self) -> tuple[ServerConfig, dict[str, Any], RayConfig | None]:
+        from adjudge.rl_integration.ray_serve.config import RayConfig
         from adjudge.rl_integration.server.config import ServerConfig
 
-        given = _read(self.config) if self.config else {}
-        scorers = dict(_lanes(given.pop("scorers", {})))
+        given = read_config(self.config) if self.config else {}
+        named = given.pop("scorers", {})
+        if not isinstance(named, dict):
+            raise ValueError(f"scorers is {named!r}; it must be a mapping of names to specs")
+        scorers = {str(name): _lane(name, spec) for name, spec in named.items()}
         for text in self.scorers:
             name, _, spec = text.partition("=")
             scorers[name] = spec or name
         if not scorers:
             raise ValueError("no scorer was named; say adjudge serve math, or give a file with `scorers`")
         on_ray = self.ray or "ray" in given
-        replicas = _ray(given.pop("ray", None)) if on_ray else None
-        known = {field.name for field in fields(ServerConfig)}
-        if unknown := sorted(set(given) - known):
-            raise ValueError(
-                f"{self.config}: {unknown[0]!r} is no field; there are {', '.join(sorted(known))}, ray, scorers"
-            )
+        replicas = config_of(RayConfig, given.pop("ray", None) or {}, "ray") if on_ray else None
         for option in ("host", "port", "tokens", "score_log"):
             if getattr(self, option) is not None:
                 given[option] = getattr(self, option)
         for option in ("open_to_all", "log_texts", "hide_texts"):
             if getattr(self, option):
                 given[option] = True
-        if "watch" in given:
-            given["watch"] = _watch(given["watch"])
-        return ServerConfig(**given), scorers, replicas
+        return config_of(ServerConfig, given), scorers, replicas
 
 
 @contextmanager
@@ -172,52 +169,8 @@ def _telling(stats: Callable[[], Sequence[LaneStats]], pause: float = 10.0) -> I
         thread.join()
 
 
-def _watch(given: Any) -> WatchConfig:
-    from adjudge.rl_integration.watch.config import WatchConfig
-
-    if not isinstance(given, dict):
-        raise ValueError(f"watch is {given!r}; it must be a mapping of options to numbers")
-    known = [field.name for field in fields(WatchConfig)]
-    if unknown := sorted(set(map(str, given)) - set(known)):
-        raise ValueError(f"watch option {unknown[0]!r} is not known; there are {', '.join(known)}")
-    return WatchConfig(**given)
-
-
-def _ray(given: Any) -> RayConfig:
-    from adjudge.rl_integration.ray_serve.config import RayConfig
-
-    given = {} if given is None else given
-    if not isinstance(given, dict):
-        raise ValueError(f"ray is {given!r}; it must be a mapping of options, such as replicas: 2")
-    known = [field.name for field in fields(RayConfig)]
-    if unknown := sorted(set(map(str, given)) - set(known)):
-        raise ValueError(f"ray option {unknown[0]!r} is not known; there are {', '.join(known)}")
-    return RayConfig(**given)
-
-
-def _lanes(scorers: Any) -> dict[str, Any]:
+def _lane(name: str, given: Any) -> Any:
+    """A scorer's spec, or where it is one of the options of its queue, those options."""
     from adjudge.rl_integration.service.config import LaneConfig
 
-    if not isinstance(scorers, dict):
-        raise ValueError(f"scorers is {scorers!r}; it must be a mapping of names to specs")
-    lanes: dict[str, Any] = {}
-    for name, given in scorers.items():
-        lane = isinstance(given, dict) and "scorer" in given
-        try:
-            lanes[str(name)] = LaneConfig(**given) if lane else given
-        except TypeError as error:
-            known = ", ".join(field.name for field in fields(LaneConfig))
-            raise ValueError(f"scorer {name!r}: {error}; the fields are {known}") from error
-    return lanes
-
-
-def _read(path: str) -> dict[str, Any]:
-    import yaml
-
-    try:
-        found = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not YAML: {error}") from error
-    if not isinstance(found, dict):
-        raise ValueError(f"{path} holds a {type(found).__name__}; it must be a mapping of fields")
-    return found
+    return config_of(LaneConfig, given, f"scorers.{name}") if isinstance(given, dict) and "scorer" in given else given

@@ -37,7 +37,7 @@ def load_config(kind: type[T], path: str, settings: Sequence[str] = ()) -> T:
     Raises:
         ValueError: the file cannot be read, or a value is unknown, missing or out of range; the message names the key.
     """
-    record = _record(path)
+    record = read_config(path)
     for setting in settings:
         _set(record, setting, kind)
     return config_of(kind, record)
@@ -50,7 +50,7 @@ def keys_of(path: str, settings: Sequence[str] = ()) -> frozenset[str]:
         ValueError: the file cannot be read.
     """
     set_apart = {setting.partition("=")[0].partition(".")[0].strip() for setting in settings}
-    return frozenset({str(key) for key in _record(path)} | set_apart - {""})
+    return frozenset({str(key) for key in read_config(path)} | set_apart - {""})
 
 
 def config_of(kind: type[T], record: Any, where: str = "", whole: type | None = None) -> T:
@@ -74,8 +74,9 @@ def config_of(kind: type[T], record: Any, where: str = "", whole: type | None = 
     hints = typing.get_type_hints(kind)
     for key, value in record.items():
         if key not in known:
-            near = [repr(path) for path in meant(whole or kind, _joined(where, key), value)[:_NEAR]]
-            hint = f" (did you mean {', '.join(near)}?)" if near else ""
+            near = meant(whole, _joined(where, key), value) if whole else meant(kind, str(key), value)
+            told = ", ".join(repr(path if whole else _joined(where, path)) for path in near[:_NEAR])
+            hint = f" (did you mean {told}?)" if told else ""
             raise ValueError(f"unknown option {_joined(where, key)!r}{hint}; there are {', '.join(known)}")
     for name, item in known.items():
         if name not in record and item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING:
@@ -143,8 +144,12 @@ def _scalar(hint: Any, value: Any, where: str) -> Any:
     return value
 
 
-def _record(path: str) -> dict[Any, Any]:
-    """The mapping that a file holds."""
+def read_config(path: str) -> dict[Any, Any]:
+    """Return the mapping that a file holds.
+
+    Raises:
+        ValueError: it cannot be read, or holds none.
+    """
     try:
         text = Path(path).expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

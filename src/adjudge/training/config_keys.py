@@ -133,7 +133,7 @@ def _near(word: str, paths: Sequence[str]) -> list[str]:
     by_name: dict[str, list[str]] = {}
     for path in paths:
         by_name.setdefault(path.rpartition(".")[2], []).append(path)
-    close = difflib.get_close_matches(word.rpartition(".")[2].lower().replace("-", "_"), by_name, n=1)
+    close = difflib.get_close_matches(word.rpartition(".")[2].lower().replace("-", "_"), by_name, n=1, cutoff=0.7)
     return [path for name in close for path in by_name[name]]
 
 
