@@ -155,7 +155,7 @@ class _Job:
     def _write(self, done: Sequence[tuple[Batch, dict[str, Column]]]) -> None:
         for batch, columns in done:
             written = {name: self._settled(name, batch, column) for name, column in columns.items()}
-            rows = [dict(zip(written, row, strict=True)) for row in zip(*written.values(), strict=True)]
+            rows: list[_Row] = [dict(zip(written, row, strict=True)) for row in zip(*written.values(), strict=True)]
             lines = [self._line(item, scores) for item, scores in zip(batch.items, rows, strict=True)]
             self._held.append((batch, rows, b"".join(lines)))
             for name, column in columns.items():

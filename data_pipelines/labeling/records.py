@@ -57,9 +57,9 @@ class ScoreWriter:
                 Score.failed("verifier_error", error=problem), provenance=score.provenance, cost=score.cost
             )
             text = self._text(score)
-        error, of_the_row = cause_of(score) if score.status == "failed" else ("", False)
+        said, of_the_row = cause_of(score) if score.status == "failed" else ("", False)
         who = score.provenance.scorer
-        return Written(text, score.value, score.status, score.reason, who, score.cost, error[:_SHOWN], of_the_row)
+        return Written(text, score.value, score.status, score.reason, who, score.cost, said[:_SHOWN], of_the_row)
 
     def _text(self, score: Score) -> str:
         data = score.to_dict()

@@ -10,7 +10,7 @@ import pytest
 
 from adjudge.cli import shown
 from adjudge.cli.serve import _telling
-from adjudge.cli.shown import Lines, duration, share_done
+from adjudge.cli.shown import JobBar, Lines, duration
 
 
 class Clock:
@@ -45,11 +45,14 @@ def test_a_terminal_has_a_bar_and_no_lines(monkeypatch: pytest.MonkeyPatch, caps
 
 def test_times_are_said_as_people_say_them() -> None:
     assert [duration(one) for one in (0.4, 99, 180, 5_400, 19_200)] == ["0 s", "99 s", "3 min", "90 min", "5 h 20 min"]
-    assert (share_done(None, 3.0), share_done(0.5, None), share_done(0.5, 120.0)) == (
-        "",
-        "50.0%  ",
-        "50.0%, 2 min left  ",
-    )
+
+
+def test_a_job_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(shown, "_FIRST", 0.0)
+    with JobBar("label") as bar:
+        bar.show("9 rows", 0.5, 120.0)
+        bar.show("10 rows", None, None)
+    assert capsys.readouterr().err == "50.0%  9 rows  2 min left\n10 rows\n"
 
 
 def test_a_server_says_what_it_scored_when_that_changed(

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from adjudge.cli.console import plain, print_table, visible
-from adjudge.cli.shown import Shown, share_done
+from adjudge.cli.shown import JobBar
 from adjudge.data_pipelines.jobs.report import JobSnapshot
 
-_STEPS: Final = 1000  # of the bar; the share done is a float
 
-
-class DataBar(Shown):
+class DataBar(JobBar):
     """The progress of a job on standard error; notes are printed there as they come.
 
     Args:
@@ -21,23 +19,15 @@ class DataBar(Shown):
     """
 
     def __init__(self, name: str, made: str = "made") -> None:
-        super().__init__("counts")
+        super().__init__(name)
         self._made = made
-        self._task = self._bar.add_task(name, total=None, counts="")
 
     def update(self, snapshot: JobSnapshot) -> None:
         """Show the state of the job."""
         counts = f"{snapshot.rows} rows  {snapshot.rows_per_second:.0f} rows/s  {snapshot.made} {self._made}"
         dropped = sum(snapshot.dropped.values())
         counts = f"{counts}  {dropped} dropped" if dropped else counts
-        self.line(f"{share_done(snapshot.fraction, snapshot.eta_seconds)}{counts}")
-        done = None if snapshot.fraction is None else snapshot.fraction * _STEPS
-        self._bar.update(
-            self._task,
-            completed=done,
-            total=None if done is None else _STEPS,
-            counts=counts,
-        )
+        self.show(counts, snapshot.fraction, snapshot.eta_seconds)
 
 
 def print_report(report: Any, data: Mapping[str, Any]) -> None:

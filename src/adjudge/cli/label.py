@@ -10,11 +10,9 @@ import tyro
 
 from adjudge.cli import exits
 from adjudge.cli.console import JsonFlag, plain, print_json, print_table, visible
-from adjudge.cli.shown import Shown, duration, share_done
+from adjudge.cli.shown import JobBar, duration
 from adjudge.data_pipelines.labeling.config import LabelConfig
 from adjudge.data_pipelines.labeling.report import LabelReport, Snapshot
-
-_STEPS = 1000  # of the bar; the share done is a float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +78,7 @@ class LabelCommand(LabelConfig):
         given: dict[str, Any] = {name: getattr(self, name) for name in names}
         given["scorer"] = self.scorer or "auto"
         config = LabelConfig(**given)
-        with _Bar() as bar:
+        with _Bar("label") as bar:
             report = run_label(config, progress=bar)
         if self.as_json:
             print_json(report.to_dict())
@@ -89,22 +87,14 @@ class LabelCommand(LabelConfig):
         return exits.FOUND if report.failed else exits.FINE
 
 
-class _Bar(Shown):
-    """The progress of a job on standard error; notes are printed there as they come."""
-
-    def __init__(self) -> None:
-        super().__init__("counts")
-        self._task = self._bar.add_task("label", total=_STEPS, counts="")
-
+class _Bar(JobBar):
     def update(self, snapshot: Snapshot) -> None:
         """Show the state of the job."""
         counts = (
             f"{snapshot.rows} rows  {snapshot.rows_per_second:.0f} rows/s  mean {plain(snapshot.mean)}  "
             f"failed {snapshot.failed}  abstained {snapshot.abstained}"
         )
-        self.line(f"{share_done(snapshot.fraction, snapshot.eta_seconds)}{counts}")
-        done = None if snapshot.fraction is None else snapshot.fraction * _STEPS
-        self._bar.update(self._task, completed=done, total=None if done is None else _STEPS, counts=counts)
+        self.show(counts, snapshot.fraction, snapshot.eta_seconds)
 
 
 def print_report(report: LabelReport) -> None:

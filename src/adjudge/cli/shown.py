@@ -67,11 +67,24 @@ class Shown(Lines):
         self._bar.console.print(visible(text)) if sys.stderr.isatty() else print(visible(text), file=sys.stderr)
 
 
-def share_done(share: float | None, seconds_left: float | None) -> str:
-    """Return how far a job is, for the beginning of a line; "" where nobody knows."""
-    if share is None:
-        return ""
-    return f"{share:.1%}{f', {duration(seconds_left)} left' if seconds_left is not None else ''}  "
+class JobBar(Shown):
+    """The progress of a job over rows.
+
+    Args:
+        name: what the bar calls the job.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__("counts")
+        self._task = self._bar.add_task(name, total=None, counts="")
+
+    def show(self, counts: str, share: float | None, seconds_left: float | None) -> None:
+        """Show counts, the share of the job that is done, from 0 to 1, and the seconds left; None where unknown."""
+        done = "" if share is None else f"{share:.1%}  "
+        left = "" if seconds_left is None else f"  {duration(seconds_left)} left"
+        self.line(f"{done}{counts}{left}")
+        total = None if share is None else 1.0
+        self._bar.update(self._task, completed=share, total=total, counts=counts)
 
 
 def duration(seconds: float) -> str:
