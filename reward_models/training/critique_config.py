@@ -20,7 +20,7 @@ class CritiqueChoice:
     """What is learnt from, and what is held out.
 
     Attributes:
-        path: files, folders or data sets of preferences (`pair_readers`) whose rows also have `chosen_critique` and
+        path: files, folders or data sets of preferences whose rows also have `chosen_critique` and
             `rejected_critique`.
         split: which part of a data set that has several; "train" without it.
         limit: only the first rows, so many; None for all.

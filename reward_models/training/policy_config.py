@@ -23,7 +23,7 @@ class PolicyLossChoice:
     """The loss, with its options.
 
     Attributes:
-        name: see `policy_losses`.
+        name: see docs/training_steps.md.
         beta: how much the policy's preference counts; smaller ones let it move farther from its start.
         noise: chance that a label is wrong ("dpo": label smoothing; "robust_dpo": corrected for), in [0, 0.5).
         scale: how much a margin of rewards counts ("reward_aware").

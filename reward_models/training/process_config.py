@@ -27,15 +27,15 @@ class StepChoice:
     """What is learnt from, and what is held out.
 
     Attributes:
-        path: files, folders or data sets (`row_files`).
-        format: a name of `step_data_formats.READERS`; "auto" looks at the first row of each file.
+        path: files, folders or data sets.
+        format: of the rows (docs/training_steps.md); "auto" looks at the first row of each file.
         split: which part of a data set that has several; "train" without it.
         limit: only the first rows of each file, so many; None for all.
         held_out: share of the solutions that is measured and not trained on; whole problems are held out.
         held_out_path: files to measure on instead; training solutions of their problems are left out.
         labels: what becomes of labels that can be read in several ways.
         judged: files with a second opinion on the same solutions; only solutions on whose first error both agree are
-            used (`step_data_consensus`).
+            used.
     """
 
     shorthand: ClassVar[str] = "path"

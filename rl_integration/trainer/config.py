@@ -29,8 +29,8 @@ class ObjectiveChoice:
     """What is learnt from rewards.
 
     Attributes:
-        name: of a published objective (`objectives.table`).
-        set: options that differ from the published ones, with dots: {"policy.clip_high": 0.28}.
+        name: of a published objective: grpo, dr_grpo, dapo, gspo, ppo, ... (docs/objectives.md).
+        set: options that differ from the published ones, with dots: {"policy.beta": 0.04, "policy.clip_high": 0.28}.
     """
 
     shorthand: ClassVar[str] = "name"

@@ -124,3 +124,9 @@ def test_a_log_that_is_not_installed(
     assert f"schedule.report_to is {report_to}: " in ran.err
     assert why in ran.err
     assert not (tmp_path / "model" / "report.json").exists()
+
+
+def test_the_page_has_every_key() -> None:
+    from tests.cli.keys_page import PAGE, page
+
+    assert PAGE.read_text(encoding="utf-8") == page(), "write it anew: python -m tests.cli.keys_page"

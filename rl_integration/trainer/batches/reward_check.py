@@ -6,6 +6,7 @@ Not covered: whether its scores are right (`adjudge check`).
 from __future__ import annotations
 
 from adjudge.api import load
+from adjudge.extras import install_hint
 from adjudge.protocol import Sample, Scorer
 from adjudge.rl_integration.client.client import AsyncClient
 from adjudge.rl_integration.client.config import ClientConfig
@@ -59,7 +60,7 @@ class RewardCheck:
             names = [one.get("name") for one in run_blocking(client.scorers())]
         except ImportError as error:
             missing = f"{self._option}.server needs a package ({error})"
-            raise ValueError(f"{missing}; install it with pip install 'adjudge[serve]'") from error
+            raise ValueError(f"{missing}; {install_hint('serve')}") from error
         except ConnectionError as error:
             raise ValueError(
                 f"{self._option}.server is {url!r}, which does not answer ({error}); start it with adjudge serve, or "

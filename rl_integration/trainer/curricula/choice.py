@@ -43,7 +43,7 @@ class CurriculumChoice:
     """Which tasks are drawn, how many answers each gets, and what is learnt from.
 
     Attributes:
-        names: of curricula (`CURRICULA`) that decide different things; none for tasks in a shuffled order.
+        names: of curricula that decide different things (docs/curricula.md); none for tasks in a shuffled order.
         set: options that differ from the published ones, with a dot behind the name: {"mopps.memory": 0.5}.
     """
 

@@ -31,7 +31,7 @@ class ImproverChoice:
     """What helps where answers are wrong.
 
     Attributes:
-        name: of an improver (`IMPROVERS`); "" for none.
+        name: critique_grpo, ghpo or nurl (docs/curricula.md); "" for none.
         set: options that differ from the published ones.
     """
 

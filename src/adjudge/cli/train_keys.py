@@ -93,7 +93,7 @@ def _fields(key: Key, value: Any) -> str:
         return "  # required"
     if key.section is None or value is not None:
         return ""
-    return f"  # keys: {', '.join(inner.path for inner in config_keys(key.section))}"
+    return f"  # keys: {', '.join(inner.path for inner in config_keys(key.section) if not inner.parent)}"
 
 
 def _covers(path: str, key: Key) -> bool:
