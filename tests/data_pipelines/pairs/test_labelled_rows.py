@@ -1,4 +1,4 @@
-"""README's own sequence: label, then pairs of the scores and the rows they are of; and every way to get the rows wrong."""
+"""README's own sequence: label, then pairs of the scores and their rows; and every way to get the rows wrong."""
 
 from __future__ import annotations
 
