@@ -64,7 +64,7 @@ def test_help_on_what_is_no_key(adjudge: Adjudge) -> None:
 @pytest.mark.parametrize("kind", [*TRAINERS, "by rewards"])
 def test_the_printed_file_has_the_defaults(kind: str) -> None:
     described = KINDS.get(kind) or _named(_BY_REWARDS)
-    needed = NEEDED | ({"reward": {"scorer": "math"}} if kind == "by rewards" else {})
+    needed: dict[str, Any] = NEEDED | ({"reward": {"scorer": "math"}} if kind == "by rewards" else {})
     printed = yaml.safe_load(config_text(described))
     assert set(printed) == {key.path for key in config_keys(described) if not key.parent}
     filled = {
