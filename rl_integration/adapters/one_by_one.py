@@ -83,12 +83,15 @@ class OneByOne:
                 f"the scorer compares the answers to a prompt, and {self._framework} gives them one by one; {remedy}"
             )
 
-    async def scores(self, samples: Sequence[Sample], data_sources: Sequence[str] = ()) -> list[Score]:
+    async def scores(
+        self, samples: Sequence[Sample], data_sources: Sequence[str] = (), *, counted: bool = True
+    ) -> list[Score]:
         """Return one score per sample, in order.
 
         Args:
             samples: what to score.
             data_sources: where each is from, if there are `scorers`.
+            counted: whether those that fail count towards `most_failed`.
 
         Raises:
             TooManyFailures: too many of the latest samples failed.
@@ -97,7 +100,9 @@ class OneByOne:
         places: dict[Source, list[int]] = {}
         for place in range(len(samples)):
             places.setdefault(self._source_of(data_sources[place] if data_sources else ""), []).append(place)
-        asked = [source.scores([samples[place] for place in chosen]) for source, chosen in places.items()]
+        asked = [
+            source.scores([samples[place] for place in chosen], counted=counted) for source, chosen in places.items()
+        ]
         found: dict[int, Score] = {}
         for chosen, scores in zip(places.values(), await asyncio.gather(*asked), strict=True):
             found.update(zip(chosen, scores, strict=True))

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.adapters.dry_run import DryRun, first_rows
 from adjudge.rl_integration.adapters.one_by_one import GATHER, OneByOne
 from adjudge.rl_integration.adapters.row import Place, checked_place, extra_in, name_in, reference_in, words
 from adjudge.rl_integration.client.config import ClientConfig
+from adjudge.runtime.loop import run_blocking
 
 
 @dataclass(eq=False, kw_only=True)
@@ -34,6 +36,8 @@ class RowReward:
     """Its name, for messages."""
     remedy: ClassVar[str] = GATHER
     """What to do with a scorer that compares the answers to a prompt; "" where the framework gives whole groups."""
+    numbers_only: ClassVar[bool] = True
+    """Whether the framework wants a number for every row, so that one without ends the run."""
 
     scorer: Any = field(default=None, kw_only=False)
     reference: Place = ""
@@ -82,6 +86,24 @@ class RowReward:
             finish_reason=finish_reason,
             extra=extra_in(row, self.reference),
         )
+
+    def dry_run(self, rows: Any, *, n: int = 8, prompt: str = "prompt") -> DryRun:
+        """Score the first rows with an empty answer, before anything is generated; print what is returned to see them.
+
+        Args:
+            rows: a data set, any mappings, or a path.
+            n: how many rows to look at.
+            prompt: the column with the prompt; rows without it have none.
+
+        Raises:
+            ValueError: a row lacks a column or cannot be judged, or the scorer is for none of the rows.
+        """
+        found = first_rows(rows, n)
+        samples = [self.made_sample(row, row.get(prompt), "", group=str(place)) for place, row in enumerate(found)]
+        scores = run_blocking(self._asked.scores(samples, self._names(found), counted=False))
+        seen = DryRun(tuple(samples), tuple(scores))
+        seen.check(self.framework, self.fallback, numbers_only=self.numbers_only)
+        return seen
 
     async def scores(self, rows: Sequence[Mapping[str, Any]], samples: Sequence[Sample]) -> list[Score]:
         """Return the scores of samples, each by the scorer of its row's data source.

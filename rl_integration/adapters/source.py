@@ -35,8 +35,12 @@ class Source:
         self._client = None if server is None else AsyncClient(server)
         self.groupwise = server is None and is_groupwise(self._scorer)
 
-    async def scores(self, samples: Sequence[Sample]) -> list[Score]:
+    async def scores(self, samples: Sequence[Sample], *, counted: bool = True) -> list[Score]:
         """Return one score per sample, in order; one that the scorer is not for abstains with "out_of_scope".
+
+        Args:
+            samples: what to score.
+            counted: whether those that fail count towards `most_failed`.
 
         Raises:
             TooManyFailures: too many of the latest samples failed.
@@ -46,6 +50,6 @@ class Source:
             scores = await score_rows(self._scorer, samples)
         else:
             scores = await self._client.score(samples, self._scorer)
-        for sample, score in zip(samples, scores, strict=True):
+        for sample, score in zip(samples, scores, strict=True) if counted else ():
             self._recent.count(sample, score)
         return scores

@@ -17,6 +17,7 @@ from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.number import checked_fallback
 from adjudge.rl_integration.adapters.one_by_one import OneByOne
 from adjudge.rl_integration.adapters.row import extra_in
+from adjudge.runtime.loop import run_blocking
 
 _ToolText: TypeAlias = Literal["refuse", "grade"]
 
@@ -151,6 +152,10 @@ class VerlScores:
         """
         scores = await self._asked.scores(samples, data_sources)
         return [self._numbers(score, self._asked.number(score)) for score in scores]
+
+    def tried(self, data_sources: Sequence[str], samples: Sequence[Sample]) -> list[Score]:
+        """Return the scores themselves, of which none counts towards `most_failed`."""
+        return run_blocking(self._asked.scores(samples, data_sources, counted=False))
 
     def _numbers(self, score: Score, value: float) -> dict[str, float]:
         if self._parts and score.status == "scored" and not score.parts:

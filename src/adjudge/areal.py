@@ -42,6 +42,7 @@ class ArealReward(RowReward):
     """
 
     framework = "AReaL"
+    numbers_only = False
     reference: Place = "answer"
     ends: Sequence[str] = ()
 

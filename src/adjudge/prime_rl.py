@@ -50,6 +50,7 @@ class _NamedReward(RowReward):
     The others are those of `RowReward`.
     """
 
+    numbers_only = False
     reference: Place = "answer"
     most_failed: float = 1
     name: str = ""

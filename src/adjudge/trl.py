@@ -42,6 +42,7 @@ class Reward(RowReward):
     """
 
     framework = "TRL"
+    numbers_only = False
     remedy = ""
     name: str = ""
     end_token: int | None = None

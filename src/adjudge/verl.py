@@ -18,7 +18,8 @@ from typing import Any
 
 from adjudge.io.values import prompt_of
 from adjudge.protocol import Sample
-from adjudge.rl_integration.adapters.row import read_reference
+from adjudge.rl_integration.adapters.dry_run import DryRun, first_rows
+from adjudge.rl_integration.adapters.row import name_in, read_reference, reference_in
 from adjudge.rl_integration.adapters.verl_scores import (
     VerlOptions,
     check_turns,
@@ -28,6 +29,8 @@ from adjudge.rl_integration.adapters.verl_scores import (
     verl_scores,
 )
 from adjudge.runtime.loop import run_blocking
+
+_TRUTH = "reward_model.ground_truth"
 
 
 async def compute_score(
@@ -105,6 +108,39 @@ def compute_score_batch(
         for name, text, truth, info in zip(data_sources, solution_strs, ground_truths, extra_infos, strict=True)
     ]
     return run_blocking(verl_scores(chosen, alone=False).ask([str(name) for name in data_sources], samples))
+
+
+def dry_run(rows: Any, *, n: int = 8, prompt: str = "", group: str = "", **options: Any) -> DryRun:
+    """Score the first rows of verl's data with an empty answer, before a run; print what is returned to see them.
+
+    Args:
+        rows: the Parquet file, or rows in verl's layout: `data_source`, `reward_model`, `extra_info`.
+        n: how many rows to look at.
+        prompt: the key of `extra_info` that holds the prompt; "" for scorers that do not read it.
+        group: the key of `extra_info` that is the same for all answers to a prompt; "" for none.
+        options: the fields of `VerlOptions`, as `reward_kwargs` sets them.
+
+    Raises:
+        ValueError: an option is wrong, a row lacks a column or cannot be judged, or the scorer is for none of the rows.
+    """
+    chosen = options_of(options)
+    found = first_rows(rows, n)
+    sources = [name_in(row, "data_source", "data_source", "verl") for row in found]
+    samples = [
+        _sample(
+            source,
+            "",
+            reference_in(row, _TRUTH, "verl"),
+            row.get("extra_info"),
+            chosen,
+            prompt,
+            group,
+        )
+        for source, row in zip(sources, found, strict=True)
+    ]
+    seen = DryRun(tuple(samples), tuple(verl_scores(chosen).tried(sources, samples)))
+    seen.check("verl", chosen.fallback, numbers_only=True)
+    return seen
 
 
 def __getattr__(name: str) -> Any:
