@@ -18,6 +18,7 @@ _NUMBER: Final = re.compile(r"\d+")
 _SPELLING: Final = re.compile(r"\\left|\\right|\\[,;:! ]|\\(?:text|mathrm|mbox)\b|[\s${}.!]")
 _VARIABLE: Final = re.compile(r"^[a-z]=")
 _PLAIN: Final = re.compile(r"([+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400}))(?:/([1-9]\d{0,400}))?")
+_MARK: Final = "#### "  # what stands before the answer in a solution of GSM8K, which `math` takes as a reference
 _FRACTION: Final = re.compile(r"\\[dt]?frac\{?(\d+)\}?\{?(\d+)\}?")
 
 
@@ -74,7 +75,8 @@ def answers_in(scorer: str, reference: Any) -> list[str]:
     """Return the accepted answers in a scorer's reference as texts; none where what it holds is no answer."""
     if scorer in _STATEMENTS or (scorer in _LISTS and not isinstance(reference, str | int | float)):
         return []
-    return gold_texts(reference)
+    texts = gold_texts(reference)
+    return [text.rpartition(_MARK)[2].strip() for text in texts] if scorer == "math" else texts
 
 
 def right_answers(scorer: str, reference: Any) -> Iterator[Answer]:

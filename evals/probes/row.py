@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from adjudge.evals.probes.planted import gold_texts, spelling
+from adjudge.evals.probes.planted import answers_in, spelling
 from adjudge.protocol import Message, content_text
 
 Domain: TypeAlias = Literal["text", "code", "verdict"]
@@ -75,7 +75,7 @@ class ProbeRow:
     @property
     def golds(self) -> list[str]:
         """The accepted answers as texts; none where the reference holds no answer as text, or the row is a program."""
-        return [] if self.domain == "code" else [gold for gold in gold_texts(self.reference) if gold.strip()]
+        return [] if self.domain == "code" else [gold for gold in answers_in("math", self.reference) if gold.strip()]
 
     def gives(self, text: str) -> bool:
         """Return whether a text holds an accepted answer, as a word of its own: then it may be an answer."""

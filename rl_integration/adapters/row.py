@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from adjudge import wire
+from adjudge.io.columns import MISSING, Column
 from adjudge.io.values import Text, plain, reference_of, text_or_chat, without_absent
 
 Place: TypeAlias = str | Callable[[Mapping[str, Any]], Any]
-"""Where a row has something: a column ("answer"), a path through columns ("reward_model.ground_truth"), "" for nowhere,
-or a function that gets the row and returns it."""
+"""Where a row has something: a column ("answer"), a path through columns ("reward_model.ground_truth"), the first of
+several that is not empty ("answer|tests"), an object of several ("test+entry_point"), "" for nowhere, or a function
+that gets the row and returns it."""
 
 
 def checked_place(option: str, place: object) -> Place:
@@ -103,6 +105,10 @@ def words(value: Any, what: str) -> Text:
 def _found(row: Mapping[str, Any], place: str, option: str, framework: str) -> Any:
     if place in row:
         return row[place]
+    column = Column(place)
+    if ("|" in place or "+" in place) and any(top in row for top in column.tops(row)):
+        value = column.of(row)
+        return None if value is MISSING else value
     found: Any = row
     for name in place.split("."):
         if found is None:  # an object that is null in this row

@@ -11,16 +11,17 @@ import tyro
 
 from adjudge.cli import exits
 from adjudge.cli.console import JsonFlag, plain, print_json, print_table, progress_bar, visible
-from adjudge.cli.rows import read_items
-from adjudge.data_pipelines.labeling.samples import Item
+from adjudge.cli.rows import RowOptions, read_items
+from adjudge.data_pipelines.labeling.samples import Item, Sampler
 from adjudge.evals.drift.comparison import OUTPUTS, Comparison, Pair, is_output, verdict, written_pairs
+from adjudge.io.columns import ColumnMap
 from adjudge.protocol import Sample, Score, response_text
 
 _CHUNK: Final = 512
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompareCommand:
+class CompareCommand(RowOptions):
     """List the rows on which two scorers disagree, with what each of them saw.
 
     adjudge compare math exact solutions.jsonl
@@ -43,24 +44,6 @@ class CompareCommand:
 
     tolerance: float = 0.0
     """Two values that differ by no more than this agree."""
-
-    prompt_column: str = ""
-    """Column of the prompt; as all columns, the usual names are tried without it."""
-
-    response_column: tuple[str, ...] = ()
-    """Column of the response; several times for several."""
-
-    reference_column: str = ""
-    """Column of the reference."""
-
-    id_column: str = ""
-    """Column of the id."""
-
-    group_column: str = ""
-    """Column that samples of one prompt share."""
-
-    finish_reason_column: str = ""
-    """Column of the finish reason."""
 
     show: int = 20
     """Flips listed; --json holds all."""
@@ -99,7 +82,6 @@ class CompareCommand:
 
     def _scored_pairs(self, result: Comparison) -> Iterator[Pair]:
         from adjudge import registry
-        from adjudge.io.columns import Wanted
         from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
         from adjudge.runtime.loop import run_blocking
 
@@ -109,15 +91,7 @@ class CompareCommand:
             for scorer in scorers:
                 validate_sample(scorer, sample)
 
-        wanted = Wanted(
-            prompt=self.prompt_column,
-            responses=self.response_column,
-            reference=self.reference_column,
-            id=self.id_column,
-            group=self.group_column,
-            finish_reason=self.finish_reason_column,
-        )
-        items, _ = read_items(self.file, wanted, validate)
+        items = read_items(self.file, self, Sampler(columns=ColumnMap(), validate=validate))
         samples = _usable(items, result)
         size = None if any(map(is_groupwise, scorers)) else _CHUNK  # a group must not be cut
         while chunk := list(itertools.islice(samples, size)):

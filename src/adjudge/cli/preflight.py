@@ -5,21 +5,18 @@ Not covered: whether the golds themselves are right, and wrong answers that nobo
 
 from __future__ import annotations
 
-import dataclasses
-import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from adjudge.cli.probe_checks import probe_checks
-from adjudge.cli.rows import GoldRow
-from adjudge.cli.trials import Check, Finding, Trial, brief
+from adjudge.cli.trials import Check, Finding, Trial, brief, growing, score_in_time
+from adjudge.compose.auto import auto_scorer
 from adjudge.evals.probes.hostile import hostile_responses
 from adjudge.evals.probes.planted import answers_in, right_answers, wrong_answers
 from adjudge.protocol import Limits, Sample, Score, Scorer, Verifier
-from adjudge.runtime.contract import BrokenScorer, is_groupwise, score_checked, validate_sample
-from adjudge.runtime.loop import run_blocking
+from adjudge.runtime.contract import is_groupwise, validate_sample
 
 PROTOCOL: Final = "protocol: "
 """How the names of the conformance kit's rules begin."""
@@ -36,21 +33,23 @@ class Preflight:
 
     Args:
         scorer: the scorer.
-        rows: the references.
+        rows: a sample for each row, with its prompt and reference; the response does not matter.
         right: the least value of a right answer.
         wrong: the largest value of a wrong one.
         seconds: longest time that one call of a scorer which is no verifier may take; a verifier has limits of its own.
+        budget: seconds after which no further rows are tried in a trial that takes all of them; None takes all.
         tell: called with the name of the running trial, samples done, and samples in all.
     """
 
     def __init__(
         self,
         scorer: Scorer,
-        rows: Sequence[GoldRow],
+        rows: Sequence[Sample],
         *,
         right: float,
         wrong: float,
         seconds: float,
+        budget: float | None,
         tell: Callable[[str, int, int], None],
     ) -> None:
         self._scorer = scorer
@@ -58,73 +57,93 @@ class Preflight:
         self._right = right
         self._wrong = wrong
         self._most_seconds = seconds
+        self._budget = budget
         self._tell = tell
         self._seconds: list[tuple[float, str]] = []
-        self._usable: list[GoldRow] = []
+        self._usable: list[Sample] = []
         self._fine: list[Sample] = []
         verifier = getattr(scorer, "verifier", None)
         self._verifier = verifier if isinstance(verifier, Verifier) else None
 
     def run(self) -> list[Check]:
-        """Run all trials, in order."""
+        """Run all trials, in order.
+
+        Raises:
+            ValueError: the scorer refuses every row.
+        """
         why = self._no_planting()
         checks = [self._references(planted=not why)]
         if why:
             checks += [Check(name=name, outcome="skipped", detail=why) for name in ("golds", "wrong answers", "probes")]
-            checks.append(self._hostile(self._sample(self._rows[0], ""), judged=False))
+            checks.append(self._hostile(self._usable[0], judged=False))
         else:
             checks += [self._golds(), self._wrong_answers(), *self._probes()]
             checks.append(self._hostile(self._fine[0], judged=True) if self._fine else _no_gold("hostile responses"))
-        return [*checks, *self._kit(), self._time()]
+        return [replace(check, scorer=self._scorer.name) for check in [*checks, *self._kit(), self._time()]]
 
     def _no_planting(self) -> str:
         if is_groupwise(self._scorer):
             return f"{self._scorer.name!r} scores a response by its group, so no response is right or wrong alone"
         if self._verifier is not None and not self._verifier.needs_reference:
             return f"{self._scorer.name!r} compares with no reference"
-        return ""
-
-    def _sample(self, row: GoldRow, response: str) -> Sample:
-        return Sample(prompt=row.prompt, response=response, reference=row.reference, id=row.id)
-
-    def _problem_of(self, row: GoldRow) -> str:
-        if row.error:
-            return row.error
-        try:
-            validate_sample(self._scorer, self._sample(row, ""))
-        except ValueError as error:
-            return str(error)
+        if all(row.reference is None for row in self._rows):
+            return "no row has a reference"
         return ""
 
     def _references(self, *, planted: bool) -> Check:
-        """Set aside the rows whose reference is missing or cannot be read."""
+        """Set aside the rows that are another scorer's, and those whose reference cannot be read.
+
+        Raises:
+            ValueError: none is left, because the scorer refuses every row.
+        """
         found: list[Finding] = []
+        refused: list[ValueError] = []
         for row in self._rows:
-            problem = self._problem_of(row)
-            if problem:
-                found.append(Finding(row=row.id, how="the row", problem=problem))
+            try:
+                validate_sample(self._scorer, row)
+            except ValueError as error:
+                refused.append(error)
+                if not self._is_for_another(row):
+                    found.append(Finding(row=row.id, how="the row", problem=str(error)))
             else:
                 self._usable.append(row)
+        if not self._usable:
+            raise refused[0]
+        others = len(refused) - len(found)
+        tried = len(found) + len(self._usable)
         if planted:
             broken = self._broken_references()
+            tried = len(found) + len(self._usable)
             found += broken.values()
-            self._usable = [row for row in self._usable if id(row) not in broken]
-        return _check("references", len(self._rows), found, "every row has one that can be read")
+            self._usable = [row for place, row in enumerate(self._usable) if place not in broken]
+        fine = "every row has one that can be read" if planted else "the scorer takes every row"
+        note = f"; {others} rows are not for {self._scorer.name}" if others else ""
+        return _check("references", tried, found, f"{fine}{note}", more=note)
+
+    def _is_for_another(self, row: Sample) -> bool:
+        """Whether a refused row has no reference, or an object that calls for another scorer."""
+        try:
+            return row.reference is None or (
+                isinstance(row.reference, Mapping) and auto_scorer(row.reference) != self._scorer.name
+            )
+        except ValueError:
+            return False
 
     def _broken_references(self) -> dict[int, Finding]:
-        """Findings by the id() of their row, for the rows on which no score can be had whatever the response."""
-        broken: dict[int, Finding] = {}
-        for how, text in _LOOKS:
-            trials = [Trial(how=how, sample=self._sample(row, text)) for row in self._usable]
-            for row, (trial, score) in zip(self._usable, self._score("references", trials), strict=True):
-                if score.status == "failed":
-                    broken[id(row)] = _finding(trial, score, f"no response can be judged: {score.reason}")
-        return broken
+        """Findings by the place of their row, for rows on which no score can be had whatever the response."""
+        trials = [Trial(how=how, sample=replace(row, response=text)) for row in self._usable for how, text in _LOOKS]
+        judged = list(self._score("references", trials))
+        self._usable = self._usable[: len(judged) // len(_LOOKS)]
+        return {
+            place // len(_LOOKS): _finding(trial, score, f"no response can be judged: {score.reason}")
+            for place, (trial, score) in enumerate(judged)
+            if score.status == "failed"
+        }
 
     def _golds(self) -> Check:
         rows = self._usable
         trials = [
-            Trial(how=answer.how, sample=self._sample(row, answer.text))
+            Trial(how=answer.how, sample=replace(row, response=answer.text))
             for row in rows
             for answer in right_answers(self._scorer.name, row.reference)
         ]
@@ -139,24 +158,25 @@ class Preflight:
                 self._fine.append(trial.sample)
         silent = sum(not answers_in(self._scorer.name, row.reference) for row in rows)
         note = f"; {silent} rows hold no answer as text and were not tried" if silent else ""
-        return _check("golds", len(trials), found, f"all score {self._right:g}{note}")
+        return _check("golds", len(self._seconds), found, f"all score {self._right:g}{note}")
 
     def _wrong_answers(self) -> Check:
         rows = self._usable
         golds = [(answers_in(self._scorer.name, row.reference) or [""])[0] for row in rows]
         trials = [
-            Trial(how=answer.how, sample=self._sample(row, answer.text))
+            Trial(how=answer.how, sample=replace(row, response=answer.text))
             for index, row in enumerate(rows)
             for answer in wrong_answers(self._scorer.name, row.reference, _others(golds, index))
         ]
         if not trials:
             return _no_gold("wrong answers")
+        judged = list(self._score("wrong answers", trials))
         found = [
             _finding(trial, score, f"a wrong answer got {brief(score)}")
-            for trial, score in self._score("wrong answers", trials)
+            for trial, score in judged
             if not self._refused(score)
         ]
-        return _check("wrong answers", len(trials), found, f"none scores above {self._wrong:g}")
+        return _check("wrong answers", len(judged), found, f"none scores above {self._wrong:g}")
 
     def _probes(self) -> list[Check]:
         """Try the fast probes on rows whose gold is accepted."""
@@ -172,9 +192,7 @@ class Preflight:
         )
 
     def _hostile(self, base: Sample, *, judged: bool) -> Check:
-        trials = [
-            Trial(how=name, sample=dataclasses.replace(base, response=text)) for name, text in hostile_responses()
-        ]
+        trials = [Trial(how=name, sample=replace(base, response=text)) for name, text in hostile_responses()]
         limits = self._verifier.limits if self._verifier is not None else Limits()
         found = []
         slowest = (0.0, "")
@@ -197,8 +215,8 @@ class Preflight:
         from adjudge.conformance import check_scorer
 
         samples = self._fine[: _KIT_SAMPLES // 2]
-        samples += [dataclasses.replace(sample, response=f"{sample.response} no") for sample in samples]
-        samples = samples or [self._sample(row, "some text") for row in self._usable[:_KIT_SAMPLES]]
+        samples += [replace(sample, response=f"{sample.response} no") for sample in samples]
+        samples = samples or [replace(row, response="some text") for row in self._usable[:_KIT_SAMPLES]]
         if not samples:
             return [_no_gold("protocol")]
         self._tell("protocol", 0, len(samples))
@@ -226,40 +244,15 @@ class Preflight:
         return score.value is not None and score.value <= self._wrong
 
     def _score(self, name: str, trials: Sequence[Trial]) -> Iterable[tuple[Trial, Score]]:
-        size = _CHUNK if self._verifier is not None else _TIMED_CHUNK
-        for start in range(0, len(trials), size):
-            chunk = trials[start : start + size]
+        done = 0
+        for chunk in growing(trials, _CHUNK if self._verifier is not None else _TIMED_CHUNK, self._budget):
             scores = self._asked([trial.sample for trial in chunk])
-            self._tell(name, start + len(chunk), len(trials))
+            done += len(chunk)
+            self._tell(name, done, len(trials))
             yield from zip(chunk, scores, strict=True)
 
     def _asked(self, samples: Sequence[Sample]) -> list[Score]:
-        """Return the scores of one call.
-
-        Raises:
-            BrokenScorer: it does not return in time.
-        """
-        if self._verifier is not None:
-            return run_blocking(score_checked(self._scorer, samples))
-        # Nothing can kill a call in this process: its thread is left behind, and does not keep the program from ending.
-        answer: Future[list[Score]] = Future()
-        threading.Thread(target=_answer, args=(answer, self._scorer, samples), daemon=True).start()
-        try:
-            return answer.result(self._most_seconds)
-        except TimeoutError as error:
-            if answer.done():  # the scorer itself raised it
-                raise
-            raise BrokenScorer(
-                f"the scorer {self._scorer.name!r} did not return within {self._most_seconds:g} s for {len(samples)} "
-                "samples; if it needs longer, give more with --seconds"
-            ) from error
-
-
-def _answer(answer: Future[list[Score]], scorer: Scorer, samples: Sequence[Sample]) -> None:
-    try:
-        answer.set_result(run_blocking(score_checked(scorer, samples)))
-    except BaseException as error:  # noqa: BLE001 it is raised again where the answer is waited for
-        answer.set_exception(error)
+        return score_in_time(self._scorer, samples, self._most_seconds)
 
 
 def _others(golds: Sequence[str], index: int) -> list[str]:
@@ -268,10 +261,10 @@ def _others(golds: Sequence[str], index: int) -> list[str]:
     return list(dict.fromkeys(golds[(index + step) % len(golds)] for step in steps if step % len(golds)))
 
 
-def _check(name: str, tried: int, found: Sequence[Finding], fine: str) -> Check:
+def _check(name: str, tried: int, found: Sequence[Finding], fine: str, *, more: str = "") -> Check:
     if not found:
         return Check(name=name, outcome="ok", tried=tried, detail=fine)
-    return Check(name=name, outcome="failed", tried=tried, detail=f"{len(found)} failed", findings=tuple(found))
+    return Check(name=name, outcome="failed", tried=tried, detail=f"{len(found)} failed{more}", findings=tuple(found))
 
 
 def _no_gold(name: str) -> Check:

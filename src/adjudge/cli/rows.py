@@ -1,103 +1,488 @@
-"""The rows that `adjudge check` and `adjudge compare` read: any file, folder or dataset that `adjudge label` reads."""
+"""The rows that `adjudge check` and `adjudge compare` read, and what they look like.
+
+Columns and cells are read as everywhere (`adjudge.io`), so what is shown here is what a job, an evaluation or a
+training run will see.  Not covered: trying a scorer on them (`preflight`).
+"""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Final
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
 
+from adjudge.cli.console import plain
+from adjudge.cli.trials import Finding
+from adjudge.compose.auto import auto_scorer
+from adjudge.data_pipelines.jobs.opening import Glance, glance
 from adjudge.data_pipelines.labeling.samples import Item, Sampler
-from adjudge.io.columns import (
-    GUESSES,
-    MISSING,
-    Column,
-    Wanted,
-    map_columns,
-    nested_names,
-    unknown_column,
+from adjudge.io.columns import GUESSES, MISSING, Column, ColumnMap, Wanted, map_columns, nested_names
+from adjudge.io.preferences import (
+    CHOSEN,
+    LABELS,
+    PROMPTS,
+    RANKS,
+    REJECTED,
+    RESPONSES,
+    SCORES,
+    SIDES,
+    Preference,
+    PreferenceColumns,
+    is_preference,
+    read_preference,
 )
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source, open_source
+from adjudge.io.values import is_chat, reference_of
+from adjudge.io.values import plain as plain_data
 from adjudge.protocol import Sample
+from adjudge.reward_models.training.pair_readers import Reading, rated_columns
+
+Kind = Literal["preferences", "ratings", "answers", "references", "prompts"]
+
+KINDS: Final[Mapping[Kind, str]] = {
+    "preferences": "preferences: which response is better",
+    "ratings": "responses with ratings",
+    "answers": "responses",
+    "references": "references without responses",
+    "prompts": "prompts alone",
+}
+"""What rows look like, in words."""
 
 _ROW_BYTES: Final = 16 << 20
-_PEEKED_ROWS: Final = 100
+_HELD_BYTES: Final = 64 << 20  # rows that are looked at, together
+_REFERENCES: Final = {
+    "math": "answers", "code": "tests", "sql": "queries", "verilog": "designs", "instructions": "constraints",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowOptions:
+    """Which rows a command reads, and what their columns are."""
+
+    prompt_column: str = ""
+    """Column of the prompt; as all columns, the usual names are tried without it."""
+
+    response_column: tuple[str, ...] = ()
+    """Column of the response; give it several times for several."""
+
+    reference_column: str = ""
+    """Column of the reference: what a scorer checks against."""
+
+    id_column: str = ""
+    """Column of the id; without one, rows are named by their number, from 0."""
+
+    group_column: str = ""
+    """Column that samples of one prompt share."""
+
+    finish_reason_column: str = ""
+    """Column of the finish reason."""
+
+    extra_column: tuple[str, ...] = ()
+    """A further column that the scorer asks for by name; give it several times for several."""
+
+    split: str = ""
+    """Split of a dataset that has several."""
+
+    subset: str = ""
+    """Configuration of a dataset on the hub."""
+
+    revision: str = ""
+    """Commit, tag or branch of a dataset on the hub."""
+
+    def wanted(self) -> Wanted:
+        """Return the column names that were given."""
+        return Wanted(
+            prompt=self.prompt_column,
+            responses=self.response_column,
+            reference=self.reference_column,
+            id=self.id_column,
+            group=self.group_column,
+            finish_reason=self.finish_reason_column,
+            extra=self.extra_column,
+        )
+
+    def source(self, name: str) -> Source:
+        """Open an input.
+
+        Raises:
+            ValueError: there is no such input, or it cannot be read.
+        """
+        return open_source(name, limit=_ROW_BYTES, split=self.split, subset=self.subset, revision=self.revision)
+
+    def seen(self, source: Source) -> Glance:
+        """Return what the first rows of an input show.
+
+        Raises:
+            ValueError: there are none, or none can be read.
+        """
+        seen = glance(source)
+        if not seen.rows:
+            raise ValueError(f"{source.name} holds no rows")
+        return seen
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairOptions(RowOptions):
+    """The same, and the columns of rows that say which of two responses is better, as `adjudge eval pairs` has them."""
+
+    chosen_column: str = ""
+    """Column of the better response, in rows with preferences."""
+
+    rejected_column: str = ""
+    """Column of the worse response."""
+
+    first_column: str = ""
+    """Column of one response, where a label says which one is better."""
+
+    second_column: str = ""
+    """Column of the other response."""
+
+    label_column: str = ""
+    """Column that says which response is better."""
+
+    first_label: tuple[str, ...] = ()
+    """What the label says where the first response is better; give it several times for several words."""
+
+    second_label: tuple[str, ...] = ()
+    """What it says where the second response is better."""
+
+    tie_label: tuple[str, ...] = ()
+    """What it says where neither is."""
+
+    def preference(self) -> PreferenceColumns:
+        """Return the columns of preferences that were given, with that of the prompt if one of them was."""
+        given = PreferenceColumns(
+            chosen=self.chosen_column,
+            rejected=self.rejected_column,
+            first=self.first_column,
+            second=self.second_column,
+            label=self.label_column,
+            first_label=self.first_label,
+            second_label=self.second_label,
+            tie_label=self.tie_label,
+        )
+        return given if given == PreferenceColumns() else replace(given, prompt=self.prompt_column)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GoldRow:
-    """A row of which only the reference matters.
+class ColumnFact:
+    """What one column is.
 
     Attributes:
-        id: the row's id, or its number from 0.
-        prompt: its prompt as text, or "".
-        reference: its reference, or None.
-        error: why the row cannot be read, else "".
+        name: its name or path.
+        role: what it is taken for; "" for nothing.
+        guessed: whether nobody named it.
+        holds: what kinds of values it has.
+        first: its first value that is not empty, shortened.
     """
 
-    id: str
-    prompt: str
-    reference: Any
-    error: str = ""
+    name: str
+    role: str
+    guessed: bool
+    holds: str
+    first: str
 
 
-def read_golds(path: str, *, reference_column: str = "", prompt_column: str = "", id_column: str = "") -> list[GoldRow]:
-    """Return the references of a file.
+@dataclass(slots=True, kw_only=True)
+class Rows:
+    """The first rows of an input.
 
-    Raises:
-        ValueError: there is no such file or column.
+    Attributes:
+        name: what the user called it.
+        kind: what they look like.
+        columns: which column is what.
+        facts: the same for people, with the columns that are taken for nothing.
+        missing: what was not found.
+        ratings: the columns of ratings.
+        read: how many rows were looked at.
+        total: how many there are, or None if nobody knows.
+        asked: the prompt and the reference of each row, with an empty response.
+        answered: one sample for each response.
+        preferences: what preference rows say, by id.
+        unread: the rows and responses that cannot be used.
     """
-    source, names, peeked = _open(path)
-    known = [*names, *nested_names(peeked)]
-    reference = reference_column or next((name for name in GUESSES["reference"] if name in known), "")
-    if not reference:
-        raise ValueError(
-            f"no column of {path} looks like a reference (tried {', '.join(GUESSES['reference'])}); name it with "
-            f"--reference-column. The columns are: {', '.join(known) or 'none'}"
-        )
-    if reference not in known and all(Column(reference).of(row) is MISSING for row in peeked):
-        raise ValueError(unknown_column(reference, known, "--reference-column"))
-    wanted = Wanted(prompt=prompt_column, responses=(reference,), reference=reference, id=id_column)
-    columns, _ = map_columns(wanted, names, peeked, closed=False)
-    return [_gold_row(row, reference, columns.prompt, columns.id) for row in source.rows(Cursor())]
+
+    name: str
+    kind: Kind
+    columns: ColumnMap
+    read: int
+    total: int | None
+    facts: Sequence[ColumnFact] = ()
+    missing: Sequence[str] = ()
+    ratings: tuple[str, ...] = ()
+    asked: list[Sample] = field(default_factory=list)
+    answered: list[Sample] = field(default_factory=list)
+    preferences: list[tuple[str, Preference]] = field(default_factory=list)
+    unread: list[Finding] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the columns are as plain data."""
+        return {
+            "kind": self.kind,
+            "rows": self.read,
+            "total_rows": self.total,
+            "columns": [
+                {name: getattr(fact, name) for name in ("name", "role", "guessed", "holds", "first")}
+                for fact in self.facts
+            ],
+            "references": references_by_kind(self.asked),
+            "notes": list(self.missing),
+        }
 
 
-def read_items(path: str, wanted: Wanted, validate: Callable[[Sample], None]) -> tuple[Iterator[Item], list[str]]:
-    """Return the samples of a file, read as they are asked for, and what was guessed about its columns.
+def read_rows(name: str, options: PairOptions, limit: int) -> Rows:
+    """Read the first rows of an input.
 
     Args:
-        path: the file, folder or dataset.
-        wanted: the columns that were named.
-        validate: raises `ValueError` for a sample that cannot be judged; its item then has no sample.
+        name: a file, a folder, a pattern, an address or a dataset.
+        options: the columns that the user named.
+        limit: most rows; 0 for all.
 
     Raises:
-        ValueError: there is no such file or column.
+        ValueError: the input cannot be read, no column is known, or a column is of the wrong type in every row.
     """
-    source, names, peeked = _open(path)
-    columns, notes = map_columns(wanted, names, peeked, closed=False)
-    sampler = Sampler(columns=columns, validate=validate)
-    items = (item for row in source.rows(Cursor()) for item in sampler.items(row, sampler.group_of(row)))
-    return items, notes
+    names = options.preference()
+    source = options.source(name)
+    seen = options.seen(source)
+    read = list(_first(source, limit + 1 if limit else 0))
+    total = source.count() if limit and len(read) > limit else len(read)
+    read = read[: limit or None]
+    cells = [data for row in read if (data := row.cells()) is not None]
+    columns, notes = map_columns(options.wanted(), seen.columns, seen.rows, closed=seen.closed, needs_response=False)
+    ratings: tuple[str, ...] = ()
+    if not options.response_column and _are_preferences(cells[: len(seen.rows)], names, columns):
+        kind: Kind = "preferences"
+    elif columns.responses:
+        ratings = () if columns.reference is not None else _ratings(cells, columns)
+        kind = "ratings" if ratings else "answers"
+    elif columns.reference is not None:
+        kind = "references"
+    elif columns.prompt is not None:
+        kind = "prompts"
+    else:
+        tried = "; ".join(f"{role}: {', '.join(GUESSES[role])}" for role in ("prompt", "response", "reference"))
+        known = ", ".join([*seen.columns, *nested_names(seen.rows)][:40])
+        raise ValueError(
+            f"no column of {name} has a usual name ({tried}; pair: chosen, rejected); name yours with --prompt-column, "
+            "--response-column, --reference-column, or --chosen-column and --rejected-column. "
+            f"The columns are: {known}."
+        )
+    missing = [note for note in notes if "no such column" in note] if kind != "preferences" else []
+    found = Rows(name=name, kind=kind, columns=columns, read=len(read), total=total, missing=missing, ratings=ratings)
+    for row in read:
+        _add(found, row, names)
+    _require(found)
+    found.facts = _facts(found, cells, seen.columns, options)
+    return found
 
 
-def _open(path: str) -> tuple[Source, list[str], list[Any]]:
-    source = open_source(path, limit=_ROW_BYTES)
-    peeked = [row.data for row in itertools.islice(source.rows(Cursor()), _PEEKED_ROWS) if row.data is not None]
-    if not peeked:
-        raise ValueError(f"{path} holds no rows that can be read; is it the format that its name says?")
-    schema = source.columns()
-    return source, schema if schema is not None else list(dict.fromkeys(name for row in peeked for name in row)), peeked
+def read_items(name: str, options: RowOptions, sampler: Sampler) -> Iterator[Item]:
+    """Yield the items of all rows of an input, with the columns that the options name or the usual ones.
+
+    Args:
+        name: a file, a folder, a pattern, an address or a dataset.
+        options: the columns that the user named.
+        sampler: what makes items, whose columns are replaced.
+
+    Raises:
+        ValueError: there is no such input or column.
+    """
+    source = options.source(name)
+    seen = options.seen(source)
+    columns, _ = map_columns(options.wanted(), seen.columns, seen.rows, closed=seen.closed)
+    reader = replace(sampler, columns=columns)
+    return (item for row in source.rows(Cursor()) for item in reader.items(row, reader.group_of(row)))
 
 
-def _gold_row(row: Row, reference: str, prompt: Column | None, row_id: Column | None) -> GoldRow:
-    if row.data is None:
-        return GoldRow(id=str(row.index), prompt="", reference=None, error=row.error)
-    gold = Column(reference).of(row.data)
-    name = row_id.of(row.data) if row_id is not None else row.index
-    asked = prompt.of(row.data) if prompt is not None else ""
-    return GoldRow(
-        id=str(row.index if name in (MISSING, None, "") else name),
-        prompt=asked if isinstance(asked, str) else "",
-        reference=None if gold is MISSING or gold == "" else gold,
+def references_by_kind(samples: Iterable[Sample]) -> dict[str, int]:
+    """Return how many references there are of each kind: by the scorer that they call for, "none" and "unknown"."""
+    counted: Counter[str] = Counter()
+    for sample in samples:
+        try:
+            counted["none" if sample.reference is None else scorer_name(auto_scorer(sample.reference))] += 1
+        except ValueError:
+            counted["unknown"] += 1
+    return dict(counted.most_common())
+
+
+def scorer_name(spec: str) -> str:
+    """Return the name of the scorer that "auto" means by a spec."""
+    return str(next(iter(json.loads(spec)))) if spec.startswith("{") else spec
+
+
+def said_of_references(counts: Mapping[str, int]) -> str:
+    """Return the counts of references as words."""
+    words = {"none": "rows without one", "unknown": "that no scorer is known for"}
+    return ", ".join(
+        f"{count} {words.get(name) or (f'{_REFERENCES[name]} ({name})' if name in _REFERENCES else name)}"
+        for name, count in counts.items()
     )
+
+
+def _first(source: Source, limit: int) -> Iterator[Row]:
+    held = 0
+    for count, row in enumerate(source.rows(Cursor()), 1):
+        yield row
+        held += row.size
+        if count == limit or (limit and held >= _HELD_BYTES):
+            return
+
+
+def _are_preferences(rows: Sequence[Mapping[str, Any]], names: PreferenceColumns, columns: ColumnMap) -> bool:
+    """Whether most rows can be read as preferences, and have no other use: a list of scored answers to check has one.
+
+    Raises:
+        ValueError: the user named columns of preferences, and no row can be read by them; or rows look like
+            preferences and like nothing else, and cannot be read.
+    """
+    named = names != PreferenceColumns()
+    if not named and 2 * sum(is_preference(row) for row in rows) < len(rows):
+        return False
+    layouts, problem = [], ""
+    for row in rows:
+        try:
+            layouts.append(read_preference(row, names).layout)
+        except ValueError as error:
+            problem = problem or str(error)
+    if 2 * len(layouts) < len(rows):
+        if named or not columns.responses:
+            raise ValueError(
+                f"the rows look like preferences, and most of the first {len(rows)} cannot be read: {problem}"
+            )
+        return False
+    return named or layouts[0] != "listed" or columns.reference is None
+
+
+def _ratings(rows: Sequence[Mapping[str, Any]], columns: ColumnMap) -> tuple[str, ...]:
+    """The columns that rate the response: the usual one, or all numbers where every further column is a number."""
+    usual = rated_columns(rows[0], Reading(columns={}))
+    taken = {column.name for column in columns.all()}
+    more = [name for name in rows[0] if name not in taken]
+    numeric = [name for name in (*usual, *more) if all(_is_rating(row.get(name)) for row in rows)]
+    return usual if usual and usual[0] in numeric else tuple(more) if more and numeric == more else ()
+
+
+def _is_rating(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float)
+
+
+def _add(found: Rows, row: Row, names: PreferenceColumns) -> None:
+    """Put what a row says where it belongs."""
+    columns = found.columns
+    sampler = Sampler(columns=columns)
+    if found.kind == "preferences" and (cells := row.cells()) is not None:
+        (bare,) = Sampler(columns=ColumnMap(id=columns.id)).items(row, "")
+        try:
+            said = read_preference(cells, names)
+        except ValueError as error:
+            found.unread.append(Finding(row=bare.id, how="the row", problem=str(error)))
+            return
+        found.preferences.append((bare.id, said))
+        found.asked.append(Sample(prompt=said.prompt, response="", id=bare.id))
+        return
+    (bare,) = replace(sampler, columns=replace(columns, responses=(), finish_reason=None)).items(row, "")
+    items = sampler.items(row, sampler.group_of(row)) if columns.responses and row.data is not None else [bare]
+    for item in items:
+        if item.sample is None:
+            found.unread.append(Finding(row=item.id, how="the row", problem=item.error))
+        elif columns.responses:
+            found.answered.append(item.sample)
+    first = next((item.sample for item in items if item.sample is not None), None)
+    if first is not None and bare.sample is not None:  # a response that is a whole chat holds the prompt
+        found.asked.append(replace(bare.sample, prompt=first.prompt))
+
+
+def _require(found: Rows) -> None:
+    """Reject an input of which no row can be used, or whose references are all of the wrong type."""
+    if not found.asked:
+        raise ValueError(f"none of {found.read} rows can be used: {found.unread[0].problem}; name other columns")
+
+
+def _facts(
+    found: Rows, rows: Sequence[Mapping[str, Any]], names: Sequence[str], options: PairOptions
+) -> list[ColumnFact]:
+    """What each column is, those with a role first."""
+    given, wanted = options.preference(), options.wanted()
+    roles = _preference_roles(rows, given) if found.kind == "preferences" else _roles(found)
+    named = {*wanted.responses, wanted.prompt, wanted.reference, wanted.id, wanted.group, wanted.finish_reason}
+    named |= {*wanted.extra, given.chosen, given.rejected, given.first, given.second, given.label}
+    tops = {top for column, _ in roles for top in column.tops(names)}
+    facts = []
+    for column, role in [*roles, *((Column(name), "") for name in names if name not in tops)]:
+        values = [column.of(row) for row in rows]
+        there = next((value for value in values if not _is_empty(value)), None)
+        counts = references_by_kind(found.asked) if role == "reference" else {}
+        facts.append(
+            ColumnFact(
+                name=column.name,
+                role=role,
+                guessed=bool(role) and column.name not in named,
+                holds=said_of_references(counts) if counts else _holds(values),
+                first="" if there is None else plain(plain_data(there), 40),
+            )
+        )
+    return facts
+
+
+def _roles(found: Rows) -> list[tuple[Column, str]]:
+    columns = found.columns
+    single = {name: getattr(columns, name) for name in ("prompt", "reference", "id", "group", "finish_reason")}
+    chat = "response" if columns.prompt is not None else "prompt and response"
+    chats = [is_chat(each.response) for each in found.answered[:1]] if chat != "response" else []
+    whole = chat if found.answered and found.answered[0].prompt and (chats or columns.prompt is None) else "response"
+    return [
+        *((column, name) for name, column in single.items() if name == "prompt" and column is not None),
+        *((column, whole) for column in columns.responses),
+        *((column, name.replace("_", " ")) for name, column in single.items() if name != "prompt" and column),
+        *((Column(name), "rating") for name in found.ratings),
+        *((column, "extra") for column in columns.extra),
+    ]
+
+
+def _preference_roles(rows: Sequence[Mapping[str, Any]], given: PreferenceColumns) -> list[tuple[Column, str]]:
+    """The columns that preference rows are read from."""
+
+    def there(named: str, usual: Sequence[str]) -> list[str]:
+        have = [name for name in usual if any(not _is_empty(Column(name).of(row)) for row in rows)]
+        return [named] if named else have[:1]
+
+    sides = next((pair for pair in SIDES if all(rows[0].get(name) is not None for name in pair)), ("", ""))
+    roles = [(name, "prompt") for name in there(given.prompt, PROMPTS)]
+    if given.first or (sides[0] and not there(given.chosen, CHOSEN)):
+        first, second = (given.first, given.second) if given.first else sides
+        roles += [(first, "first response"), (second, "second response")]
+        roles += [(name, "label") for name in there(given.label, LABELS)]
+    elif there(given.chosen, CHOSEN):
+        roles += [(name, "chosen") for name in there(given.chosen, CHOSEN)]
+        roles += [(name, "rejected") for name in there(given.rejected, REJECTED)]
+    else:
+        roles += [(name, "responses") for name in there(given.responses, RESPONSES)]
+        ranks = there(given.ranks, RANKS)
+        roles += [(name, "ranks") for name in ranks] or [(name, "scores") for name in there(given.scores, SCORES)]
+    return [(Column(name), role) for name, role in roles]
+
+
+def _is_empty(value: Any) -> bool:
+    return value is MISSING or value is None or (isinstance(value, str | list | Mapping) and not value)
+
+
+def _holds(values: Sequence[Any]) -> str:
+    """The kinds of some values, the most frequent first, with counts where there are several."""
+    counted = Counter(_kind(plain_data(value)) for value in values).most_common(3)
+    return counted[0][0] if len(counted) == 1 else ", ".join(f"{count} {kind}" for kind, count in counted)
+
+
+def _kind(value: Any) -> str:
+    if _is_empty(value):
+        return "empty"
+    if is_chat(value):
+        return "chat"
+    if isinstance(value, Mapping):
+        return f"object of {', '.join(list(value)[:4])}"
+    if isinstance(value, list):
+        return f"list of {_kind(value[0])}"
+    if isinstance(value, str):
+        return "text" if isinstance(reference_of(value), str) else "JSON text"
+    return "true or false" if isinstance(value, bool) else "number" if isinstance(value, int | float) else "other data"

@@ -1,14 +1,25 @@
-"""What `adjudge check` tries, finds and says.
+"""What `adjudge check` tries, finds and says, and how it asks a scorer.
 
-Not covered: trying it (`preflight`, `probe_checks`, `attacks`).
+Not covered: what is tried (`preflight`, `probe_checks`, `attacks`).
 """
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal, TypeVar
 
-from adjudge.protocol import Sample, Score
+from adjudge.protocol import Sample, Score, Scorer, Verifier
+from adjudge.runtime.contract import BrokenScorer, score_checked
+from adjudge.runtime.loop import run_blocking
+
+T = TypeVar("T")
+Judge = Callable[[Scorer, Sequence[Sample]], Coroutine[Any, Any, list[Score]]]
+
+_FIRST_CHUNK: Final = 16
 
 Outcome = Literal["ok", "failed", "skipped"]
 
@@ -65,6 +76,7 @@ class Check:
         tried: how many samples it took.
         detail: what was seen, or why it was skipped.
         findings: the samples behind a failure.
+        scorer: the name of the scorer that was tried, or "".
     """
 
     name: str
@@ -72,11 +84,12 @@ class Check:
     tried: int = 0
     detail: str = ""
     findings: tuple[Finding, ...] = ()
+    scorer: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
         return {
-            **{name: getattr(self, name) for name in ("name", "outcome", "tried", "detail")},
+            **{name: getattr(self, name) for name in ("name", "scorer", "outcome", "tried", "detail")},
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
@@ -85,3 +98,55 @@ def brief(score: Score) -> str:
     """Return a score as a few words."""
     value = score.status if score.value is None else f"{score.value:g}"
     return f"{value} ({score.reason})" if score.reason else value
+
+
+def growing(items: Sequence[T], size: int, budget: float | None) -> Iterator[Sequence[T]]:
+    """Yield items in chunks that grow up to a size, and no more of them once a time has passed.
+
+    Args:
+        items: what is cut.
+        size: most items of a chunk.
+        budget: seconds after which no chunk follows; None yields all, in chunks of that size.
+    """
+    began = time.monotonic()
+    start, step = 0, size if budget is None else min(_FIRST_CHUNK, size)
+    while start < len(items) and (start == 0 or budget is None or time.monotonic() - began < budget):
+        yield items[start : start + step]
+        start, step = start + step, min(2 * step, size)
+
+
+def score_in_time(
+    scorer: Scorer, samples: Sequence[Sample], seconds: float, judge: Judge = score_checked
+) -> list[Score]:
+    """Return the scores of one call.
+
+    Args:
+        scorer: the scorer.
+        samples: what it scores.
+        seconds: longest time it may take, unless it is a verifier, which has limits of its own.
+        judge: how it is asked.
+
+    Raises:
+        BrokenScorer: it does not return in time.
+    """
+    if isinstance(getattr(scorer, "verifier", None), Verifier):
+        return run_blocking(judge(scorer, samples))
+    # Nothing can kill a call in this process: its thread is left behind, and does not keep the program from ending.
+    answer: Future[list[Score]] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(run_blocking(judge(scorer, samples)))
+        except BaseException as error:  # noqa: BLE001 it is raised again where the answer is waited for
+            answer.set_exception(error)
+
+    threading.Thread(target=ask, daemon=True).start()
+    try:
+        return answer.result(seconds)
+    except TimeoutError as error:
+        if answer.done():  # the scorer itself raised it
+            raise
+        raise BrokenScorer(
+            f"the scorer {scorer.name!r} did not return within {seconds:g} s for {len(samples)} "
+            "samples; if it needs longer, give more with --seconds"
+        ) from error

@@ -189,7 +189,12 @@ def flag_of(role: str) -> str:
 
 
 def map_columns(
-    wanted: Wanted, names: Sequence[str], rows: Sequence[Mapping[str, Any]], *, closed: bool
+    wanted: Wanted,
+    names: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    closed: bool,
+    needs_response: bool = True,
 ) -> tuple[ColumnMap, list[str]]:
     """Decide which column is what.
 
@@ -198,6 +203,7 @@ def map_columns(
         names: top-level columns, from the schema or from the first rows.
         rows: the first readable rows; they show what nested columns hold.
         closed: whether there can be no columns but `names`; otherwise, with no readable row, given names are believed.
+        needs_response: whether a missing response column is an error.
 
     Returns:
         The map, and one sentence for each guess and each thing left out.
@@ -212,9 +218,9 @@ def map_columns(
         raise ValueError(f"--response-column names {sorted(twice)[0]!r} twice; name each column once")
     if not responses:
         guessed = choice.pick("response") or choice.chat()
-        if guessed is None:
+        if guessed is None and needs_response:
             raise ValueError(no_column("response", choice.known))
-        responses = (guessed,)
+        responses = (guessed,) if guessed is not None else ()
     prompt = choice.pick("prompt", wanted.prompt)
     if prompt is None and not choice.chats:
         choice.notes.append("prompt: no such column, so scorers see an empty prompt (--prompt-column names one)")
