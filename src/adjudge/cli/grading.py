@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from adjudge.api import score_rows
-from adjudge.cli.rows import Rows, references_by_kind, scorer_name
+from adjudge.cli.column_facts import references_by_kind, scorer_name
+from adjudge.cli.rows import Rows
 from adjudge.cli.trials import Check, Finding, brief, growing, score_in_time
 from adjudge.compose.auto import auto_scorer
 from adjudge.evals.probes.planted import right_answers

@@ -110,7 +110,8 @@ class _Steps:
         if self._rows.kind == "ratings":
             data |= {"format": "rating", "attributes": list(self._rows.ratings)}
             named = {"prompt": columns.prompt and columns.prompt.name, "response": columns.responses[0].name}
-            config |= {"loss": "regression", "head": {"outputs": len(self._rows.ratings)}}
+            config |= {"model": {"from_scratch": {"size": "tiny"}}, "loss": "regression"}
+            config |= {"head": {"outputs": len(self._rows.ratings)}}
         elsewhere = {role: name for role, name in named.items() if name and name != role}
         data |= {"columns": elsewhere} if elsewhere else {}
         step = _file("train a reward model", "rm.yaml", config, "adjudge train rm rm.yaml")

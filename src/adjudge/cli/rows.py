@@ -6,36 +6,18 @@ training run will see.  Not covered: trying a scorer on them (`preflight`).
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from adjudge.cli.console import plain
+from adjudge.cli.column_facts import ColumnFact, column_facts, preference_roles, references_by_kind
 from adjudge.cli.trials import Finding
-from adjudge.compose.auto import auto_scorer
 from adjudge.data_pipelines.jobs.opening import Glance, glance
 from adjudge.data_pipelines.labeling.samples import Item, Sampler
-from adjudge.io.columns import GUESSES, MISSING, Column, ColumnMap, Wanted, map_columns, nested_names
-from adjudge.io.preferences import (
-    CHOSEN,
-    LABELS,
-    PROMPTS,
-    RANKS,
-    REJECTED,
-    RESPONSES,
-    SCORES,
-    SIDES,
-    Preference,
-    PreferenceColumns,
-    is_preference,
-    read_preference,
-)
+from adjudge.io.columns import GUESSES, Column, ColumnMap, Wanted, map_columns, nested_names
+from adjudge.io.preferences import Preference, PreferenceColumns, is_preference, read_preference
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source, open_source
-from adjudge.io.values import is_chat, reference_of
-from adjudge.io.values import plain as plain_data
 from adjudge.protocol import Sample
 from adjudge.reward_models.training.pair_readers import Reading, rated_columns
 
@@ -52,9 +34,6 @@ KINDS: Final[Mapping[Kind, str]] = {
 
 _ROW_BYTES: Final = 16 << 20
 _HELD_BYTES: Final = 64 << 20  # rows that are looked at, together
-_REFERENCES: Final = {
-    "math": "answers", "code": "tests", "sql": "queries", "verilog": "designs", "instructions": "constraints",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,25 +145,6 @@ class PairOptions(RowOptions):
         return given if given == PreferenceColumns() else replace(given, prompt=self.prompt_column)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnFact:
-    """What one column is.
-
-    Attributes:
-        name: its name or path.
-        role: what it is taken for; "" for nothing.
-        guessed: whether nobody named it.
-        holds: what kinds of values it has.
-        first: its first value that is not empty, shortened.
-    """
-
-    name: str
-    role: str
-    guessed: bool
-    holds: str
-    first: str
-
-
 @dataclass(slots=True, kw_only=True)
 class Rows:
     """The first rows of an input.
@@ -246,9 +206,8 @@ def read_rows(name: str, options: PairOptions, limit: int) -> Rows:
     names = options.preference()
     source = options.source(name)
     seen = options.seen(source)
-    read = list(_first(source, limit + 1 if limit else 0))
-    total = source.count() if limit and len(read) > limit else len(read)
-    read = read[: limit or None]
+    read, more = _first(source, limit)
+    total = source.count() if more else len(read)
     cells = [data for row in read if (data := row.cells()) is not None]
     columns, notes = map_columns(options.wanted(), seen.columns, seen.rows, closed=seen.closed, needs_response=False)
     ratings: tuple[str, ...] = ()
@@ -274,7 +233,11 @@ def read_rows(name: str, options: PairOptions, limit: int) -> Rows:
     for row in read:
         _add(found, row, names)
     _require(found)
-    found.facts = _facts(found, cells, seen.columns, options)
+    roles = preference_roles(cells, names) if kind == "preferences" else _roles(found)
+    wanted = options.wanted()
+    named = [wanted.prompt, *wanted.responses, wanted.reference, wanted.id, wanted.group, wanted.finish_reason]
+    named += [*wanted.extra, names.chosen, names.rejected, names.first, names.second, names.label]
+    found.facts = column_facts(roles, cells, seen.columns, named, references_by_kind(found.asked))
     return found
 
 
@@ -296,38 +259,16 @@ def read_items(name: str, options: RowOptions, sampler: Sampler) -> Iterator[Ite
     return (item for row in source.rows(Cursor()) for item in reader.items(row, reader.group_of(row)))
 
 
-def references_by_kind(samples: Iterable[Sample]) -> dict[str, int]:
-    """Return how many references there are of each kind: by the scorer that they call for, "none" and "unknown"."""
-    counted: Counter[str] = Counter()
-    for sample in samples:
-        try:
-            counted["none" if sample.reference is None else scorer_name(auto_scorer(sample.reference))] += 1
-        except ValueError:
-            counted["unknown"] += 1
-    return dict(counted.most_common())
-
-
-def scorer_name(spec: str) -> str:
-    """Return the name of the scorer that "auto" means by a spec."""
-    return str(next(iter(json.loads(spec)))) if spec.startswith("{") else spec
-
-
-def said_of_references(counts: Mapping[str, int]) -> str:
-    """Return the counts of references as words."""
-    words = {"none": "rows without one", "unknown": "that no scorer is known for"}
-    return ", ".join(
-        f"{count} {words.get(name) or (f'{_REFERENCES[name]} ({name})' if name in _REFERENCES else name)}"
-        for name, count in counts.items()
-    )
-
-
-def _first(source: Source, limit: int) -> Iterator[Row]:
+def _first(source: Source, limit: int) -> tuple[list[Row], bool]:
+    """The first rows, and whether there are more."""
+    read: list[Row] = []
     held = 0
-    for count, row in enumerate(source.rows(Cursor()), 1):
-        yield row
+    for row in source.rows(Cursor()):
+        if limit and (len(read) == limit or held >= _HELD_BYTES):
+            return read, True
+        read.append(row)
         held += row.size
-        if count == limit or (limit and held >= _HELD_BYTES):
-            return
+    return read, False
 
 
 def _are_preferences(rows: Sequence[Mapping[str, Any]], names: PreferenceColumns, columns: ColumnMap) -> bool:
@@ -390,99 +331,24 @@ def _add(found: Rows, row: Row, names: PreferenceColumns) -> None:
         elif columns.responses:
             found.answered.append(item.sample)
     first = next((item.sample for item in items if item.sample is not None), None)
-    if first is not None and bare.sample is not None:  # a response that is a whole chat holds the prompt
-        found.asked.append(replace(bare.sample, prompt=first.prompt))
+    if bare.sample is not None:  # a response that is a whole chat holds the prompt
+        found.asked.append(replace(bare.sample, prompt=first.prompt) if first is not None else bare.sample)
 
 
 def _require(found: Rows) -> None:
     """Reject an input of which no row can be used, or whose references are all of the wrong type."""
-    if not found.asked:
+    if not (found.answered if found.kind in ("answers", "ratings") else found.asked):
         raise ValueError(f"none of {found.read} rows can be used: {found.unread[0].problem}; name other columns")
 
 
-def _facts(
-    found: Rows, rows: Sequence[Mapping[str, Any]], names: Sequence[str], options: PairOptions
-) -> list[ColumnFact]:
-    """What each column is, those with a role first."""
-    given, wanted = options.preference(), options.wanted()
-    roles = _preference_roles(rows, given) if found.kind == "preferences" else _roles(found)
-    named = {*wanted.responses, wanted.prompt, wanted.reference, wanted.id, wanted.group, wanted.finish_reason}
-    named |= {*wanted.extra, given.chosen, given.rejected, given.first, given.second, given.label}
-    tops = {top for column, _ in roles for top in column.tops(names)}
-    facts = []
-    for column, role in [*roles, *((Column(name), "") for name in names if name not in tops)]:
-        values = [column.of(row) for row in rows]
-        there = next((value for value in values if not _is_empty(value)), None)
-        counts = references_by_kind(found.asked) if role == "reference" else {}
-        facts.append(
-            ColumnFact(
-                name=column.name,
-                role=role,
-                guessed=bool(role) and column.name not in named,
-                holds=said_of_references(counts) if counts else _holds(values),
-                first="" if there is None else plain(plain_data(there), 40),
-            )
-        )
-    return facts
-
-
 def _roles(found: Rows) -> list[tuple[Column, str]]:
+    """The columns that are read, each with what it is read as."""
     columns = found.columns
-    single = {name: getattr(columns, name) for name in ("prompt", "reference", "id", "group", "finish_reason")}
-    chat = "response" if columns.prompt is not None else "prompt and response"
-    chats = [is_chat(each.response) for each in found.answered[:1]] if chat != "response" else []
-    whole = chat if found.answered and found.answered[0].prompt and (chats or columns.prompt is None) else "response"
-    return [
-        *((column, name) for name, column in single.items() if name == "prompt" and column is not None),
-        *((column, whole) for column in columns.responses),
-        *((column, name.replace("_", " ")) for name, column in single.items() if name != "prompt" and column),
-        *((Column(name), "rating") for name in found.ratings),
-        *((column, "extra") for column in columns.extra),
+    whole = columns.prompt is None and found.answered and found.answered[0].prompt  # chats, each with its prompt
+    roles: list[tuple[Column | None, str]] = [(columns.prompt, "prompt")]
+    roles += [(column, "prompt and response" if whole else "response") for column in columns.responses]
+    roles += [(columns.reference, "reference"), (columns.id, "id"), (columns.group, "group")]
+    roles += [(columns.finish_reason, "finish reason"), *((Column(name), "rating") for name in found.ratings)]
+    return [(column, role) for column, role in roles if column is not None] + [
+        (each, "extra") for each in columns.extra
     ]
-
-
-def _preference_roles(rows: Sequence[Mapping[str, Any]], given: PreferenceColumns) -> list[tuple[Column, str]]:
-    """The columns that preference rows are read from."""
-
-    def there(named: str, usual: Sequence[str]) -> list[str]:
-        have = [name for name in usual if any(not _is_empty(Column(name).of(row)) for row in rows)]
-        return [named] if named else have[:1]
-
-    sides = next((pair for pair in SIDES if all(rows[0].get(name) is not None for name in pair)), ("", ""))
-    roles = [(name, "prompt") for name in there(given.prompt, PROMPTS)]
-    if given.first or (sides[0] and not there(given.chosen, CHOSEN)):
-        first, second = (given.first, given.second) if given.first else sides
-        roles += [(first, "first response"), (second, "second response")]
-        roles += [(name, "label") for name in there(given.label, LABELS)]
-    elif there(given.chosen, CHOSEN):
-        roles += [(name, "chosen") for name in there(given.chosen, CHOSEN)]
-        roles += [(name, "rejected") for name in there(given.rejected, REJECTED)]
-    else:
-        roles += [(name, "responses") for name in there(given.responses, RESPONSES)]
-        ranks = there(given.ranks, RANKS)
-        roles += [(name, "ranks") for name in ranks] or [(name, "scores") for name in there(given.scores, SCORES)]
-    return [(Column(name), role) for name, role in roles]
-
-
-def _is_empty(value: Any) -> bool:
-    return value is MISSING or value is None or (isinstance(value, str | list | Mapping) and not value)
-
-
-def _holds(values: Sequence[Any]) -> str:
-    """The kinds of some values, the most frequent first, with counts where there are several."""
-    counted = Counter(_kind(plain_data(value)) for value in values).most_common(3)
-    return counted[0][0] if len(counted) == 1 else ", ".join(f"{count} {kind}" for kind, count in counted)
-
-
-def _kind(value: Any) -> str:
-    if _is_empty(value):
-        return "empty"
-    if is_chat(value):
-        return "chat"
-    if isinstance(value, Mapping):
-        return f"object of {', '.join(list(value)[:4])}"
-    if isinstance(value, list):
-        return f"list of {_kind(value[0])}"
-    if isinstance(value, str):
-        return "text" if isinstance(reference_of(value), str) else "JSON text"
-    return "true or false" if isinstance(value, bool) else "number" if isinstance(value, int | float) else "other data"
