@@ -5,6 +5,7 @@ Not covered: the probes (`catalogue`), and attacks that adapt (`adjudge.evals.at
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Sequence
@@ -105,9 +106,12 @@ def run_probes(config: ProbesConfig, *, progress: JobProgress | None = None, sco
 
 
 def _scorer(spec: str, rows: Sequence[ProbeRow]) -> Scorer:
-    if spec != "auto":
-        return registry.load(spec)
-    return registry.load(auto_scorer(next((row.reference for row in rows if row.reference is not None), None)))
+    """The scorer that a spec names; of "auto", the one that all references call for, if it is one."""
+    kinds = {spec}
+    if spec == "auto":
+        with contextlib.suppress(ValueError):  # a reference that nothing goes with: its row is refused later
+            kinds = {auto_scorer(row.reference) for row in rows if row.reference is not None}
+    return registry.load(kinds.pop() if len(kinds) == 1 else spec)
 
 
 def _compared(config: ProbesConfig, scorer: Scorer) -> bool:

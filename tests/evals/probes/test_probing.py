@@ -208,6 +208,15 @@ def test_rows_with_references_alone_are_enough(tmp_path: Path) -> None:
     assert any("3 rows take the good response of another row" in note for note in result.notes)
 
 
+def test_references_of_several_kinds_are_each_tried_by_their_scorer(tmp_path: Path) -> None:
+    choice = {"choices": ["red", "blue"], "answer": "B"}
+    rows = [{"question": "?", "answer": answer} for answer in ("12", "35", choice, {"colour": "red"})]
+    result = probed("auto", write(tmp_path / "golds.jsonl", rows), only=("empty", "refusal"))
+    assert result.scorer["name"] == "auto"
+    assert result.counts.cases == 3
+    assert {"empty", "refusal"} <= passed(result)
+
+
 def test_a_result_is_plain_json(answers: str) -> None:
     result = probed(f"{HERE}FirstMatch", answers, only=("injection", "translation"))
     data = json.loads(json.dumps(result.to_dict(), allow_nan=False))
