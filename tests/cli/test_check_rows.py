@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -125,6 +126,16 @@ def test_a_file_of_several_kinds_is_checked_kind_by_kind(adjudge: Adjudge) -> No
     (holds,) = (column["holds"] for column in data["columns"] if column["role"] == "reference")
     assert holds == "1 tests (code), 1 answers (math), 1 choice, 1 rows without one"
     assert "choice   golds" in adjudge("check", path).out
+
+
+def test_the_page_shows_what_is_printed(adjudge: Adjudge, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (shown,) = re.findall(r"```console\n\$ (adjudge .*?)```", (root / "docs/check.md").read_text(), re.DOTALL)
+    command, *lines = shown.splitlines()
+    references: list[Any] = ["4", "6", CODE, None]
+    write("mixed.jsonl", [{"prompt": "?", "reference": reference} for reference in references])
+    monkeypatch.setenv("COLUMNS", "110")
+    printed = [line.rstrip() for line in adjudge(*shlex.split(command)[1:]).out.splitlines()]
+    assert [line for line in lines if line != "..." and line not in printed] == []
 
 
 def test_references_that_no_scorer_is_known_for_are_found(adjudge: Adjudge) -> None:

@@ -23,7 +23,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "score": ("adjudge.cli.score:ScoreCommand", "score one response and say why"),
     "label": ("adjudge.cli.label:LabelCommand", "score every row of a dataset, and go on after any interruption"),
     "scorers": ("adjudge.cli.scorers:ScorersCommand", "list the scorers, or describe one"),
-    "check": ("adjudge.cli.check:CheckCommand", "try a scorer on your references before you trust it"),
+    "check": ("adjudge.cli.check:CheckCommand", "see how a file of yours is read, and try a scorer on it"),
     "data": ("adjudge.cli.data:parse_data", "make datasets: pairs, step labels, rubrics, tests; and clean them"),
     "eval": ("adjudge.cli.eval:parse_eval", "say whether a scorer can be trusted: benchmarks, attacks, best of n"),
     "compare": ("adjudge.cli.compare:CompareCommand", "list the rows on which two scorers disagree"),
