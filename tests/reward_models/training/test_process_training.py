@@ -237,7 +237,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown format": ({"data": {"path": "x", "format": "csv"}}, "data.format is 'csv'"),
     "no data": ({"data": {"path": []}}, "data.path is empty"),
     "an unknown option": ({"normalize": "step"}, "did you mean 'normalise'"),
-    "no such file": ({"data": "nowhere.jsonl"}, "cannot be read"),
+    "no such file": ({"data": "nowhere.jsonl"}, "there is no file or folder"),
 }
 
 

@@ -15,7 +15,7 @@ from adjudge.evals.attacks.attacking import run_attack
 from adjudge.evals.attacks.attempt import Attempt
 from adjudge.evals.attacks.config import AttackConfig
 from adjudge.evals.attacks.queries import Over, Queries
-from adjudge.evals.attacks.row import AttackRow
+from adjudge.evals.attacks.rows import AttackRow
 from adjudge.evals.attacks.target import Target
 from adjudge.evals.attacks.threshold import Goals, standings
 from adjudge.protocol import Sample
@@ -28,7 +28,7 @@ PLANTED = "tests.evals.attacks.weak_scorers:PlantedSuffix"
 
 def test_it_beats_random_tokens_at_the_same_budget_on_a_suffix_that_pays_in_part(tmp_path: Path) -> None:
     path = write_tasks(tmp_path / "tasks.jsonl", TASKS)
-    config = AttackConfig(input=path, scorer=PLANTED, goal="right", attack=("random", "rl"), budget=500, limit=4)
+    config = AttackConfig(input=path, scorer=PLANTED, goal="right", attack=("random", "rl"), budget=1000, limit=4)
     result = run_attack(config)
     success = {measure.part: measure.interval for measure in result.measures if measure.name == "success"}
     assert success["random"].known == 0.0

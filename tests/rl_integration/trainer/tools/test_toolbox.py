@@ -158,7 +158,7 @@ def test_a_configuration_that_cannot_be_meant_is_told(record: Any, words: str) -
     ("kind", "options", "words"),
     [
         ("sql", {}, "the tool sql.database' is missing"),
-        ("python", {"second": 3}, r"unknown option 'the tool python.second' \(did you mean 'seconds'"),
+        ("python", {"second": 3}, r"unknown option 'the tool python.second' \(did you mean 'the tool python.seconds'"),
         ("nowhere_at_all:Tool", {}, "cannot be imported: No module"),
         (f"{HERE}:Nothing", {}, "cannot be imported"),
         (f"{HERE}:READY", {"a": 1}, "is an object, which takes no options"),
