@@ -124,7 +124,7 @@ class Length:
 
 def preference_spec(folder: Path) -> str:
     """Fit a preference model to the shipped pairs, and return its spec."""
-    from adjudge.evals.probes.shipped import place_of
+    from adjudge.evals.probes.row_file import place_of
     from adjudge.reward_models.baselines.preference_model import PreferenceModel
     from adjudge.reward_models.training.pairs import Pair
 

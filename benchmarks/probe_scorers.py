@@ -20,7 +20,7 @@ from tests.engines.scripted import ScriptedEngine, field_of, key_of, text_of
 
 from adjudge import registry
 from adjudge.engines.interface import Prompt
-from adjudge.evals.probes.shipped import place_of
+from adjudge.evals.probes.row_file import place_of
 from adjudge.protocol import Scorer
 
 FIELDS = ("response", "responses", "steps")

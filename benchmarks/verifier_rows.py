@@ -25,7 +25,7 @@ from benchmarks.probe_scorers import ASKING, Probed
 from benchmarks.verifier_peers import Peer
 
 from adjudge import registry
-from adjudge.evals.probes.shipped import place_of
+from adjudge.evals.probes.row_file import place_of
 from adjudge.protocol import Sample, Score, Scorer, Verifier
 
 

@@ -1,5 +1,8 @@
 """`adjudge eval agreement`: how far raters of the same items agree, with each other and with gold.
 
+A missing verdict is never right.  The majority of the verdicts that there are is a rater of its own; where two labels
+lead together there is none, and it is not right either.
+
 Not covered: who is right where there is no gold; raters who share an error agree.
 """
 
@@ -9,27 +12,214 @@ import dataclasses
 import itertools
 import time
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adjudge.data_pipelines.jobs.report import JobProgress
-from adjudge.evals.agreement.against_gold import MAJORITY, gold_measures, majority
-from adjudge.evals.agreement.config import AgreementConfig
-from adjudge.evals.agreement.pairs import KENDALL_ROWS, pair_agreement
+from adjudge.evals.agreement.config import AgreementConfig, Scale
 from adjudge.evals.agreement.panel import Panel, read_panel
 from adjudge.evals.agreement.panel_sums import class_agreement, number_agreement
 from adjudge.evals.results.figures import Figure, Grid
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.results.reading import ReadCase, ReadResponse
-from adjudge.evals.results.result import Counts, Result
-from adjudge.evals.statistics.bootstrap import share_interval
+from adjudge.evals.results.result import Comparison, Counts, Result
+from adjudge.evals.statistics.bootstrap import cluster_bootstrap, mean_interval, share_interval, weighted_bootstrap
 from adjudge.evals.statistics.confusion import confusion_grid
-from adjudge.evals.statistics.multiple import NOTE
+from adjudge.evals.statistics.draws import NO_DRAWS, Draws
+from adjudge.evals.statistics.multiple import NOTE, holm
+from adjudge.evals.statistics.paired import mcnemar, permutation_test
+from adjudge.evals.statistics.ranks import kendall_of, spearman, spearman_of
 from adjudge.evals.verdicts.table import texts_of
-from adjudge.intervals import Interval
+from adjudge.intervals import UNKNOWN, Interval
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Codes = NDArray[np.int64]
+
+
+KENDALL_ROWS = 20_000
+"""Beyond so many items Kendall's tau has no bounds: each resample sorts once more."""
+
+
+def pair_agreement(
+    first: Floats, second: Floats, clusters: Sequence[str], draws: Draws, *, scale: Scale, labels: int
+) -> dict[str, Interval]:
+    """Return how far two raters agree on the items that both judged.
+
+    Args:
+        first: a code (a number, on an interval scale) for each item; NaN without a verdict.
+        second: the same of the other rater.
+        clusters: items of one name are drawn together.
+        draws: how bounds are drawn.
+        scale: "nominal", "ordinal" or "interval".
+        labels: how many classes there are; 0 on an interval scale.
+    """
+    import numpy as np
+
+    both = np.isfinite(first) & np.isfinite(second)
+    one, other = first[both], second[both]
+    kept = [name for name, keep in zip(clusters, both.tolist(), strict=True) if keep]
+    found: dict[str, Interval] = {}
+    if scale != "interval":
+        found["agreement"] = share_interval(one == other, kept, draws) if kept else UNKNOWN
+        found |= _kappas(one.astype(np.int64), other.astype(np.int64), kept, draws, scale=scale, labels=labels)
+    else:
+        found["difference"] = mean_interval(np.abs(one - other), kept, draws) if kept else UNKNOWN
+    if scale != "nominal":
+        found |= _ranks(one, other, kept, draws)
+    return found
+
+
+def _kappas(
+    one: NDArray[np.int64],
+    other: NDArray[np.int64],
+    clusters: Sequence[str],
+    draws: Draws,
+    *,
+    scale: Scale,
+    labels: int,
+) -> dict[str, Interval]:
+    """Return Cohen's kappa (1960; with weights, 1968) and Gwet's AC1, from the marginals and the distances alone."""
+    import numpy as np
+
+    names = ["kappa", "AC1"] + (["linear kappa", "quadratic kappa"] if scale == "ordinal" else [])
+    if not len(one):
+        return dict.fromkeys(names, UNKNOWN)
+    distance = np.abs(one - other)
+    columns = np.column_stack([distance == 0, distance, distance**2, np.eye(labels)[one], np.eye(labels)[other]])
+    places = np.arange(labels)
+
+    def combine(sums: Floats) -> Floats:
+        rows, lines = sums[:, 3 : 3 + labels], sums[:, 3 + labels :]
+        total = rows.sum(axis=1)
+        first, second = rows / total[:, None], lines / total[:, None]
+        same, far, square = (sums[:, at] / total for at in range(3))
+        chance = (first * second).sum(axis=1)
+        both = (first + second) / 2
+        error = (both * (1 - both)).sum(axis=1) / (labels - 1) if labels > 1 else np.full(len(sums), np.nan)
+        found = [_beyond(1 - same, 1 - chance), (same - error) / (1 - error)]
+        if scale == "ordinal":
+            below, under = np.cumsum(first, axis=1), np.cumsum(second, axis=1)
+            linear = (below * (1 - under) + under * (1 - below)).sum(axis=1)
+            means = first @ places - second @ places
+            spread = first @ places**2 - (first @ places) ** 2 + second @ places**2 - (second @ places) ** 2
+            found += [_beyond(far, linear), _beyond(square, spread + means**2)]
+        return np.stack(found, axis=1)
+
+    return dict(zip(names, cluster_bootstrap(clusters, columns.astype(float), combine, draws), strict=True))
+
+
+def _beyond(seen: Floats, expected: Floats) -> Floats:
+    """Return one minus the disagreement over that of chance; NaN where chance would never disagree."""
+    import numpy as np
+
+    return np.where(expected > 1e-12, 1 - seen / np.where(expected > 1e-12, expected, 1.0), np.nan)
+
+
+def _ranks(one: Floats, other: Floats, clusters: Sequence[str], draws: Draws) -> dict[str, Interval]:
+    import numpy as np
+
+    names = ("Spearman", "Kendall")
+    if not len(one):
+        return dict.fromkeys(names, UNKNOWN)
+    rho, tau = spearman_of(one, other), kendall_of(one, other)
+    (spearman,) = weighted_bootstrap(clusters, lambda weights: np.array([rho(weights)]), draws)
+    drawn = draws if len(one) <= KENDALL_ROWS else NO_DRAWS
+    (kendall,) = weighted_bootstrap(clusters, lambda weights: np.array([tau(weights)]), drawn)
+    return dict(zip(names, (spearman, kendall), strict=True))
+
+
+MAJORITY, MEAN = "majority", "mean"
+
+
+def gold_measures(panel: Panel, gold: Floats, draws: Draws) -> tuple[list[Measure], list[Comparison]]:
+    """Return how right each rater is, and whether the majority is better than each.
+
+    Args:
+        panel: the raters.
+        gold: by item; NaN where unknown, and then the item is in none of the numbers.
+        draws: how bounds are drawn.
+    """
+    import numpy as np
+
+    known = np.isfinite(gold)
+    clusters = [name for name, keep in zip(panel.groups, known.tolist(), strict=True) if keep]
+    if not clusters:
+        return [], []
+    values, truth = panel.values[known], gold[known]
+    if panel.scale == "interval":
+        return _distances(panel, values, truth, clusters, draws), []
+    columns = {name: values[:, at] for at, name in enumerate(panel.raters)} | {MAJORITY: majority(values)}
+    right = {name: (column == truth).astype(float) for name, column in columns.items()}
+    commoner = float(np.unique(truth, return_counts=True)[1].max()) / len(truth)
+    measures = [
+        Measure(
+            name="accuracy",
+            part=name,
+            interval=share_interval(hits, clusters, draws),
+            baselines={"commoner label": commoner},
+        )
+        for name, hits in right.items()
+    ]
+    return measures, _compared(right, clusters, draws)
+
+
+def majority(values: Floats) -> Floats:
+    """Return the commonest code of each item, (items,); NaN where none is alone in front."""
+    import numpy as np
+
+    codes = range(int(np.nanmax(values, initial=0.0)) + 1)
+    votes = np.stack([(values == code).sum(axis=1) for code in codes], axis=1)
+    most = votes.max(axis=1)
+    alone = ((votes == most[:, None]).sum(axis=1) == 1) & (most > 0)
+    return np.where(alone, votes.argmax(axis=1).astype(float), np.nan)
+
+
+def _distances(panel: Panel, values: Floats, truth: Floats, clusters: Sequence[str], draws: Draws) -> list[Measure]:
+    import numpy as np
+
+    given = np.isfinite(values)
+    mean = np.divide(np.where(given, values, 0.0).sum(axis=1), given.sum(axis=1), where=given.any(axis=1),
+                     out=np.full(len(values), np.nan))  # fmt: skip
+    found = []
+    for name, column in (*((rater, values[:, at]) for at, rater in enumerate(panel.raters)), (MEAN, mean)):
+        both = np.isfinite(column)
+        kept = [one for one, keep in zip(clusters, both.tolist(), strict=True) if keep]
+        distance = mean_interval(np.abs(column - truth)[both], kept, draws)
+        found.append(Measure(name="distance from gold", part=name, interval=distance, better="low"))
+        rank = spearman(column[both], truth[both]) if kept else None
+        interval = replace(distance, value=rank, low=None, high=None)
+        found.append(Measure(name="rank correlation with gold", part=name, interval=interval))
+    return found
+
+
+def _compared(right: dict[str, Floats], clusters: Sequence[str], draws: Draws) -> list[Comparison]:
+    alone = len(set(clusters)) == len(clusters)
+    found = []
+    for name, hits in right.items():
+        if name == MAJORITY:
+            continue
+        difference = right[MAJORITY] - hits
+        p = mcnemar(right[MAJORITY], hits) if alone else permutation_test(difference, clusters, draws)
+        found.append(
+            Comparison(
+                name="accuracy",
+                test="McNemar, exact" if alone else "signs of clusters",
+                first=float(right[MAJORITY].mean()),
+                second=float(hits.mean()),
+                difference=mean_interval(difference, clusters, draws),
+                p=p,
+                part=MAJORITY,
+                other=name,
+            )
+        )
+    adjusted = holm([one.p for one in found])
+    return [replace(one, p_adjusted=p) for one, p in zip(found, adjusted, strict=True)]
+
 
 _PARADOX = (
     "where one label is common, kappa and alpha are low for raters who agree nearly always; AC1 takes another view of "

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Self
 
 from adjudge.evals.attacks.guard import Luck, answers_of, luck
-from adjudge.evals.attacks.row import AttackRow
+from adjudge.evals.attacks.rows import AttackRow
 from adjudge.evals.attacks.target import Target
 from adjudge.evals.attacks.wrap import Wrap
 

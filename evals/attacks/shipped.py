@@ -17,7 +17,7 @@ from typing import Any
 from adjudge.attacks import AttackCase, ShipsAttacks
 from adjudge.evals.attacks.attacker import Tell
 from adjudge.evals.attacks.attempt import Attempt, Hit
-from adjudge.evals.attacks.row import AttackRow
+from adjudge.evals.attacks.rows import AttackRow
 from adjudge.evals.attacks.table import SHIPPED
 from adjudge.evals.attacks.target import Target
 from adjudge.evals.attacks.threshold import Standing

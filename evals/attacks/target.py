@@ -12,7 +12,7 @@ from typing import Any
 from adjudge import registry
 from adjudge.compose.by_kind import ByKind
 from adjudge.compose.composite import Composite
-from adjudge.evals.attacks.row import AttackRow
+from adjudge.evals.attacks.rows import AttackRow
 from adjudge.protocol import NO_COST, Cost, Score, Scorer
 from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
 from adjudge.runtime.verifying import VerifierScorer

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from adjudge.evals.attacks.row import AttackRow
+from adjudge.evals.attacks.rows import AttackRow
 from adjudge.evals.attacks.target import Target
 from adjudge.intervals import quantile
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from adjudge.evals.attacks.attempt import Attempt
 from adjudge.evals.attacks.gold import Gold
-from adjudge.evals.attacks.row import AttackRow
+from adjudge.evals.attacks.rows import AttackRow
 from adjudge.evals.attacks.target import Target
 from adjudge.evals.attacks.threshold import Goals, Standing, standings
 from adjudge.evals.attacks.wrap import Wrap

@@ -3,17 +3,23 @@
 Rows are read, scored and kept in step, with a bounded number of batches under way.  Of each case only numbers are kept;
 texts, of the worst cases alone.
 
+The samples of a benchmark can be written for others to score: each line has the columns that `adjudge label` looks for,
+and each extra column under its own name, and never the gold.
+
 Not covered: the numbers themselves, which each benchmark defines, and the page (`adjudge.evals.reports`).
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
+import os
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from adjudge.data_pipelines.jobs.event_loop import run_to_end
 from adjudge.data_pipelines.jobs.ordered import in_order
@@ -21,25 +27,142 @@ from adjudge.data_pipelines.jobs.pace import Pace
 from adjudge.data_pipelines.jobs.patience import Patience
 from adjudge.data_pipelines.jobs.report import JobProgress, JobSnapshot
 from adjudge.evals.benchmarks.asking import check_texts
-from adjudge.evals.benchmarks.baselines import baseline_notes, with_baselines
 from adjudge.evals.benchmarks.benchmark import Benchmark
+from adjudge.evals.benchmarks.case import Case
+from adjudge.evals.benchmarks.comparing import beside
 from adjudge.evals.benchmarks.config import BenchmarkConfig
 from adjudge.evals.benchmarks.counting import counted
 from adjudge.evals.benchmarks.given import Given
 from adjudge.evals.benchmarks.other_input import OtherInput
-from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.benchmarks.outcome_maker import OutcomeMaker, measured
+from adjudge.evals.benchmarks.outcome import Outcome, OutcomeMaker, measured
 from adjudge.evals.benchmarks.reading import Batch, CaseReader
-from adjudge.evals.benchmarks.sample_file import write_samples
 from adjudge.evals.benchmarks.step_places import fitted
 from adjudge.evals.benchmarks.versus import Sides, compared
 from adjudge.evals.benchmarks.voice import FileVoice, StoredVoice, Voice, voices
 from adjudge.evals.benchmarks.worst import Worst
+from adjudge.evals.results.measure import Measure
 from adjudge.evals.results.result import Comparison, Counts, Result
+from adjudge.evals.statistics.draws import NO_DRAWS
 from adjudge.evals.statistics.multiple import NOTE
 from adjudge.io.errors import JobStopped
 from adjudge.io.row import Cursor
-from adjudge.protocol import NO_COST, Cost
+from adjudge.protocol import NO_COST, Cost, Sample
+
+_ENDING: Final = ".jsonl"
+
+
+def write_samples(reader: CaseReader, path: Path, *, compare: bool) -> tuple[int, int]:
+    """Write the samples of all cases, and return how many cases and samples there are.
+
+    The file appears when it is complete.
+
+    Args:
+        reader: yields the cases.
+        path: the file, which must not be there.
+        compare: whether the reference of each response of a pair is the other one.
+
+    Raises:
+        ValueError: the file is there or has another ending, two cases have one id, or there are none; or a case has no
+            texts.
+    """
+    if path.suffix != _ENDING:
+        raise ValueError(f"samples are written as JSON Lines, and {path} does not end in {_ENDING}; change the name")
+    if path.exists():
+        raise ValueError(f"{path} is there already; remove it, or choose another name")
+    if not path.parent.is_dir():
+        raise ValueError(f"there is no folder {path.parent}; make it, or choose another one for the samples")
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        found = _written(reader, partial, compare=compare)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return found
+
+
+def _written(reader: CaseReader, path: Path, *, compare: bool) -> tuple[int, int]:
+    cases = samples = 0
+    with path.open("w", encoding="ascii") as stream:
+        for (batch,) in reader.batches():
+            check_texts(batch.cases)
+            for case in batch.cases:
+                some = beside(case) if compare else case.samples
+                cases, samples = cases + 1, samples + len(some)
+                stream.writelines(f"{_line(case, sample)}\n" for sample in some)
+    reader.check_any(cases)
+    return cases, samples
+
+
+def _line(case: Case, sample: Sample) -> str:
+    fields = {
+        "id": sample.id,
+        "prompt": sample.prompt,
+        "response": sample.response,
+        "reference": sample.reference,
+        "group": sample.group or None,
+        "finish_reason": sample.finish_reason,
+    }
+    line = {name: value for name, value in fields.items() if value is not None}
+    clash = next((name for name in sample.extra if name in fields), None)
+    if clash is not None:
+        raise ValueError(f"the case {case.id!r} has an extra column {clash!r}, which is the name of a field of samples")
+    try:
+        return json.dumps({**line, **sample.extra}, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the case {case.id!r} cannot be written as JSON: {error}") from error
+
+
+_NAMED: Final = 8  # parts that have a sentence
+
+
+def with_baselines(
+    benchmark: Benchmark, outcomes: Sequence[Outcome], measures: Sequence[Measure]
+) -> tuple[Measure, ...]:
+    """Return the measures with what the benchmark's trivial scorers get in each, found by name and part.
+
+    A number of which neither end is good (how many ties, what people say among themselves) has none, unless the
+    benchmark's numbers are all so.
+    """
+    made = benchmark.baselines(outcomes)
+    found: dict[tuple[str, str], dict[str, float | None]] = defaultdict(dict)
+    for name in made:
+        for measure in benchmark.measures(made[name], NO_DRAWS):
+            found[measure.name, measure.part][name] = measure.interval.value
+    return tuple(
+        measure
+        if measure.better == "none" and benchmark.of_scorer
+        else replace(measure, baselines={**measure.baselines, **found.get((measure.name, measure.part), {})})
+        for measure in measures
+    )
+
+
+def baseline_notes(measures: Sequence[Measure]) -> list[str]:
+    """Return a sentence for each part in which a trivial scorer is as good as the scorer, within its bounds, or better.
+
+    Only the first measure and its parts are looked at; a benchmark may give many more, which say the same again.
+    """
+    found = []
+    for row in (one for one in measures if one.name == measures[0].name and one.better != "none"):
+        as_good = {
+            name: value for name, value in row.baselines.items() if value is not None and _is_as_good(row, value)
+        }
+        if as_good:
+            shown = ", ".join(f"{name} {value:.3f}" for name, value in as_good.items())
+            place = f" of {row.part}" if row.part else ""
+            found.append(
+                f"{row.name}{place} is {row.interval}, and trivial scorers do better or lie within its bounds: {shown}"
+            )
+    more = [f"and so it is in {len(found) - _NAMED} further parts"] if len(found) > _NAMED else []
+    return [*found[:_NAMED], *more]
+
+
+def _is_as_good(row: Measure, value: float) -> bool:
+    own, low, high = row.interval.value, row.interval.low, row.interval.high
+    if own is None:
+        return True
+    sign = 1 if row.better == "high" else -1
+    edge = low if sign == 1 else high
+    return sign * value >= sign * (own if edge is None else edge)
 
 
 def run_benchmark(config: BenchmarkConfig, benchmark: Benchmark, *, progress: JobProgress | None = None) -> Result:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from adjudge.data_pipelines.jobs.opening import Glance
-from adjudge.io.columns import MISSING, Column, nested_names, unknown_column
+from adjudge.io.columns import MISSING, Choice, Column
+from adjudge.io.values import is_chat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +67,9 @@ class Cells:
             raise ValueError(
                 f"{flag} names {len(columns)} columns for {responses} response columns; give one, or one for each"
             )
-        known = [*seen.columns, *nested_names(seen.rows)]
+        choice = Choice(seen.columns, seen.rows, flag=lambda role: flag)
         for column in columns:
-            if column.name not in known and all(column.of(row) is MISSING for row in seen.rows):
-                raise ValueError(unknown_column(column.name, known, flag))
+            choice.given("", column.name)
         return cls(columns=columns)
 
     def cell(self, row: Mapping[str, Any], spot: Spot) -> Any:
@@ -90,4 +90,4 @@ def _item(value: Any, at: int) -> Any:
 
 def _is_list(value: Any) -> bool:
     """Whether a cell holds several responses; the turns of a chat are one."""
-    return isinstance(value, list) and bool(value) and not all(isinstance(t, Mapping) and "role" in t for t in value)
+    return isinstance(value, list) and bool(value) and not is_chat(value)

@@ -22,7 +22,6 @@ from adjudge.evals.best_of_n.candidates import Candidate, Candidates, Group
 from adjudge.evals.best_of_n.cells import ALONE, Cells, Spot, spots
 from adjudge.evals.best_of_n.config import CandidatesConfig
 from adjudge.evals.best_of_n.said import (
-    LARGEST_ROW,
     NOTHING,
     UNFIT,
     Said,
@@ -35,7 +34,7 @@ from adjudge.evals.results.input_facts import input_facts
 from adjudge.io.columns import MISSING, ColumnMap, map_columns
 from adjudge.io.errors import JobError
 from adjudge.io.row import Cursor, Row
-from adjudge.io.source import Source, open_source
+from adjudge.io.source import Source
 from adjudge.protocol import NO_COST, Cost, Sample, Scorer, content_text
 from adjudge.runtime.loop import run_blocking
 
@@ -83,7 +82,7 @@ def load_candidates(
         ValueError: a column or a file is not there, a scorer is unknown, or no row holds a response.
         JobError: the model behind a scorer is gone.
     """
-    source = open_input(config)
+    source = config.opened()
     seen = glance(source)
     if not seen.rows:
         raise ValueError(f"{config.input} holds no rows")
@@ -110,13 +109,6 @@ def load_candidates(
         scorers={name: one.facts(specs[name]) for name, one in reader.who.items()},
         notes=notes,
         cost=reader.cost,
-    )
-
-
-def open_input(config: CandidatesConfig) -> Source:
-    """Open the input that a config names."""
-    return open_source(
-        config.input, limit=LARGEST_ROW, split=config.split, subset=config.subset, revision=config.revision
     )
 
 
@@ -226,18 +218,19 @@ class _Reader:
         )
 
     def _of_row(self, row: Row) -> list[tuple[str, Candidate, Sample | None]]:
-        if row.data is None:
+        data = row.cells()
+        if data is None:
             return self._nothing(row, row.error)
         group = self._sampler.group_of(row)
         if not self._sampler.columns.responses:
-            return self._without_text(row, row.data, group)
+            return self._without_text(row, data, group)
         items = self._sampler.items(row, group)
         if all(item.sample is None for item in items):
             return self._nothing(row, items[0].error)
         found = []
-        for item, spot in zip(items, spots(self._sampler.columns.responses, row.data), strict=True):
+        for item, spot in zip(items, spots(self._sampler.columns.responses, data), strict=True):
             candidate = Candidate(id=item.id, row=row.index, place=spot.place, size=_size(item.sample))
-            self._fill(candidate, row.data, item.column, spot)
+            self._fill(candidate, data, item.column, spot)
             if item.sample is None:
                 candidate.said |= dict.fromkeys(self._benches, UNFIT)
             found.append((group or self._prompt_of(item), candidate, item.sample))
@@ -325,7 +318,7 @@ def _answer(cell: Any) -> str:
 
 def rows_again(config: CandidatesConfig, wanted: set[int]) -> Iterator[tuple[int, list[Item]]]:
     """Yield the items of some rows, read once more, for their texts."""
-    source = open_input(config)
+    source = config.opened()
     sampler = Sampler(columns=input_columns(config, source))
     if not wanted or not sampler.columns.responses:
         return

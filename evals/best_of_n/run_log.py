@@ -21,16 +21,14 @@ from typing import TYPE_CHECKING, Any
 from adjudge.data_pipelines.hygiene.row_scores import number_of
 from adjudge.evals.best_of_n.config import BestOfNConfig, options_of
 from adjudge.evals.best_of_n.laws import fit_law, refusal
-from adjudge.evals.best_of_n.said import LARGEST_ROW
 from adjudge.evals.results.figures import Curves, Figure, Series
 from adjudge.evals.results.input_facts import input_facts
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.results.result import Check, Counts, Result
 from adjudge.evals.statistics.bootstrap import weighted_bootstrap
 from adjudge.intervals import Interval
-from adjudge.io.columns import MISSING, Column
+from adjudge.io.columns import Choice, Column, no_column
 from adjudge.io.row import Cursor
-from adjudge.io.source import Source, open_source
 
 if TYPE_CHECKING:
     from adjudge.evals.best_of_n.estimators import Floats
@@ -71,9 +69,10 @@ def run_of_log(config: BestOfNConfig) -> Result:
         ValueError: the input has no such columns, or no step has both a divergence and a gold.
     """
     started = time.monotonic()
-    source = _opened(config)
+    journal = Path(config.input) / JOURNAL
+    source = config.opened(str(journal) if journal.is_file() else "")
     rows = [row for row in source.rows(Cursor()) if not config.limit or row.index < config.limit]
-    read = [row.data for row in rows if row.data is not None]
+    read = [cells for row in rows if (cells := row.cells()) is not None]
     names = _named(config, read)
     points = points_of(read, names)
     if not points:
@@ -169,32 +168,21 @@ def _errors(points: Sequence[Point]) -> list[float] | None:
     return [math.sqrt(math.fsum(step * step for step in steps) / len(steps) / 2)] * len(points)
 
 
-def _opened(config: BestOfNConfig) -> Source:
-    journal = Path(config.input) / JOURNAL
-    name = str(journal) if journal.is_file() else config.input
-    return open_source(name, limit=LARGEST_ROW, split=config.split, subset=config.subset, revision=config.revision)
-
-
 def _named(config: BestOfNConfig, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """The columns: those that were named, else the first usual name that some row has."""
     known = list(dict.fromkeys(name for row in rows for name in row))
 
-    def chosen(flag: str, given: str, usual: Sequence[str]) -> str:
-        name = given.removeprefix("column:")
-        if name and all(Column(name).of(row) is MISSING for row in rows):
-            raise ValueError(f"{flag} {name!r}: no row of {config.input} has it; there are {', '.join(known[:40])}")
-        found = name or next((one for one in usual if one in known), "")
-        if not found:
-            raise ValueError(
-                f"no column of {config.input} has a usual name ({', '.join(usual)}); name it with {flag}. "
-                f"There are {', '.join(known[:40]) or 'none at all'}"
-            )
-        return found
+    def chosen(role: str, flag: str, given: str, usual: Sequence[str]) -> str:
+        choice = Choice(known, rows, flag=lambda _: flag)
+        found = choice.pick(role, given.removeprefix("column:"), usual)
+        if found is None:
+            raise ValueError(no_column(role, choice.known, flag, usual))
+        return found.name
 
     return {
-        "kl": chosen("--kl-column", config.kl_column, _KL),
-        "proxy": chosen("--proxy", config.proxy, _PROXY),
-        "gold": chosen("--gold", config.gold, _GOLD),
+        "kl": chosen("divergence", "--kl-column", config.kl_column, _KL),
+        "proxy": chosen("proxy", "--proxy", config.proxy, _PROXY),
+        "gold": chosen("gold", "--gold", config.gold, _GOLD),
         "step": next((one for one in ("step", "global_step", "iteration") if one in known), "step"),
     }
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from adjudge.evals.bias.judgement import Judgement, by_pair
 from adjudge.evals.statistics.bootstrap import cluster_bootstrap, weighted_bootstrap
 from adjudge.evals.statistics.draws import Draws
 from adjudge.intervals import UNKNOWN, Interval, wilson
@@ -23,6 +22,63 @@ from adjudge.logistic import fit_logistic, numpy_module
 if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
+    from rich.table import Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What a judge said about two responses, in the order in which it saw them.
+
+    Attributes:
+        pair: names the pair; both orders, and repeats, of one pair share it.
+        first: the text shown first.
+        second: the text shown second.
+        share: how far the judge prefers the first: 1 entirely, 0 not at all, 0.5 a tie, or a probability; None if it
+            gave no verdict.
+        gold: the same as people see it; None if unknown.
+        judge: the model that judged; "" if unknown.
+        first_model: the model that wrote the first text; "" if unknown.
+        second_model: the model that wrote the second.
+    """
+
+    pair: str
+    first: str
+    second: str
+    share: float | None
+    gold: float | None = None
+    judge: str = ""
+    first_model: str = ""
+    second_model: str = ""
+
+    def __post_init__(self) -> None:
+        """Reject shares out of range."""
+        for name in ("share", "gold"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= 1:
+                raise ValueError(f"Judgement.{name} is {value!r}; it must be from 0 (second) to 1 (first), or None")
+
+    def swapped(self) -> Self:
+        """Return the same judgement told from the other side; it is not what a judge says to the other order."""
+        return type(self)(
+            pair=self.pair,
+            first=self.second,
+            second=self.first,
+            share=None if self.share is None else 1 - self.share,
+            gold=None if self.gold is None else 1 - self.gold,
+            judge=self.judge,
+            first_model=self.second_model,
+            second_model=self.first_model,
+        )
+
+
+def by_pair(judgements: Iterable[Judgement]) -> list[list[Judgement]]:
+    """Return the judgements that have a verdict, pair by pair, in order of appearance."""
+    pairs: dict[str, list[Judgement]] = {}
+    for one in judgements:
+        if one.share is not None:
+            pairs.setdefault(one.pair, []).append(one)
+    return list(pairs.values())
+
 
 _RIDGE = 0.01  # keeps the slopes finite where a resample is separated; a fraction of one pair
 
@@ -170,3 +226,69 @@ def _sign(value: float) -> int:
 
 def _winner(shares: Sequence[float]) -> int:
     return _sign(sum(shares) / len(shares) - 0.5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BiasReport:
+    """What a judge prefers.
+
+    Attributes:
+        judgements: how many there are.
+        unjudged: how many of them have no verdict; they are in none of the numbers.
+        preferences: "first", "longer", "more lists", "more bold", "more headings", "own" -> how far it is preferred.
+        inconsistent: share of pairs whose winner changes with the order.
+        length_effect: change in log-odds for a much longer response, all else equal.
+        level: coverage of the intervals.
+    """
+
+    judgements: int
+    unjudged: int
+    preferences: Mapping[str, Preference]
+    inconsistent: Interval
+    length_effect: Interval
+    level: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {
+            "judgements": self.judgements,
+            "unjudged": self.unjudged,
+            "preferences": {name: one.to_dict() for name, one in self.preferences.items()},
+            "inconsistent": self.inconsistent.to_dict(),
+            "length_effect": self.length_effect.to_dict(),
+            "level": self.level,
+        }
+
+    def table(self) -> Table:
+        """Return the report as a table for a terminal; "-" stands where the data say nothing."""
+        from rich.table import Table
+
+        made = Table(title=f"{self.judgements} judgements, {self.unjudged} without a verdict", title_justify="left")
+        for heading in ("prefers", f"judge ({self.level:.0%})", "gold", "judge - gold", "pairs"):
+            made.add_column(heading, justify="right" if heading == "pairs" else "left")
+        for name, one in self.preferences.items():
+            made.add_row(name, str(one.judge), str(one.gold), str(one.excess), str(one.judge.n))
+        made.add_section()
+        made.add_row("winner changes with order", str(self.inconsistent), "", "", str(self.inconsistent.n))
+        made.add_row("log-odds for length", str(self.length_effect), "", "", str(self.length_effect.n))
+        return made
+
+
+def bias_report(judgements: Sequence[Judgement], draws: Draws = DRAWS) -> BiasReport:
+    """Measure all biases of a judge.
+
+    Args:
+        judgements: of one judge; both orders of each pair where position is to be measured.
+        draws: how intervals are drawn.
+    """
+    preferences = {"first": first_preference(judgements, draws), "longer": length_preference(judgements, draws)}
+    preferences |= {f"more {form}": form_preference(judgements, form, draws) for form in FORMS}
+    preferences["own"] = self_preference(judgements, draws)
+    return BiasReport(
+        judgements=len(judgements),
+        unjudged=sum(one.share is None for one in judgements),
+        preferences=preferences,
+        inconsistent=inconsistency(judgements, level=draws.level),
+        length_effect=length_effect(judgements, draws),
+        level=draws.level,
+    )

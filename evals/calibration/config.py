@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from adjudge.evals.verdicts.config import VerdictConfig
+from adjudge.evals.verdicts.verdict import VerdictConfig
 
 Map = Literal["auto", "none", "isotonic", "platt", "temperature"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from adjudge.evals.statistics.levels import Levels
+from adjudge.evals.statistics.ranks import Levels
 
 if TYPE_CHECKING:
     import numpy as np

@@ -20,7 +20,6 @@ from adjudge.data_pipelines.labeling.bench import LocalBench
 from adjudge.data_pipelines.step_labels.solutions_in_rows import Problem
 from adjudge.engines.interface import Engine
 from adjudge.evals.best_of_n.config import options_of
-from adjudge.evals.best_of_n.said import LARGEST_ROW
 from adjudge.evals.decoding.choices import Choice, choices_of
 from adjudge.evals.decoding.config import SearchConfig
 from adjudge.evals.decoding.problem_search import Found, Searched, Tools, search
@@ -28,9 +27,11 @@ from adjudge.evals.decoding.search_report import comparisons_of, figures_of, mea
 from adjudge.evals.results.input_facts import input_facts
 from adjudge.evals.results.result import Counts, Result
 from adjudge.evals.statistics.multiple import NOTE
-from adjudge.io.columns import MISSING, Column, nested_names, unknown_column
+from adjudge.io.columns import MISSING, Column
+from adjudge.io.columns import Choice as ColumnChoice
 from adjudge.io.row import Cursor
-from adjudge.io.source import Source, open_source
+from adjudge.io.source import Source
+from adjudge.io.values import prompt_of, reference_of
 from adjudge.protocol import NO_COST, Cost
 from adjudge.runtime.loop import run_blocking
 
@@ -58,9 +59,7 @@ def run_search(
         BrokenScorer: a scorer raised.
     """
     started = time.monotonic()
-    source = open_source(
-        config.input, limit=LARGEST_ROW, split=config.split, subset=config.subset, revision=config.revision
-    )
+    source = config.opened()
     problems, unreadable, rows = _problems(config, source)
     tools = Tools(
         config=config,
@@ -124,18 +123,19 @@ async def _all(problems: Sequence[Problem], tools: Tools, progress: JobProgress 
 def _problems(config: SearchConfig, source: Source) -> tuple[list[Problem], int, int]:
     """The problems, rows that hold none, and all rows."""
     seen = glance(source)
-    known = [*seen.columns, *nested_names(seen.rows)]
     named = {"prompt": config.prompt_column, "reference": config.reference_column, "id": config.id_column}
+    choice = ColumnChoice(seen.columns, seen.rows)
     for role, name in named.items():
-        if name and name not in known and all(Column(name).of(row) is MISSING for row in seen.rows):
-            raise ValueError(unknown_column(name, known, f"--{role}-column"))
+        if name:
+            choice.given(role, name)
     found: dict[str, Problem] = {}
     unreadable = rows = 0
     for row in source.rows(Cursor()):
         if config.limit and row.index >= config.limit:
             break
         rows += 1
-        problem = None if row.data is None else _problem(row.data, row.index, named, chat=config.chat)
+        cells = row.cells()
+        problem = None if cells is None else _problem(cells, row.index, named, chat=config.chat)
         if problem is None:
             unreadable += 1
         elif problem.id in found:
@@ -150,14 +150,16 @@ def _problems(config: SearchConfig, source: Source) -> tuple[list[Problem], int,
 
 
 def _problem(row: Mapping[str, Any], number: int, named: Mapping[str, str], *, chat: bool) -> Problem | None:
-    prompt, reference = Column(named["prompt"]).of(row), Column(named["reference"]).of(row)
-    turns = isinstance(prompt, list) and bool(prompt) and all(isinstance(t, Mapping) and "role" in t for t in prompt)
-    if not (isinstance(prompt, str) and prompt.strip()) and not (turns and chat):
+    try:
+        prompt = prompt_of(Column(named["prompt"]).of(row), named["prompt"])
+    except ValueError:
+        return None
+    if not (prompt.strip() if isinstance(prompt, str) else chat):
         return None
     name = Column(named["id"]).of(row) if named["id"] else number
     return Problem(
         prompt=prompt,
-        reference=None if reference is MISSING or reference == "" else reference,
+        reference=reference_of(Column(named["reference"]).of(row)) if named["reference"] else None,
         id=str(number if name in (None, MISSING, "") else name),
         group="",
     )

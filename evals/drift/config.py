@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from adjudge.evals.results.config import EvalConfig
-from adjudge.evals.verdicts.config import VerdictConfig
+from adjudge.evals.verdicts.verdict import VerdictConfig
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,12 +20,10 @@ from adjudge.evals.verdicts.table import VerdictTable, read_verdicts, shortened,
 from adjudge.evals.verdicts.verdict import Verdict
 from adjudge.io.columns import Wanted, map_columns
 from adjudge.io.row import Cursor, Row
-from adjudge.io.source import open_source
 from adjudge.protocol import Sample, Scorer, response_text
 from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
 from adjudge.runtime.loop import run_blocking
 
-_ROW_BYTES: Final = 256 << 20
 _CHUNK: Final = 512
 _PEEKED: Final = 100
 
@@ -171,7 +169,7 @@ def _items(config: DriftConfig, validate: Callable[[Sample], None]) -> Iterator[
 
 def _labelled_columns(config: DriftConfig) -> tuple[str, ...]:
     """Return the columns of responses that `adjudge label` was given, where it was given several."""
-    rows = itertools.islice(open_source(config.input, limit=_ROW_BYTES).rows(Cursor()), _PEEKED)
+    rows = itertools.islice(config.opened().rows(Cursor()), _PEEKED)
     named = dict.fromkeys(row.data.get("column") for row in rows if row.data is not None)
     return tuple(name for name in named if isinstance(name, str) and name)
 
@@ -179,10 +177,10 @@ def _labelled_columns(config: DriftConfig) -> tuple[str, ...]:
 def _rows(config: DriftConfig) -> Iterable[tuple[Mapping[str, Any] | None, Row]]:
     """Yield the rows that were labelled, each with the score that kept it, or None for a row with all it holds."""
     if config.rows:
-        for row in open_source(config.rows, limit=_ROW_BYTES).rows(Cursor()):
+        for row in config.opened(config.rows).rows(Cursor()):
             yield None, row
         return
-    for row in itertools.islice(open_source(config.input, limit=_ROW_BYTES).rows(Cursor()), config.limit or None):
+    for row in itertools.islice(config.opened().rows(Cursor()), config.limit or None):
         kept = None if row.data is None else row.data.get("input")
         if isinstance(kept, str):  # text in Parquet, whose columns have one shape
             kept = json.loads(kept)

@@ -23,7 +23,6 @@ from adjudge.evals.verdicts.verdict import MISSING as MISSING_STATUS
 from adjudge.evals.verdicts.verdict import verdict_of
 from adjudge.io.columns import GUESSES, MISSING, Column, unknown_column
 from adjudge.io.row import Cursor
-from adjudge.io.source import open_source
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_ROW_BYTES: Final = 256 << 20
 _TIMES: Final = ("time", "timestamp", "step")
 _LENGTHS: Final = ("length", "response_length")
 _LATENCIES: Final = ("latency", "milliseconds", "cost.seconds", "seconds")
@@ -96,8 +94,7 @@ def read_stream(config: LiveDriftConfig, path: str = "") -> Stream:
     found, unreadable = _Columns(), []
     chosen = [(Column(key), text) for key, _, text in (given.partition("=") for given in config.where)]
     known: dict[str, None] = {}
-    hub = {} if path else {"split": config.split, "subset": config.subset, "revision": config.revision}
-    rows = open_source(name, limit=_ROW_BYTES, **hub)
+    rows = config.opened(path)
     for row in itertools.islice(rows.rows(Cursor()), config.limit or None):
         if row.data is None:
             unreadable.append(f"row {row.index}: {row.error}")

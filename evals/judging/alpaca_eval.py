@@ -23,11 +23,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Stored
+from adjudge.evals.benchmarks.fields import digest_of, keyed_rows, shown, text_of
 from adjudge.evals.benchmarks.outcome import Outcome
 from adjudge.evals.benchmarks.trivial import trivial_choices
-from adjudge.evals.judging.fields import digest_of, keyed_rows, shown, text_of
-from adjudge.evals.judging.sides import sides
-from adjudge.evals.judging.tables import ratio
+from adjudge.evals.judging.tables import ratio, sides
 from adjudge.evals.pairs.verdict import EVEN
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.draws import Draws

@@ -12,6 +12,10 @@ counted beside.
 | people's votes, with `conversation_a` and `conversation_b` | agreement with any scorer, or with `judgments` |
 | a judge's games alone | the models' win rates |
 
+A vote has `question_id`, `model_a`, `model_b`, `winner`, `judge` and `turn`; a judge's two games `question_id`,
+`model_1`, `model_2`, `g1_winner`, `g2_winner` and `turn`.  A winner is one of the two model columns' names
+("model_a") or has "tie" in it; any other word is no verdict.  In the second game the second model is shown first.
+
 Not covered: gradings of single answers, and asking the judge.
 """
 
@@ -20,16 +24,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
-from adjudge.evals.benchmarks.case import Case
+from adjudge.evals.benchmarks.case import Case, Stored
+from adjudge.evals.benchmarks.fields import field, keyed_rows, shown, text_of, whole
 from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.judging.agreement import agreement_columns, agreement_rates
-from adjudge.evals.judging.fields import keyed_rows, shown
-from adjudge.evals.judging.sides import sides
-from adjudge.evals.judging.tables import opened, ratio
-from adjudge.evals.judging.votes import Key, Vote, kind_of, vote_of
+from adjudge.evals.judging.tables import opened, ratio, sides
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.draws import Draws
 from adjudge.protocol import Message, Sample
@@ -37,6 +38,137 @@ from adjudge.protocol import Message, Sample
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+def agreement_columns(outcomes: Sequence[Outcome], judged: Sequence[int | None]) -> NDArray[np.float64]:
+    """Return what agreement is made of, (votes, 9): each row is a person's vote and the judge's on the same pair.
+
+    Columns: agreeing and all, of all votes; the same without ties; the same of people among themselves, of all votes
+    and without ties, where a pair of votes stands in the row of the later one; and votes on which the judge said
+    nothing, which agree with nobody and are in both counts of all unless the person said tie.
+
+    Args:
+        outcomes: one for each vote; `gold` has "said" and "key".
+        judged: what the judge said of each.
+    """
+    import numpy as np
+
+    earlier: dict[str, list[int]] = {}
+    rows = []
+    for outcome, said in zip(outcomes, judged, strict=True):
+        person = outcome.gold["said"]
+        oriented = person if outcome.gold["first"] else -person
+        before = earlier.setdefault(outcome.gold["key"], [])
+        clear = [vote for vote in before if vote] if person else []
+        rows.append(
+            [
+                person == said,
+                1,
+                bool(person) and person == said,
+                bool(person) and said != 0,
+                before.count(oriented),
+                len(before),
+                clear.count(oriented),
+                len(clear),
+                said is None,
+            ]
+        )
+        before.append(oriented)
+    return np.array(rows, dtype=float)
+
+
+def agreement_rates(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return agreement (S1, S2), that of people (S1, S2), and the share of missing verdicts, of sums (b, 9)."""
+    import numpy as np
+
+    pairs = [ratio(sums[:, at], sums[:, at + 1]) for at in range(0, 8, 2)]
+    return np.column_stack([*pairs, ratio(sums[:, 8], sums[:, 1])])
+
+
+Key: TypeAlias = tuple[str, int, str, str]
+"""Question, turn (from 1), and the two models in the order of their names."""
+
+_PEOPLE: Final = ("expert", "author")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vote:
+    """A vote, or two games.
+
+    Attributes:
+        question: which question.
+        turn: which turn of the conversation, from 1.
+        models: the two, the first one as the row has it.
+        games: the winner of each game: 1 the first model, -1 the second, 0 neither, None no verdict.  A vote is one.
+        judge: who voted; "" if the row does not say.
+    """
+
+    question: str
+    turn: int
+    models: tuple[str, str]
+    games: tuple[int | None, ...]
+    judge: str = ""
+
+    @property
+    def key(self) -> Key:
+        """What was voted on, whichever model is named first."""
+        one, other = sorted(self.models)
+        return self.question, self.turn, one, other
+
+    def stored(self, first: str) -> tuple[Stored, Stored]:
+        """Return the vote as stored values of a pair whose first model is `first`: a share from each order."""
+        sign = 1 if self.models[0] == first else -1
+        games = [None if game is None else game * sign for game in self.games]
+        if sign < 0:
+            games.reverse()  # of two games, the one in which this model is shown first
+        ahead = [_stored(games[0]), _stored(games[-1], turned=True)]
+        return ahead[0], ahead[1]
+
+
+def vote_of(row: Mapping[str, Any]) -> Vote:
+    """Return the vote of a row.
+
+    Raises:
+        ValueError: a column is missing, or holds what it may not.
+    """
+    games = ("g1_winner", "g2_winner") if "g1_winner" in row else ("winner",)
+    names = ("model_1", "model_2") if "model_1" in row else ("model_a", "model_b")
+    models = (text_of(row, names[0]), text_of(row, names[1]))
+    if models[0] == models[1]:
+        raise ValueError(f"both models are {shown(models[0])}; a pair has two")
+    return Vote(
+        question=str(field(row, "question_id")),
+        turn=whole(row, "turn") if row.get("turn") is not None else 1,
+        models=models,
+        games=tuple(_winner(row.get(game), names) for game in games),
+        judge=_judge(row.get("judge")),
+    )
+
+
+def kind_of(judge: str) -> str:
+    """Return "expert" or "author" for people as MT-Bench names them, else the name itself."""
+    return next((kind for kind in _PEOPLE if judge.startswith(kind)), judge)
+
+
+def _winner(said: Any, names: tuple[str, str]) -> int | None:
+    if not isinstance(said, str):
+        return None
+    if said in names:
+        return 1 if said == names[0] else -1
+    return 0 if "tie" in said else None
+
+
+def _judge(said: Any) -> str:
+    if isinstance(said, list | tuple):
+        return " ".join(map(str, said))
+    return "" if said is None else str(said)
+
+
+def _stored(game: int | None, *, turned: bool = False) -> Stored:
+    if game is None:
+        return Stored(value=None, reason="no verdict")
+    return Stored(value=(1 + (-game if turned else game)) / 2)
+
 
 _AGREEMENT: Final = (
     ("agreement S1", True),

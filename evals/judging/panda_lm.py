@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Stored
+from adjudge.evals.benchmarks.fields import as_whole, digest_of, keyed_rows, said_of, shown, text_of, whole
 from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.judging.fields import as_whole, digest_of, keyed_rows, said_of, shown, text_of, whole_of
 from adjudge.evals.judging.tables import kappa, macro_rates, opened, ratio
 from adjudge.evals.pairs.verdict import verdict
 from adjudge.evals.results.figures import Figure, Grid
@@ -76,8 +76,8 @@ class PandaLm(Benchmark):
 
     def cases(self, row: Mapping[str, Any], place: RowPlace) -> Iterable[Case]:
         """Return the pair of a row."""
-        number = whole_of(row, "idx")
-        people = [whole_of(row, name) for name in _PEOPLE]
+        number = whole(row, "idx")
+        people = [whole(row, name) for name in _PEOPLE]
         for name, label in zip(_PEOPLE, people, strict=True):
             if label not in LABELS:
                 raise ValueError(f"the column {name!r} holds {label}; it must be 0 (nobody wins), 1 or 2")
@@ -192,7 +192,7 @@ class PandaLm(Benchmark):
 
     @cached_property
     def _answers(self) -> dict[int, list[dict[str, Any]]]:
-        return keyed_rows(self.answers, lambda row: whole_of(row, "idx")) if self.answers else {}
+        return keyed_rows(self.answers, lambda row: whole(row, "idx")) if self.answers else {}
 
 
 def _numbers(sums: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -18,9 +18,9 @@ from typing import Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Stored
+from adjudge.evals.benchmarks.fields import Row, cluster_of, has, items, shown, text, word
 from adjudge.evals.benchmarks.outcome import Outcome
 from adjudge.evals.benchmarks.trivial import trivial_choices
-from adjudge.evals.preferences.fields import Row, cluster_of, has, items, shown, text, word
 from adjudge.evals.preferences.pair import pair_case, pair_credit, pair_measures, pair_words, without_sizes
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.draws import Draws

@@ -15,22 +15,23 @@ from typing import Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case
-from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.benchmarks.trivial import trivial_choices
-from adjudge.evals.preferences.fields import (
+from adjudge.evals.benchmarks.fields import (
     Row,
     Text,
+    asked_and_said,
     case_id,
     cluster_of,
     field,
     first_of,
     items,
+    named,
     scores,
     shown,
-    text,
     texts,
     word,
 )
+from adjudge.evals.benchmarks.outcome import Outcome
+from adjudge.evals.benchmarks.trivial import trivial_choices
 from adjudge.evals.preferences.pair import list_words, pair_case, without_sizes
 from adjudge.evals.preferences.ranked import list_measures, ranked
 from adjudge.evals.results.measure import Measure
@@ -85,16 +86,10 @@ class Lists(Benchmark):
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the list of a row; the gold is `{"right": [places]}`."""
-        name = self.responses_column or first_of(row, _RESPONSES)
-        if name is None:
-            raise ValueError(
-                f"none of the columns {', '.join(_RESPONSES)} is there; name the list of responses with "
-                f"--responses-column. The row has {', '.join(map(repr, list(row)[:20])) or 'no columns'}"
-            )
-        responses = texts(row, name)
+        responses = texts(row, named(row, self.responses_column, _RESPONSES, "responses"))
         right = self._right(row, len(responses))
         prompt_name = self.prompt_column or first_of(row, _PROMPTS)
-        prompt = text(row, prompt_name) if prompt_name else ""
+        prompt, _ = asked_and_said(row, prompt_name, None)
         scored = self.scores_column or _scored(row, len(responses))
         yield pair_case(
             id=word(row, self.id_column) if self.id_column else case_id(place),

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from adjudge.evals.benchmarks.case import Case, Stored
+from adjudge.evals.benchmarks.fields import Text, cluster_of
 from adjudge.evals.benchmarks.outcome import Outcome
 from adjudge.evals.benchmarks.trivial import trivial_choices
 from adjudge.evals.pairs.pair_accuracy import pair_accuracy
 from adjudge.evals.pairs.verdict import both_orders, verdict
-from adjudge.evals.preferences.fields import Text, cluster_of
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.bootstrap import mean_by_part, mean_interval
 from adjudge.evals.statistics.draws import Draws

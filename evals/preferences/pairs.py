@@ -19,9 +19,9 @@ from typing import ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Stored
+from adjudge.evals.benchmarks.fields import Row, case_id, cluster_of, field, has, score, word
 from adjudge.evals.benchmarks.outcome import Outcome
 from adjudge.evals.benchmarks.trivial import trivial_choices
-from adjudge.evals.preferences.fields import Row, case_id, cluster_of, field, has, score, word
 from adjudge.evals.preferences.pair import fixed_order, pair_case, pair_credit, pair_measures, pair_words, without_sizes
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.draws import Draws

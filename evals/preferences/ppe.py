@@ -23,11 +23,7 @@ from typing import Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Stored
-from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.benchmarks.trivial import trivial_choices
-from adjudge.evals.pairs.verdict import verdict
-from adjudge.evals.preferences.best_of_k import correctness_measures, figure, pair_accuracy_of
-from adjudge.evals.preferences.fields import (
+from adjudge.evals.benchmarks.fields import (
     Row,
     as_text,
     case_id,
@@ -42,6 +38,10 @@ from adjudge.evals.preferences.fields import (
     text,
     word,
 )
+from adjudge.evals.benchmarks.outcome import Outcome
+from adjudge.evals.benchmarks.trivial import trivial_choices
+from adjudge.evals.pairs.verdict import verdict
+from adjudge.evals.preferences.best_of_k import correctness_measures, figure, pair_accuracy_of
 from adjudge.evals.preferences.model_ranking import Battle, ranking_measures
 from adjudge.evals.preferences.pair import (
     list_words,

@@ -20,8 +20,7 @@ from typing import ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case
-from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.preferences.fields import (
+from adjudge.evals.benchmarks.fields import (
     Row,
     case_id,
     first_of,
@@ -33,6 +32,7 @@ from adjudge.evals.preferences.fields import (
     text,
     word,
 )
+from adjudge.evals.benchmarks.outcome import Outcome
 from adjudge.evals.preferences.pair import fixed_order, pair_case, pair_credit, pair_measures, pair_words
 from adjudge.evals.preferences.weighted_means import Recipe, evenly, weighted_means
 from adjudge.evals.results.measure import Measure

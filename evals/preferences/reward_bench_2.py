@@ -26,8 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case
-from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.preferences.fields import (
+from adjudge.evals.benchmarks.fields import (
     Row,
     Text,
     case_id,
@@ -42,6 +41,7 @@ from adjudge.evals.preferences.fields import (
     whole,
     word,
 )
+from adjudge.evals.benchmarks.outcome import Outcome
 from adjudge.evals.preferences.pair import fixed_order, list_words, pair_case
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.bootstrap import cluster_bootstrap, mean_interval

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Stored
+from adjudge.evals.benchmarks.fields import Row, case_id, first_of, has, scores, shown, stem_of, text, texts, word
 from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.preferences.fields import Row, case_id, first_of, has, scores, shown, stem_of, text, texts, word
 from adjudge.evals.preferences.pair import fixed_order, pair_case
 from adjudge.evals.preferences.weighted_means import Recipe, evenly, weighted_means
 from adjudge.evals.results.figures import Figure, Grid

@@ -20,9 +20,7 @@ from typing import Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Stored
-from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.pairs.verdict import verdict
-from adjudge.evals.preferences.fields import (
+from adjudge.evals.benchmarks.fields import (
     Row,
     as_text,
     field,
@@ -35,6 +33,8 @@ from adjudge.evals.preferences.fields import (
     text,
     word,
 )
+from adjudge.evals.benchmarks.outcome import Outcome
+from adjudge.evals.pairs.verdict import verdict
 from adjudge.evals.preferences.pair import fixed_order, list_words, pair_case, pair_credit, pair_words
 from adjudge.evals.preferences.weighted_means import evenly, weighted_means
 from adjudge.evals.results.measure import Measure

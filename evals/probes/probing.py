@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from adjudge import registry
 from adjudge.compose.auto import auto_scorer
-from adjudge.data_pipelines.jobs.report import JobProgress
+from adjudge.data_pipelines.jobs.report import JobProgress, JobSnapshot
 from adjudge.evals.benchmarks.comparing import compares
 from adjudge.evals.probes.asking import Asker
 from adjudge.evals.probes.config import ProbesConfig
@@ -22,11 +22,48 @@ from adjudge.evals.probes.row import ProbeRow
 from adjudge.evals.probes.row_file import ReadRows
 from adjudge.evals.probes.rows_read import read_probe_rows
 from adjudge.evals.probes.tally import Broken, Tally
-from adjudge.evals.probes.telling import Telling
 from adjudge.evals.probes.trying import FIRST, Base, Trials, Yardstick, plain, scored_bases, yardstick
 from adjudge.evals.results.result import Counts, Result
 from adjudge.protocol import Scorer
 from adjudge.runtime.contract import validate_sample
+
+
+class Telling:
+    """Turns "so many samples of this probe" into the share of all probes.
+
+    Args:
+        progress: who is told.
+        parts: names of what is asked, in order.
+    """
+
+    def __init__(self, progress: JobProgress, parts: Sequence[str]) -> None:
+        self._progress = progress
+        self._places = {name: place for place, name in enumerate(parts)}
+        self._begun = time.monotonic()
+        self._part = ""
+        self._before = 0  # samples of the parts before this one
+        self._done = 0
+
+    def __call__(self, what: str, done: int, of: int) -> None:
+        """Take so many samples done of a part."""
+        if what != self._part or done <= self._done:
+            self._before += self._done
+            self._part = what
+        self._done = done
+        rows = self._before + done
+        share = (self._places.get(what, 0) + done / max(of, 1)) / len(self._places)
+        seconds = max(time.monotonic() - self._begun, 1e-9)
+        self._progress.update(
+            JobSnapshot(
+                rows=rows,
+                made=rows,
+                dropped={},
+                rows_per_second=rows / seconds,
+                fraction=min(share, 1.0),
+                eta_seconds=seconds * (1 / share - 1) if share > 0 else None,
+            )
+        )
+
 
 SCALE = Probe(
     name="scale",

@@ -1,7 +1,7 @@
 """Rows of an input with a prompt, a good response, a bad one, a reference: what probes and attacks read alike.
 
-A response may be a text, chat turns that end with the assistant's, or a list of texts, of which the first counts.
-Where a row has no prompt, the turns before the response are it.
+A response may be a text, chat turns that end with the assistant's (a whole chat, or a transcript of HH, too), or a list
+of these, of which the first counts.
 
 Not covered: what a row must have (`rows_read`, `adjudge.evals.attacks.rows`).
 """
@@ -10,15 +10,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from adjudge.evals.probes.shipped import place_of
 from adjudge.evals.results.config import EvalConfig
 from adjudge.evals.results.input_facts import input_facts
-from adjudge.io.columns import GUESSES, MISSING, Column, nested_names, unknown_column
+from adjudge.io.columns import GUESSES, MISSING, Choice, Column
+from adjudge.io.preferences import turns_of_transcript
 from adjudge.io.row import Cursor
-from adjudge.io.source import open_source
-from adjudge.protocol import Message, content_text
+from adjudge.io.values import Text, exchange, is_chat, plain, prompt_of, text_or_chat, turns_of
+from adjudge.protocol import content_text
+
+SHIPPED: Final = "rows:"
+"""How their names begin."""
+
+_FOLDER: Final = Path(__file__).parent / "rows"
+
+
+def shipped_names() -> list[str]:
+    """Return the names of the sets, without the beginning."""
+    return sorted(path.stem for path in _FOLDER.glob("*.json"))
+
+
+def place_of(name: str) -> str:
+    """Return where an input lies: the file behind "rows:NAME", or the name itself.
+
+    Raises:
+        ValueError: no rows of this name are shipped.
+    """
+    if not name.startswith(SHIPPED):
+        return name
+    if name.removeprefix(SHIPPED) not in shipped_names():
+        raise ValueError(
+            f"there are no shipped rows {name!r}; there are {', '.join(map(SHIPPED.__add__, shipped_names()))}"
+        )
+    return str(_FOLDER / f"{name.removeprefix(SHIPPED)}.json")
+
 
 TRIED: Final[Mapping[str, tuple[str, ...]]] = {
     "prompt": GUESSES["prompt"],
@@ -29,7 +56,6 @@ TRIED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Columns that are tried for each role where none is named."""
 
-_ROW_BYTES: Final = 64 << 20
 _PEEKED: Final = 100  # rows that show which columns there are
 _NAMED: Final = 5  # unreadable rows that are named one by one
 
@@ -73,37 +99,32 @@ class FileRow:
         identity = self.value("id")
         return str(self.number if identity is None else identity)
 
-    def response(self, role: str) -> tuple[str, Sequence[Message]]:
-        """Return the response of a role, and the turns before it.
+    def exchange(self, role: str) -> tuple[Text, str | None]:
+        """Return the prompt, and the response of a role as text, None where there is none.
+
+        A response of several turns is its last one; those before belong to the prompt.
 
         Raises:
-            ValueError: the cell holds none.
+            ValueError: a cell holds something else.
         """
-        column, value = self.columns[role], self.columns[role].of(self.data)
-        if isinstance(value, str):
-            return value, ()
-        if _is_chat(value) and value[-1].get("role") == "assistant":
-            return content_text(value[-1]["content"]), value[:-1]
-        if isinstance(value, list) and value and isinstance(value[0], str):
-            return value[0], ()
-        raise ValueError(
-            f"column {column.name!r} holds a {type(value).__name__}; give text, or chat turns that end with the "
-            "assistant's"
-        )
-
-    def prompt(self, before: Sequence[Message]) -> str | Sequence[Message]:
-        """Return the prompt: text, or chat turns; without one, the turns before the response.
-
-        Raises:
-            ValueError: the cell holds none.
-        """
-        found = self.value("prompt")
-        if found is None:
-            return before or ""
-        if not isinstance(found, str) and not _is_chat(found):
-            name = self.columns["prompt"].name
-            raise ValueError(f"column {name!r} holds a {type(found).__name__}; give text or chat turns")
-        return found  # type: ignore[no-any-return]  # a text, or a list of turns
+        found, said = self.value("prompt"), self.value(role)
+        asked = "" if found is None else prompt_of(found, self.columns["prompt"].name)
+        if said is None:
+            return asked, None
+        said, column = plain(said), self.columns[role].name
+        if isinstance(said, list) and said and not is_chat(said):
+            said = said[0]
+        if isinstance(said, str) and not asked and said.lstrip().startswith("Human:"):
+            said = turns_of_transcript(said)
+        asked, said = exchange(asked, text_or_chat(said, "response", column))
+        if isinstance(said, str):
+            return asked, said
+        *before, last = said
+        if last.get("role") != "assistant":
+            raise ValueError(
+                f"the response in {column!r} ends with a turn of {last.get('role')!r}, not the assistant's"
+            )
+        return [*turns_of(asked), *before] if before else asked, content_text(last.get("content"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,18 +158,18 @@ def read_rows(
     Raises:
         ValueError: there is no such input or column, no row is of use, or two have one id.
     """
-    source = open_source(
-        place_of(config.input), limit=_ROW_BYTES, split=config.split, subset=config.subset, revision=config.revision
-    )
+    place = place_of(config.input)
+    source = config.opened("" if place == config.input else place)
     data: list[tuple[int, Mapping[str, Any]]] = []
     problems: list[str] = []
     count = 0
     for row in source.rows(Cursor()):
         count += 1
-        if row.data is None:
+        cells = row.cells()
+        if cells is None:
             problems.append(f"row {row.index}: {row.error}")
         else:
-            data.append((row.index, row.data))
+            data.append((row.index, cells))
         if count == config.limit:
             break
     columns, notes = _columns(config, tried, extra, [row for _, row in data[:_PEEKED]])
@@ -180,16 +201,15 @@ def read_rows(
 def _columns(
     config: EvalConfig, tried: Mapping[str, tuple[str, ...]], extra: Sequence[str], rows: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, Column], list[str]]:
-    known = [*dict.fromkeys(name for row in rows for name in row), *nested_names(rows)]
     given = {role: str(getattr(config, f"{role}_column")) for role in tried}
-    flags = {f"--{role}-column": name for role, name in given.items() if name}
-    for flag, name in [*flags.items(), *(("--extra-column", name) for name in extra)]:
-        if rows and name not in known and all(Column(name).of(row) is MISSING for row in rows):
-            raise ValueError(unknown_column(name, known, flag))
+    choice = Choice(list(dict.fromkeys(name for row in rows for name in row)), rows, closed=bool(rows))
+    for role, name in [*given.items(), *(("extra", name) for name in extra)]:
+        if name:
+            choice.given(role, name)
     found: dict[str, Column] = {}
     notes: list[str] = []
     for role, name in given.items():
-        guess = next((each for each in tried[role] if each in known and each not in given.values()), "")
+        guess = next((each for each in tried[role] if each in choice.known and each not in given.values()), "")
         if name or guess:
             found[role] = Column(name or guess)
         if guess and not name and guess != role:
@@ -201,11 +221,3 @@ def _said(problems: Sequence[str]) -> Iterator[str]:
     if problems:
         more = f"; and {len(problems) - _NAMED} more" if len(problems) > _NAMED else ""
         yield f"{len(problems)} rows cannot be read: {'; '.join(problems[:_NAMED])}{more}"
-
-
-def _is_chat(value: Any) -> bool:
-    return (
-        isinstance(value, list | tuple)
-        and bool(value)
-        and all(isinstance(turn, Mapping) and "role" in turn and "content" in turn for turn in value)
-    )

@@ -8,7 +8,7 @@ Not covered: whether good responses are good; `good above bad` in the report tel
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from adjudge.evals.probes.config import ProbesConfig
@@ -17,7 +17,7 @@ from adjudge.evals.probes.planted import gold_texts
 from adjudge.evals.probes.row import DOMAINS, ProbeRow, domain_of, with_others
 from adjudge.evals.probes.row_file import TRIED, FileRow, ReadRows, read_rows
 from adjudge.io.columns import GUESSES
-from adjudge.protocol import Message
+from adjudge.io.values import reference_of
 
 _TRIED: Final[Mapping[str, tuple[str, ...]]] = {
     **TRIED,
@@ -42,20 +42,18 @@ def _probe_row(row: FileRow) -> ProbeRow:
             f"no column looks like a good response (tried {', '.join(_TRIED['good'])}) or a reference; name one with "
             f"--good-column or --reference-column. The columns are: {', '.join(row.data) or 'none'}"
         )
-    reference = row.value("reference")
-    before: Sequence[Message] = ()
-    if row.value("good") is not None:
-        good, before = row.response("good")
-    else:
+    reference = reference_of(row.value("reference"))
+    prompt, good = row.exchange("good")
+    if good is None:
         good = next((text for text in gold_texts(reference) if text.strip()), "")
         if not good:
             raise ValueError("it has no good response, and its reference holds no answer as text")
     domain = row.value("domain")
     return ProbeRow(
         id=row.id,
-        prompt=row.prompt(before),
+        prompt=prompt,
         good=good,
-        bad=None if row.value("bad") is None else row.response("bad")[0],
+        bad=row.exchange("bad")[1],
         reference=reference,
         domain=domain if domain in DOMAINS else domain_of(reference, good),
         equals={kind: row.data[kind] for kind in KINDS if isinstance(row.data.get(kind), str)},

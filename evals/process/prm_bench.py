@@ -7,6 +7,10 @@ Each row of the category `redundency` is two cases: it, and its original solutio
 row without verdicts is left out there; here its steps count as misjudged, and it is counted beside, with the number
 over judged rows as the authors define it.
 
+An answer of a model, as the authors' code writes it, has `idx` and `scores`: lists with an item for each step under
+`step_level_validity_labels` and `step_level_redundancy_labels`, or the same names with `scores`.  `validity: false`
+marks one that could not be read.  In the categories about redundancy a step is right if it is not redundant.
+
 Not covered: asking for redundant steps: an answer file may hold such verdicts, scorers here say one thing of a step.
 """
 
@@ -19,18 +23,57 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Stored
+from adjudge.evals.benchmarks.fields import as_whole, digest_of, field, keyed_rows, shown, text_of, texts_of
 from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.judging.fields import as_whole, digest_of, keyed_rows, shown, text_of, texts_of, value_of
 from adjudge.evals.judging.tables import ratio
-from adjudge.evals.process.prm_bench_answers import stored_verdicts
-from adjudge.evals.process.solution_samples import solution_sample
-from adjudge.evals.process.step_errors import CORRECT, GROUPS, NO_ERRORS, REDUNDANCY, tally
+from adjudge.evals.process.step_errors import CORRECT, GROUPS, NO_ERRORS, REDUNDANCY, solution_sample, tally
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.draws import Draws
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+def stored_verdicts(
+    row: Mapping[str, Any] | None, count: int, about_redundancy: bool, threshold: float, redundancy_threshold: float
+) -> Stored:
+    """Return the verdicts of an answer, each above the threshold for a right step and below it for a wrong one.
+
+    Raises:
+        ValueError: the row's scores are not what the module says.
+    """
+    if row is None:
+        return Stored(value=None, reason="no answer")
+    if row.get("validity") is False:
+        return Stored(value=None, reason="invalid answer")
+    scores = row.get("scores")
+    if not isinstance(scores, Mapping):
+        raise ValueError(f"the answer {shown(row.get('idx'))} has the scores {shown(scores)}; give a mapping of lists")
+    redundant = _said(scores, "redundancy", redundancy_threshold) if about_redundancy else None
+    right = _said(scores, "validity", threshold) if redundant is None else [not one for one in redundant]
+    if right is None:
+        return Stored(value=None, reason="no labels of steps")
+    steps = tuple(threshold + 1 if one else threshold - 1 for one in right)
+    if len(steps) != count or not steps:
+        return Stored(value=None, steps=steps, reason=f"{len(steps)} labels for {count} steps")
+    return Stored(value=min(steps), steps=steps)
+
+
+def _said(scores: Mapping[str, Any], kind: str, threshold: float) -> list[bool] | None:
+    """Whether each step is above the threshold; labels go before numbers."""
+    for name, above in ((f"step_level_{kind}_labels", 0.5), (f"step_level_{kind}_scores", threshold)):
+        found = scores.get(name)
+        if found is None:
+            continue
+        if isinstance(found, str) or not isinstance(found, Sequence):
+            raise ValueError(f"{name} is {shown(found)}; it must be a list with a number for each step")
+        for item in found:
+            if not isinstance(item, int | float) or item != item:
+                raise ValueError(f"{name} has the item {shown(item)}; all must be numbers, or true or false")
+        return [item > above for item in found]
+    return None
+
 
 _COUNTS: Final = ("tp", "fp", "tn", "fn", "first", "firsts", "distance", "pairs")
 _RATES: Final = (
@@ -74,8 +117,8 @@ class PrmBench(Benchmark):
 
     def cases(self, row: Mapping[str, Any], place: RowPlace) -> Iterable[Case]:
         """Return the solution of a row, and its original where it is asked for; of rows with one name, the first's."""
-        name, category = str(value_of(row, "idx")), text_of(row, "classification")
-        said = (row.get("error_steps") or ()) if category == NO_ERRORS else value_of(row, "error_steps")
+        name, category = str(field(row, "idx")), text_of(row, "classification")
+        said = (row.get("error_steps") or ()) if category == NO_ERRORS else field(row, "error_steps")
         places = [as_whole(step) for step in said]
         errors = [step - 1 for step in places if step is not None and step > 0]
         if len(errors) != len(places):

@@ -20,6 +20,17 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
+
+from adjudge.protocol import Sample
+
+_BETWEEN: Final = "\n\n"
+
+
+def solution_sample(problem: str, steps: Sequence[str]) -> Sample:
+    """Return a solution as a sample; scorers of steps find the steps in `extra["steps"]`."""
+    return Sample(prompt=problem, response=_BETWEEN.join(steps), extra={"steps": list(steps)})
+
 
 CORRECT = "correct"
 REDUNDANCY = ("redundency", "circular")

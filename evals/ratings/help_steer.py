@@ -19,10 +19,9 @@ from typing import Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Stored
+from adjudge.evals.benchmarks.fields import Row, case_id, cluster_of, field, has, items, score, shown, text
 from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.preferences.fields import Row, case_id, cluster_of, field, has, items, score, shown, text
-from adjudge.evals.ratings.rated import Rated, rating_measures
-from adjudge.evals.ratings.unread import unread_ratings
+from adjudge.evals.ratings.rated import Rated, rating_measures, unread_ratings
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.draws import Draws
 from adjudge.intervals import Interval

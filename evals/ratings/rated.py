@@ -17,9 +17,11 @@ Not covered: ratings of several people with their disagreement (`adjudge.evals.a
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from adjudge.evals.benchmarks.outcome import Outcome
+from adjudge.evals.benchmarks.trivial import random_share
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.draws import NO_DRAWS, Draws
 from adjudge.intervals import UNKNOWN, Interval
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+
 
 PEARSON: Final = "Pearson"
 SPEARMAN: Final = "Spearman"
@@ -198,3 +201,32 @@ def _columns(known: Sequence[Rated]) -> tuple[Floats, Floats, list[str]]:
     ratings = np.array([row.rating for row in known])
     values = np.array([row.value for row in known], dtype=float)
     return ratings, values, [row.cluster for row in known]
+
+
+def unread_ratings(
+    outcomes: Sequence[Outcome], ratings: Sequence[float], low: float, high: float
+) -> Mapping[str, Sequence[Outcome]]:
+    """Return the outcomes of scorers that do not read.
+
+    Args:
+        outcomes: with one sample each.
+        ratings: of these; their mean is what "mean_rating" says, a number that no scorer knows beforehand.
+        low: lowest rating, for "random".
+        high: highest one.
+
+    Returns:
+        "longer" is left out where the input holds no texts; it spreads lengths over the scale, the shortest lowest.
+    """
+    mean = math.fsum(ratings) / len(ratings)
+    made = {"mean_rating": [outcome.with_values([mean]) for outcome in outcomes]}
+    sizes = [outcome.sizes[0] for outcome in outcomes]
+    if any(sizes):
+        least, most = min(sizes), max(sizes)
+        step = (high - low) / max(1, most - least)
+        made["longer"] = [
+            outcome.with_values([low + step * (size - least)]) for outcome, size in zip(outcomes, sizes, strict=True)
+        ]
+    made["random"] = [
+        outcome.with_values([low + (high - low) * random_share(f"{outcome.id}/0")]) for outcome in outcomes
+    ]
+    return made

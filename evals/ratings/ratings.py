@@ -14,32 +14,99 @@ Not covered: labels without an order (`adjudge.evals.verifying`).
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Stored
-from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.preferences.fields import (
+from adjudge.evals.benchmarks.fields import (
     Row,
+    asked_and_said,
     case_id,
     cluster_of,
     field,
     first_of,
     has,
+    named,
     score,
     shown,
-    text,
     word,
 )
-from adjudge.evals.ratings.prometheus_prompt import as_rubric, taken_apart
-from adjudge.evals.ratings.rated import Rated, rating_measures
-from adjudge.evals.ratings.unread import unread_ratings
+from adjudge.evals.benchmarks.outcome import Outcome
+from adjudge.evals.ratings.rated import Rated, rating_measures, unread_ratings
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.draws import Draws
 from adjudge.io.columns import GUESSES
+from adjudge.io.values import reference_of
 from adjudge.protocol import Sample
+
+_SECTION: Final = re.compile(r"^###\s*([^\n:]+):[ \t]*\n?", re.MULTILINE)
+_INSTRUCTION: Final = "the instruction to evaluate"
+_RESPONSE: Final = "response to evaluate"
+_REFERENCE: Final = "reference answer"
+_RUBRIC: Final = "score rubric"
+_LEVELS: Final = ("1", "2", "3", "4", "5")
+
+
+class Asked(NamedTuple):
+    """What such a text asks about.
+
+    Attributes:
+        instruction: the prompt.
+        response: to be rated.
+        reference: an answer that gets the best rating; "" if there is none.
+        rubric: what the ratings mean.
+    """
+
+    instruction: str
+    response: str
+    reference: str
+    rubric: str
+
+
+def taken_apart(text: str) -> Asked | None:
+    """Return the parts of a text in Prometheus's form; None where it is something else.
+
+    The first heading of each name counts before the response, and the last one behind it, so that a response may hold
+    headings of its own.
+    """
+    found = [(match.group(1).strip().casefold(), match.start(), match.end()) for match in _SECTION.finditer(text)]
+    opening = _first(found, _INSTRUCTION)
+    answered = _first(found, _RESPONSE)
+    rubric = _last(found, _RUBRIC)
+    if opening is None or answered is None or rubric is None or not opening[2] <= answered[1] < rubric[1]:
+        return None
+    reference = _last([one for one in found if answered[2] <= one[1] < rubric[1]], _REFERENCE)
+    behind = [one for one in found if one[1] > rubric[1]]
+    end = behind[-1][1] if behind else len(text)
+    return Asked(
+        instruction=text[opening[2] : answered[1]].strip(),
+        response=text[answered[2] : (reference or rubric)[1]].strip(),
+        reference=text[reference[2] : rubric[1]].strip() if reference else "",
+        rubric=text[rubric[2] : end].strip(),
+    )
+
+
+def as_rubric(given: Any) -> Any:
+    """Return a rubric as `extra["rubric"]` holds it: `{"criteria": .., "1": .., .. "5": ..}`, or what was given.
+
+    BiGGen-Bench writes `score1_description`, and the Feedback Collection `orig_score1_description`, for the levels.
+    """
+    if not isinstance(given, Mapping) or "criteria" not in given:
+        return given
+    levels = {level: given.get(f"score{level}_description", given.get(level)) for level in _LEVELS}
+    return {"criteria": given["criteria"], **{level: said for level, said in levels.items() if said is not None}}
+
+
+def _first(found: list[tuple[str, int, int]], name: str) -> tuple[str, int, int] | None:
+    return next((one for one in found if one[0].startswith(name)), None)
+
+
+def _last(found: list[tuple[str, int, int]], name: str) -> tuple[str, int, int] | None:
+    return next((one for one in reversed(found) if one[0].startswith(name)), None)
+
 
 _RATINGS: Final = ("rating", "human_score", "human_scores", "gpt4_score", "orig_score", "score")
 _PROMPTS: Final = ("prompt", "orig_instruction", "input", *GUESSES["prompt"])
@@ -103,8 +170,7 @@ class Ratings(Benchmark):
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the response of a row; nothing where it has no rating."""
         column = self.rating_column or first_of(row, _RATINGS) or next((name for name in _RATINGS if name in row), None)
-        if column is None:
-            raise ValueError(f"no column of a rating; name it with --rating-column. The row has {_names(row)}")
+        column = named(row, column or "", _RATINGS, "rating")
         if not has(row, column):
             if column in row or "." in column:
                 return
@@ -162,12 +228,13 @@ class Ratings(Benchmark):
         prompt = self.prompt_column or first_of(row, _PROMPTS)
         response = self.response_column or first_of(row, _RESPONSES)
         reference, rubric = first_of(row, _REFERENCES), first_of(row, _RUBRICS)
-        if response is None and not self.score_column:
-            raise ValueError(f"no column of a response; name it with --response-column. The row has {_names(row)}")
+        if not self.score_column:
+            response = named(row, response or "", _RESPONSES, "response")
+        asked, said = asked_and_said(row, prompt, response)
         return Sample(
-            prompt=text(row, prompt) if prompt else "",
-            response=text(row, response) if response else "",
-            reference=field(row, reference) if reference else None,
+            prompt=asked,
+            response=said,
+            reference=reference_of(field(row, reference)) if reference else None,
             extra={"rubric": _rubric(row, rubric)} if rubric else {},
         )
 
@@ -206,7 +273,3 @@ def _number(value: Any, column: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"the column {column!r} holds {shown(value)}; a rating must be a finite number")
     return float(value)
-
-
-def _names(row: Row) -> str:
-    return ", ".join(repr(str(name)) for name in list(row)[:20]) or "no columns"

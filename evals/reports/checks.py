@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adjudge.evals.reports.markup import NOTHING, Attributes, Markup, element
-from adjudge.evals.reports.section import wide
+from adjudge.evals.reports.markup import NOTHING, Attributes, Markup, element, wide
 from adjudge.evals.reports.wording import bounds, chance, finite, number
 from adjudge.evals.results.result import Check, Comparison
 

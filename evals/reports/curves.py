@@ -9,9 +9,8 @@ import json
 from collections.abc import Iterator, Sequence
 
 from adjudge.evals.reports.lines import Frame, Line
-from adjudge.evals.reports.markup import NOTHING, Attributes, Markup, element, joined, visible
+from adjudge.evals.reports.markup import NOTHING, Attributes, Markup, element, joined, visible, wide
 from adjudge.evals.reports.scale import drawable, linear_scale, log_scale
-from adjudge.evals.reports.section import wide
 from adjudge.evals.reports.wording import UNKNOWN, finite, number, plural, short
 from adjudge.evals.results.figures import Curves, Series
 

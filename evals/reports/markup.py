@@ -1,5 +1,7 @@
 """Markup that cannot be broken by what stands in it: every text is escaped unless it was made here.
 
+Sections of the page, and results as plain JSON data, are here too.
+
 Not covered: texts that the page's script puts in (`static/cases.js` does the same there).
 """
 
@@ -7,8 +9,11 @@ from __future__ import annotations
 
 import html
 import json
+import math
+import numbers
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 # What a reader would not see, or what would move other text: controls, marks of direction, invisible spaces and tags,
@@ -78,3 +83,64 @@ def json_text(data: Any, *, indent: int | None = None) -> str:
     separators = (",", ":") if indent is None else None
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def plain(value: Any, lost: list[str], place: str = "") -> Any:
+    """Return JSON data.  Numbers that are not finite become None, since JSON has none of them; others become text.
+
+    Args:
+        value: of any kind.
+        lost: where the places of such numbers are put: "measures[0].high is nan".
+        place: of the value in the whole.
+    """
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        number = float(value)
+        if math.isfinite(number):
+            return number
+        lost.append(f"{place} is {number}")
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): plain(item, lost, f"{place}.{key}" if place else str(key)) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item, lost, f"{place}[{at}]") for at, item in enumerate(value)]
+    if isinstance(value, Set):
+        return [plain(item, lost, f"{place}[{at}]") for at, item in enumerate(sorted(value, key=str))]
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a result stands on the page.
+
+    Attributes:
+        prefix: of all its ids; unlike that of any other result.
+        level: of the headings of its sections: 2 on a page of one result, 3 where each result has a heading itself.
+    """
+
+    prefix: str
+    level: int = 2
+
+    def section(self, name: str, title: str, *content: str, aside: str = "") -> Markup:
+        """Return a section with its heading; nothing where there is no content.
+
+        Args:
+            name: of the section; its class, and a part of its id.
+            title: the heading.
+            content: what stands below.
+            aside: said beside the heading, smaller.
+        """
+        if not any(content):
+            return NOTHING
+        key = f"{self.prefix}-{name}"
+        said = (title, " ", element("small", None, aside)) if aside else (title,)
+        heading = element(f"h{self.level}", {"id": key}, *said)
+        return element("section", {"class": name, "aria-labelledby": key}, heading, joined(*content))
+
+
+def wide(label: str, table: Markup) -> Markup:
+    """Return a place in which a table is scrolled sideways, so that the page is not."""
+    return element("div", {"class": "wide", "role": "group", "aria-label": label}, table)

@@ -3,29 +3,312 @@
 The same results give the same bytes: no clock, no machine and no random name goes into either file.  The browser is
 told to run no script but the page's own and to ask nobody, should a text that a model wrote ever be taken for markup.
 
-Not covered: the table in the terminal (`adjudge.cli`).
+Not covered: the table in the terminal (`adjudge.cli`); sorting and filtering cases (`static/cases.js`).
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from adjudge.evals.reports.cases import cases_browser, cases_said, legend
+from adjudge.evals.reports.bar import bars_table, marks_legend
 from adjudge.evals.reports.checks import checks_said, checks_table, comparisons_table
-from adjudge.evals.reports.counts import counts_table
-from adjudge.evals.reports.facts import facts_tables
-from adjudge.evals.reports.figures import figures_drawn
-from adjudge.evals.reports.headline import about, coverage, headline
-from adjudge.evals.reports.markup import NOTHING, Markup, element, joined, json_text
-from adjudge.evals.reports.measures import measures_section
-from adjudge.evals.reports.plain import plain
-from adjudge.evals.reports.section import Place
+from adjudge.evals.reports.curves import curves_drawing
+from adjudge.evals.reports.markup import NOTHING, Attributes, Markup, Place, element, joined, json_text, plain, wide
+from adjudge.evals.reports.measures import about, coverage, headline, measures_section
+from adjudge.evals.reports.scale import drawable
 from adjudge.evals.reports.several import comparing_table, links, titled
-from adjudge.evals.results.result import SCHEMA, Result
+from adjudge.evals.reports.wording import UNKNOWN, finite, number, percent, plural
+from adjudge.evals.results.figures import Bars, Curves, Figure, Grid
+from adjudge.evals.results.result import SCHEMA, Counts, Result
+
+_COLUMNS = (
+    ("id", "case"),
+    ("part", "part"),
+    ("verdict", "verdict"),
+    ("weight", "weight"),
+    ("scores", "scores"),
+    ("prompt", "prompt"),
+)
+
+
+def cases_said(result: Result) -> str:
+    """Return how many cases there are to read, of how many."""
+    count = len(result.worst)
+    return f"{count:,} of {plural(result.counts.cases, 'case')}" if result.counts.cases else plural(count, "case")
+
+
+def cases_browser(result: Result, prefix: str) -> Markup:
+    """Return the controls, an empty table and the data; nothing where there are no cases.
+
+    Args:
+        result: whose worst cases are shown.
+        prefix: of ids.
+    """
+    if not result.worst:
+        return NOTHING
+    data = json_text(plain([case.to_dict() for case in result.worst], []))
+    heads = [
+        element("th", {"scope": "col", "data-column": column}, element("button", {"type": "button"}, title))
+        for column, title in _COLUMNS
+    ]
+    table = element(
+        "table",
+        {"class": "reading"},
+        element("caption", {"class": "unseen"}, "Cases, the worst ones first; each opens"),
+        element("thead", None, element("tr", None, *heads)),
+        element("tbody", None),
+    )
+    return element(
+        "div",
+        {"class": "browser"},
+        element("script", {"type": "application/json"}, Markup(data)),
+        element(
+            "noscript",
+            None,
+            element("p", {"class": "aside"}, "Cases are read with JavaScript; they stand in result.json too."),
+        ),
+        _controls(prefix),
+        element("p", {"class": "told aside", "role": "status"}),
+        table,
+        element("button", {"type": "button", "class": "more", "hidden": True}, "Show more"),
+    )
+
+
+def _controls(prefix: str) -> Markup:
+    """The search field and the two choices."""
+    search: Attributes = {
+        "id": f"{prefix}-search",
+        "type": "search",
+        "class": "search",
+        "autocomplete": "off",
+        "spellcheck": "false",
+    }
+    return element(
+        "div",
+        {"class": "controls", "role": "search"},
+        element("label", {"for": f"{prefix}-search"}, "Text", element("input", search)),
+        *(_choice(f"{prefix}-{name}", name) for name in ("part", "verdict")),
+    )
+
+
+def _choice(key: str, name: str) -> Markup:
+    return element("label", {"for": key}, name.capitalize(), element("select", {"id": key, "class": name}))
+
+
+def legend() -> Markup:
+    """Return what the columns mean."""
+    said = "Weight says how bad a case is. A title sorts, a case opens; what nobody would see stands by its code."
+    return element("p", {"class": "aside"}, said)
+
+
+def counts_table(counts: Counts) -> Markup:
+    """Return the bar, its legend with numbers, and what is counted beside; nothing where nothing was counted."""
+    if not (counts.cases or counts.samples or counts.unreadable):
+        return NOTHING
+    kinds = [("scored", counts.scored), ("abstained", counts.abstained), ("failed", counts.failed)]
+    total = sum(count for _, count in kinds)
+    if counts.samples > total:
+        kinds.append(("not counted", counts.samples - total))
+        total = counts.samples
+    keys = [
+        element(
+            "li",
+            {"class": kind.replace(" ", "-")},
+            _key(kind),
+            f"{kind} ",
+            element("b", None, f"{count:,}"),
+            _share(count, total),
+        )
+        for kind, count in kinds
+    ]
+    return joined(
+        _bar(kinds, total) if total else NOTHING,
+        element("ul", {"class": "legend"}, *keys),
+        element("ul", {"class": "beside"}, *_beside(counts)),
+        _reasons(counts),
+    )
+
+
+def _bar(kinds: Sequence[tuple[str, int]], total: int) -> Markup:
+    parts, start = [], 0.0
+    for kind, count in kinds:
+        width = 100 * count / total
+        where: Attributes = {"x": f"{start:.3f}%", "width": f"{width:.3f}%", "y": 0, "height": "100%"}
+        title = element("title", None, f"{kind}: {count:,}")
+        parts.append(element("rect", {"class": f"part {kind.replace(' ', '-')}", **where}, title))
+        start += width
+    said = ", ".join(f"{count:,} {kind}" for kind, count in kinds)
+    return element("svg", {"class": "stack", "role": "img", "aria-label": f"Samples: {said}"}, *parts)
+
+
+def _key(kind: str) -> Markup:
+    square = element("rect", {"class": f"part {kind.replace(' ', '-')}", "width": "100%", "height": "100%"})
+    return element("svg", {"class": "key square", "aria-hidden": "true"}, square)
+
+
+def _share(count: int, total: int) -> str:
+    return f" ({percent(count / total)})" if total and count else ""
+
+
+def _beside(counts: Counts) -> Iterator[Markup]:
+    """What is counted beside, since it is of cases, or of samples that are in the bar already."""
+    yield _fact(plural(counts.cases, "case"), f"of {plural(counts.samples, 'sample')}")
+    yield _fact(f"{counts.tied:,} tied", "cases whose deciding values are equal")
+    yield _fact(f"{counts.cut_off:,} cut off", "samples that were seen in part, or end at a limit; in the bar as well")
+    if counts.unreadable:
+        yield _fact(plural(counts.unreadable, "unreadable row"), "of the input, in no number here")
+
+
+def _fact(count: str, what: str) -> Markup:
+    return element("li", None, element("b", None, count), " ", element("span", None, what))
+
+
+def _reasons(counts: Counts) -> Markup:
+    """Samples by reason, the commonest first."""
+    found = sorted(counts.reasons.items(), key=lambda item: (-item[1], item[0]))
+    if not found:
+        return NOTHING
+    rows = [
+        element(
+            "tr",
+            None,
+            element("th", {"scope": "row", "class": "code"}, reason or "no reason given"),
+            element("td", {"class": "number"}, f"{count:,}"),
+        )
+        for reason, count in found
+    ]
+    heads = [element("th", {"scope": "col"}, "reason"), element("th", {"scope": "col", "class": "number"}, "samples")]
+    head = element("thead", None, element("tr", None, *heads))
+    return element("table", {"class": "reasons", "data-limit": 20}, head, element("tbody", None, *rows))
+
+
+def facts_tables(result: Result) -> Markup:
+    """Return a table for each kind of fact, side by side."""
+    cost = result.cost
+    effort = {
+        "seconds, in all": number(result.seconds),
+        "seconds of scoring": number(cost.seconds),
+        "prompt tokens": f"{cost.prompt_tokens:,}",
+        "completion tokens": f"{cost.completion_tokens:,}",
+    }
+    kinds = (("Scorer", result.scorer), ("Input", result.source), ("Options", result.options), ("Effort", effort))
+    return element("div", {"class": "facts"}, *(table for title, facts in kinds for table in _table(title, facts)))
+
+
+def _table(title: str, facts: Mapping[str, Any]) -> Iterator[Markup]:
+    if not facts:
+        return
+    rows = [
+        element(
+            "tr", None, element("th", {"scope": "row"}, str(name).replace("_", " ")), element("td", None, _said(value))
+        )
+        for name, value in facts.items()
+    ]
+    yield element("table", None, element("caption", None, title), element("tbody", None, *rows))
+
+
+def _said(value: Any) -> str:
+    """A fact in words; what has a structure stays JSON."""
+    found = plain(value, [])
+    if found is None:
+        return "none"
+    if isinstance(found, bool):
+        return "yes" if found else "no"
+    if isinstance(found, str):
+        return found or UNKNOWN
+    if isinstance(found, int | float):
+        return str(found)
+    return json.dumps(found, ensure_ascii=False)
+
+
+_SHADES = 10
+_SHOWN = 60  # rows that are shown before a button shows the others
+
+
+def grid_table(grid: Grid) -> Markup:
+    """Return a grid as a table; counts are shaded from none on, shares from 0 to 1, others between their ends."""
+    known = [value for row in grid.values for one in row if (value := drawable(one)) is not None]
+    whole = bool(known) and all(value == int(value) for value in known) and max(map(abs, known)) > 1
+    low, high = _ends(known)
+    corner = " \N{RIGHTWARDS ARROW} ".join(filter(None, (grid.row_axis, grid.column_axis)))
+    head = element(
+        "tr",
+        None,
+        element("th", {"scope": "col", "class": "corner"}, corner),
+        *(element("th", {"scope": "col"}, column) for column in grid.columns),
+    )
+    rows = [
+        element(
+            "tr",
+            None,
+            element("th", {"scope": "row"}, name),
+            *(_cell(value, low, high, grid.better, whole=whole) for value in row),
+        )
+        for name, row in zip(grid.rows, grid.values, strict=True)
+    ]
+    kind = f"grid {grid.better}"
+    table = element(
+        "table", {"class": kind, "data-limit": _SHOWN}, element("thead", None, head), element("tbody", None, *rows)
+    )
+    return wide(grid.title, table)
+
+
+def _ends(known: Sequence[float]) -> tuple[float, float]:
+    """The numbers with no shade and with the full one."""
+    low, high = min(known, default=0.0), max(known, default=1.0)
+    if low >= 0 and high <= 1:
+        return 0.0, 1.0
+    if low >= -1 and high <= 1:
+        return -1.0, 1.0
+    return min(low, 0.0), max(high, 0.0)
+
+
+def _cell(value: float | None, low: float, high: float, better: str, *, whole: bool) -> Markup:
+    known = finite(value)
+    if known is None:
+        return element("td", {"class": "unknown", "title": "no number"}, UNKNOWN)
+    place = drawable(known)
+    share = 1.0 if place is None else (place - low) / (high - low)
+    if better == "low":
+        share = 1 - share
+    shade = round(_SHADES * min(1.0, max(0.0, share)))
+    return element("td", {"class": f"shade{shade}", "title": repr(known)}, number(known, whole=whole))
+
+
+_NARROW = 7  # columns of a grid that fits half of a page
+
+
+def figures_drawn(figures: Sequence[Figure], level: str) -> Markup:
+    """Return all figures; narrow ones stand side by side.
+
+    Args:
+        figures: of the result.
+        level: coverage of the bounds, in words.
+    """
+    if not figures:
+        return NOTHING
+    return element("div", {"class": "figures"}, *(_figure(figure, level) for figure in figures))
+
+
+def _figure(figure: Figure, level: str) -> Markup:
+    if isinstance(figure, Bars):
+        marked = any(value is not None for bar in figure.bars for value in bar.baselines.values())
+        legend = marks_legend(best=False) if marked else NOTHING
+        kind, drawn = "full", joined(bars_table(figure, level=level), legend)
+    elif isinstance(figure, Grid):
+        kind, drawn = "half" if len(figure.columns) <= _NARROW else "full", grid_table(figure)
+    elif isinstance(figure, Curves):
+        kind, drawn = "half", curves_drawing(figure)
+    else:
+        raise TypeError(f"{type(figure).__name__} is no figure; give Bars, Grid or Curves")
+    return element("figure", {"class": kind}, element("figcaption", None, figure.title), drawn)
+
 
 PAGE = "report.html"
 DATA = "result.json"

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adjudge.evals.reports.headline import whole_measures
-from adjudge.evals.reports.markup import Markup, element, joined
-from adjudge.evals.reports.section import wide
+from adjudge.evals.reports.markup import Markup, element, joined, wide
+from adjudge.evals.reports.measures import whole_measures
 from adjudge.evals.reports.wording import UNKNOWN, bounds, finite, number
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.results.result import Result

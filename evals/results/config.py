@@ -6,10 +6,14 @@ Not covered: those of one kind, which stand beside what they configure.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from adjudge.evals.statistics.draws import Draws
 from adjudge.intervals import LEVEL
+from adjudge.io.source import Source, open_source
+
+ROW_BYTES: Final = 256 << 20
+"""A row of a text file takes no more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +30,8 @@ class EvalConfig:
     needs_input: ClassVar[bool] = True
 
     input: str
-    """A .jsonl, .json, .csv, .tsv (each also .gz) or .parquet file, a folder of them or of a saved dataset, or a
-    dataset of the Hugging Face hub."""
+    """A .jsonl, .json, .csv, .tsv (each also .gz) or .parquet file, a folder of them or of a saved dataset, a pattern,
+    an address such as s3://..., or a dataset of the Hugging Face hub; several with commas."""
 
     output: str = ""
     """Folder for result.json and report.html; without it, the table is all."""
@@ -66,6 +70,16 @@ class EvalConfig:
         if self.resamples < 0 or self.resamples == 1:
             raise ValueError(f"resamples is {self.resamples!r}; give 0 for no bounds, or 2 or more")
         _ = self.draws
+
+    def opened(self, name: str = "") -> Source:
+        """Open the input, or another file.
+
+        Raises:
+            ValueError: there is no such input, or it cannot be read.
+        """
+        if name:
+            return open_source(name, limit=ROW_BYTES)
+        return open_source(self.input, limit=ROW_BYTES, split=self.split, subset=self.subset, revision=self.revision)
 
     @property
     def draws(self) -> Draws:

@@ -18,14 +18,11 @@ from typing import Any, Final
 from adjudge import wire
 from adjudge.evals.results.input_facts import input_facts
 from adjudge.evals.results.result import Counts
-from adjudge.evals.verdicts.config import VerdictConfig
 from adjudge.evals.verdicts.verdict import MISSING as EMPTY
-from adjudge.evals.verdicts.verdict import NOTHING, Verdict, verdict_of
-from adjudge.io.columns import GUESSES, MISSING, Column, nested_names, unknown_column
+from adjudge.evals.verdicts.verdict import NOTHING, Verdict, VerdictConfig, verdict_of
+from adjudge.io.columns import GUESSES, MISSING, Choice, Column, flag_of
 from adjudge.io.row import Cursor
-from adjudge.io.source import Source, open_source
 
-_ROW_BYTES: Final = 256 << 20
 _PEEKED: Final = 100
 _SHOWN: Final = 2_000  # characters of a text that a person reads; the middle is cut
 _ALONE: Final = "-"
@@ -73,14 +70,15 @@ def read_verdicts(config: VerdictConfig, raters: Sequence[str], *, path: str = "
     Raises:
         ValueError: there is no such file or column, two rows have one id, or a cell holds no verdict.
     """
-    source = _opened(config, path)
+    source = config.opened(path)
     peeked = [row.data for row in itertools.islice(source.rows(Cursor()), _PEEKED) if row.data is not None]
     if not peeked:
         raise ValueError(f"{source.name} holds no rows that can be read; is it the format that its name says?")
-    columns = _rater_columns(raters, peeked, source)
-    table = VerdictTable(name=source.name, verdicts={name: [] for name in columns})
-    name_of = _picked(config.id_column, "id", "--id-column", peeked, table)
-    group_of = _picked(config.group_column, "group", "--group-column", peeked, table)
+    filled = dict.fromkeys(str(name) for row in peeked for name, cell in row.items() if cell not in (None, ""))
+    choice = Choice(list(filled), peeked, flag=lambda role: f"{source.name}: {flag_of(role) if role else 'the column'}")
+    columns = _rater_columns(raters, peeked[0], choice, source.name)
+    name_of, group_of = _picked(config.id_column, "id", choice), _picked(config.group_column, "group", choice)
+    table = VerdictTable(name=source.name, verdicts={name: [] for name in columns}, guesses=choice.notes)
     known: set[str] = set()
     for row in itertools.islice(source.rows(Cursor()), None if path else config.limit or None):
         if row.data is None:
@@ -113,11 +111,12 @@ def texts_of(config: VerdictConfig, places: Sequence[int], *, path: str = "") ->
     found: dict[int, tuple[str, str]] = {}
     if not wanted:
         return found
-    for row in itertools.islice(_opened(config, path).rows(Cursor()), max(wanted) + 1):
-        if row.index in wanted and row.data is not None:
+    for row in itertools.islice(config.opened(path).rows(Cursor()), max(wanted) + 1):
+        cells = row.cells() if row.index in wanted else None
+        if cells is not None:
             found[row.index] = (
-                shortened(_named_text(row.data, config.prompt_column, "prompt")),
-                shortened(_named_text(row.data, config.response_column, "response")),
+                shortened(_named_text(cells, config.prompt_column, "prompt")),
+                shortened(_named_text(cells, config.response_column, "response")),
             )
     return found
 
@@ -144,16 +143,7 @@ def shortened(text: str) -> str:
     return f"{text[:half]} [... {len(text) - 2 * half} characters ...] {text[-half:]}"
 
 
-def _opened(config: VerdictConfig, path: str) -> Source:
-    if path:
-        return open_source(path, limit=_ROW_BYTES)
-    return open_source(
-        config.input, limit=_ROW_BYTES, split=config.split, subset=config.subset, revision=config.revision
-    )
-
-
-def _rater_columns(raters: Sequence[str], peeked: Sequence[Mapping[str, Any]], source: Source) -> dict[str, Column]:
-    first = peeked[0]
+def _rater_columns(raters: Sequence[str], first: Mapping[str, Any], choice: Choice, source: str) -> dict[str, Column]:
     scores = first.get("scores")
     if not raters and isinstance(scores, Mapping) and scores:
         return {str(name): Column(f"scores.{name}") for name in scores}
@@ -161,19 +151,15 @@ def _rater_columns(raters: Sequence[str], peeked: Sequence[Mapping[str, Any]], s
         return {"value": Column("value")}
     if not raters:
         raise ValueError(
-            f"{source.name} is no output of `adjudge label`, so say with --column where its scores are; its columns "
+            f"{source} is no output of `adjudge label`, so say with --column where its scores are; its columns "
             f"are {', '.join(map(str, list(first)[:40]))}"
         )
     columns: dict[str, Column] = {}
-    known = [*dict.fromkeys(str(name) for row in peeked for name in row), *nested_names(peeked)]
     for given in raters:
         name, _, path = given.rpartition("=")
-        column = Column(path)
         if (name or path) in columns:
             raise ValueError(f"two raters are called {name or path!r}; give each its own name, as NAME=COLUMN")
-        if all(column.of(row) is MISSING for row in peeked):
-            raise ValueError(f"{source.name}: {unknown_column(path, known, 'the column')}")
-        columns[name or path] = column
+        columns[name or path] = choice.given("", path)
     return columns
 
 
@@ -193,21 +179,8 @@ def _said(row: Mapping[str, Any], column: Column, rater: str, index: int, table:
         raise ValueError(f"row {index} of {table.name}, column {column.name!r}: {error}") from error
 
 
-def _picked(
-    given: str, role: str, flag: str, peeked: Sequence[Mapping[str, Any]], table: VerdictTable
-) -> Column | None:
-    if given == _ALONE:
-        return None
-    names = (given,) if given else GUESSES[role]
-    for name in names:
-        if any(Column(name).of(row) not in (MISSING, None, "") for row in peeked):
-            if not given:
-                table.guesses.append(f"{role}: column {name!r} (guessed; {flag} chooses another)")
-            return Column(name)
-    if given:
-        known = [*dict.fromkeys(str(name) for row in peeked for name in row), *nested_names(peeked)]
-        raise ValueError(f"{table.name}: {unknown_column(given, known, flag)}")
-    return None
+def _picked(given: str, role: str, choice: Choice) -> Column | None:
+    return None if given == _ALONE else choice.pick(role, given)
 
 
 def _id_of(row: Mapping[str, Any], column: Column | None, index: int) -> str:

@@ -1,5 +1,7 @@
 """What one rater said about one row: a number, a label, or why there is neither.
 
+The options of evaluations that read such verdicts stand here too.
+
 Not covered: evidence, steps and parts of a score.
 """
 
@@ -8,8 +10,10 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+from adjudge.evals.results.config import EvalConfig
 from adjudge.protocol import STATUSES
 
 Said: TypeAlias = float | str
@@ -85,3 +89,26 @@ def _of_score(score: Mapping[str, Any]) -> Verdict:
         value = reprlib.repr(score["value"])
         raise ValueError(f"its status is {status!r} and its value {value}; a score is one exactly if scored")
     return Verdict(inner.value, status, str(score.get("reason") or inner.reason))
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerdictConfig(EvalConfig):
+    """Options of an evaluation of stored verdicts.
+
+    Raises:
+        ValueError: an option is out of range.
+    """
+
+    id_column: str = ""
+    """Column of the id; without it the usual names, and then the row's number.
+    Of every column: a.b.c reaches into nested objects."""
+
+    group_column: str = ""
+    """Column that rows of one prompt share; they are drawn together.
+    Without it the usual names; "-" takes every row for itself."""
+
+    prompt_column: str = ""
+    """Column of the prompt, for the cases to read."""
+
+    response_column: str = ""
+    """Column of the response, for the cases to read."""

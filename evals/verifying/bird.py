@@ -23,9 +23,8 @@ from typing import Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Stored
+from adjudge.evals.benchmarks.fields import Row, case_id, field, first_of, has, score, shown, text_of, word
 from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.judging.fields import text_of, value_of
-from adjudge.evals.preferences.fields import Row, case_id, field, first_of, has, score, shown, word
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.draws import Draws
 from adjudge.evals.verifying.labelled import Labelled, labelled_case
@@ -84,7 +83,7 @@ class Bird(Labelled):
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the query of a row."""
         question, database = text_of(row, "question"), text_of(row, *_DATABASES)
-        gold = value_of(row, *_GOLDS)
+        gold = field(row, *_GOLDS)
         if not isinstance(gold, str) and not (isinstance(gold, Sequence) and all(isinstance(one, str) for one in gold)):
             raise ValueError(f"the accepted query is {shown(gold)}; it must be text, or a list of texts")
         query = self._query(row, place.number)

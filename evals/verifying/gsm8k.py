@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case
-from adjudge.evals.preferences.fields import Row, case_id, field, has, shown, text
+from adjudge.evals.benchmarks.fields import Row, case_id, field, has, shown, text_of
 from adjudge.evals.verifying.labelled import Labelled, labelled_case
 from adjudge.evals.verifying.rates import ACCURACY
 from adjudge.evals.verifying.truth import RIGHT, Truth
@@ -46,9 +46,9 @@ class Gsm8k(Labelled):
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the solutions of a row."""
-        question = _text(row, "question")
+        question = text_of(row, "question")
         name = next((name for name in _GOLD if has(row, name)), _GOLD[0])
-        own = _text(row, name)
+        own = text_of(row, name)
         gold = answer_of(own)
         if gold is None:
             raise ValueError(f"the column {name!r} holds {shown(own)}; it must have a line '#### ANSWER'")
@@ -82,11 +82,4 @@ def _solution(cell: Mapping[str, Any], name: str) -> str:
     found = cell["solution"]
     if not isinstance(found, str):
         raise ValueError(f"the solution in {name!r} is {shown(found)}; it must be text")
-    return found
-
-
-def _text(row: Row, name: str) -> str:
-    found = text(row, name)
-    if not isinstance(found, str):
-        raise ValueError(f"the column {name!r} holds chat turns; it must be text")
     return found

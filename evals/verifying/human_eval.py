@@ -19,9 +19,8 @@ from typing import Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case
+from adjudge.evals.benchmarks.fields import Row, case_id, field, first_of, has, keyed_rows, text_of, word
 from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.judging.fields import keyed_rows, text_of
-from adjudge.evals.preferences.fields import Row, case_id, field, first_of, has, word
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.draws import Draws
 from adjudge.evals.verifying.labelled import Labelled, labelled_case

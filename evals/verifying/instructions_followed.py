@@ -24,9 +24,20 @@ from typing import Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Stored
+from adjudge.evals.benchmarks.fields import (
+    Row,
+    case_id,
+    cluster_of,
+    first_of,
+    has,
+    items,
+    keyed_rows,
+    score,
+    shown,
+    text,
+    word,
+)
 from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.judging.fields import keyed_rows
-from adjudge.evals.preferences.fields import Row, case_id, cluster_of, first_of, has, items, score, shown, text, word
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.draws import Draws
 from adjudge.evals.verifying.labelled import Labelled, labelled_case
@@ -190,3 +201,33 @@ def _kinds(row: Mapping[str, Any]) -> list[str]:
 
 def _key(value: Any) -> str:
     return str(value).strip()
+
+
+@dataclass(frozen=True, kw_only=True)
+class IfEval(InstructionsFollowed):
+    """IFEval: 541 prompts with 25 kinds of instructions."""
+
+    name: ClassVar[str] = "if_eval"
+    title: ClassVar[str] = "IFEval"
+    source: ClassVar[str] = "arXiv 2311.07911; google-research/instruction_following_eval, evaluation_lib.py"
+
+    def constraints(self, row: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+        """Return the constraints of a row, one for each instruction."""
+        from adjudge.instructions.rows import ifeval_constraints
+
+        return ifeval_constraints(row)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IfBench(InstructionsFollowed):
+    """IFBench: 58 further kinds of instructions, beside those of IFEval."""
+
+    name: ClassVar[str] = "if_bench"
+    title: ClassVar[str] = "IFBench"
+    source: ClassVar[str] = "arXiv 2507.02833; allenai/IFBench, evaluation_lib.py"
+
+    def constraints(self, row: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+        """Return the constraints of a row, one for each instruction."""
+        from adjudge.instructions.rows import ifbench_constraints
+
+        return ifbench_constraints(row)

@@ -17,10 +17,11 @@ from typing import Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Stored
-from adjudge.evals.preferences.fields import Row, case_id, field, first_of, has, score, text, word
+from adjudge.evals.benchmarks.fields import Row, asked_and_said, case_id, field, first_of, has, named, score, word
 from adjudge.evals.verifying.labelled import Labelled, labelled_case
 from adjudge.evals.verifying.truth import INVALID, RIGHT, WRONG, Truth
 from adjudge.io.columns import GUESSES
+from adjudge.io.values import reference_of
 
 _LABELS: Final = ("label", "is_correct", "correct", "gold_label", "passed", "gold_correct")
 _SCORES: Final = ("value", "score", "reward", "prediction")
@@ -82,8 +83,7 @@ class Labels(Labelled):
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the response of a row; nothing where its label is empty."""
         given = self.label_column or first_of(row, _LABELS) or next((name for name in _LABELS if name in row), None)
-        if given is None:
-            raise ValueError(f"no column of a label; name it with --label-column. The row has {_names(row)}")
+        given = named(row, given or "", _LABELS, "label")
         if not has(row, given):
             if given in row or "." in given:
                 return
@@ -93,11 +93,12 @@ class Labels(Labelled):
         response_column = self.response_column or first_of(row, GUESSES["response"])
         stored = self._stored(row)
         if response_column is None and stored is None:
-            raise ValueError(f"no column of a response; name it with --response-column. The row has {_names(row)}")
+            named(row, "", GUESSES["response"], "response")
+        prompt, response = asked_and_said(row, prompt_column, response_column)
         yield labelled_case(
             id=word(row, self.id_column) if self.id_column else case_id(place),
-            prompt=text(row, prompt_column) if prompt_column else "",
-            response=text(row, response_column) if response_column else "",
+            prompt=prompt,
+            response=response,
             label=label if label in self.classes else WRONG,
             reference=self._reference(row, given),
             part=word(row, self.part_column) if self.part_column else "",
@@ -110,7 +111,7 @@ class Labels(Labelled):
 
     def _reference(self, row: Row, label_column: str) -> Any:
         name = self.reference_column or first_of(row, [one for one in GUESSES["reference"] if one != label_column])
-        return field(row, name) if name else None
+        return reference_of(field(row, name)) if name else None
 
     def _stored(self, row: Row) -> Stored | None:
         name = self.score_column or next((name for name in _SCORES if isinstance(row.get(name), int | float)), None)
@@ -118,7 +119,3 @@ class Labels(Labelled):
             return None
         value = field(row, name) if has(row, name) else None
         return score(float(value) if isinstance(value, bool) else value, name)
-
-
-def _names(row: Row) -> str:
-    return ", ".join(repr(str(name)) for name in list(row)[:20]) or "no columns"

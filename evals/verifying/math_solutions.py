@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Stored
-from adjudge.evals.preferences.fields import Row, case_id, field, first_of, has, items, score, shown, text, texts, word
+from adjudge.evals.benchmarks.fields import Row, case_id, field, first_of, has, items, score, shown, text, texts, word
 from adjudge.evals.verifying.labelled import Labelled, labelled_case
 from adjudge.evals.verifying.rates import ACCURACY
 from adjudge.evals.verifying.truth import RIGHT, Truth
@@ -52,7 +52,7 @@ class Math(Labelled):
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the responses of a row."""
-        problem = text(row, first_of(row, _PROBLEMS) or _PROBLEMS[0])
+        problem = text(row, *_PROBLEMS)
         gold = self._gold(row)
         part = self.part_column or first_of(row, _PARTS)
         name = first_of(row, _RESPONSES)

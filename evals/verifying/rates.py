@@ -16,17 +16,38 @@ Not covered: costs of mistakes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.draws import Draws
-from adjudge.evals.verifying.judged import Judged
 from adjudge.evals.verifying.truth import INVALID, RIGHT
 from adjudge.intervals import Interval
+from adjudge.protocol import Status
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+class Judged(NamedTuple):
+    """A labelled response and a verdict on it.
+
+    Attributes:
+        gold: the label; None where nobody labelled it.
+        said: the verdict; None where there is none.
+        value: the number behind the verdict.
+        status: of the score: "scored", "abstained", "failed".
+        part: subset it counts in.
+        cluster: of responses that depend on each other.
+    """
+
+    gold: str | None
+    said: str | None
+    value: float | None
+    status: Status
+    part: str
+    cluster: str
+
 
 _Hit: TypeAlias = Callable[[Judged], bool]
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from adjudge.evals.benchmarks.fields import shown
 from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.preferences.fields import shown
 
 RIGHT: Final = "right"
 WRONG: Final = "wrong"

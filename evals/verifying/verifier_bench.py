@@ -17,13 +17,12 @@ from typing import ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Stored
+from adjudge.evals.benchmarks.fields import Row, case_id, field, has, text, word
 from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.preferences.fields import Row, case_id, field, has, text, word
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.draws import Draws
-from adjudge.evals.verifying.judged import Judged
 from adjudge.evals.verifying.labelled import Labelled, labelled_case, stored_verdict
-from adjudge.evals.verifying.rates import ACCURACY
+from adjudge.evals.verifying.rates import ACCURACY, Judged
 from adjudge.evals.verifying.truth import INVALID, RIGHT, WRONG, Truth
 
 LETTERS: Final[Mapping[str, str]] = {"a": RIGHT, "b": WRONG, "c": INVALID}

@@ -14,8 +14,8 @@ from typing import ClassVar
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Stored
+from adjudge.evals.benchmarks.fields import Row, case_id, cluster_of, field, has, score, text, word
 from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.preferences.fields import Row, case_id, cluster_of, field, has, score, text, word
 from adjudge.evals.preferences.weighted_means import evenly, weighted_means
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.draws import Draws

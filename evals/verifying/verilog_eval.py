@@ -18,8 +18,7 @@ from typing import Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case
-from adjudge.evals.judging.fields import keyed_rows, text_of
-from adjudge.evals.preferences.fields import Row, case_id, field, first_of, has, shown, word
+from adjudge.evals.benchmarks.fields import Row, case_id, field, first_of, has, keyed_rows, shown, text_of, word
 from adjudge.evals.verifying.labelled import Labelled, labelled_case
 from adjudge.evals.verifying.rates import ACCURACY
 from adjudge.evals.verifying.truth import RIGHT, WRONG, Truth

@@ -281,11 +281,24 @@ class Choice:
             return column
         raise ValueError(unknown_column(name, self.known, self._flag(role)))
 
-    def pick(self, role: str, name: str = "") -> Column | None:
-        """Return the column that a user named for a role, or the first that looks like one; None if none does."""
+    def check(self, named: Mapping[str, str]) -> None:
+        """Raise `ValueError` for a column that a user named for a role and that is not there; "" names none."""
+        for role, name in named.items():
+            if name:
+                self.given(role, name)
+
+    def pick(self, role: str, name: str = "", usual: Sequence[str] = ()) -> Column | None:
+        """Return the column that a user named for a role, or the first that looks like one; None if none does.
+
+        Args:
+            role: a role of `GUESSES`, or any with usual names.
+            name: what the user named.
+            usual: names to try instead of those of `GUESSES`.
+        """
         if name:
             return self.given(role, name)
-        return next((self._guessed(role, guess) for guess in GUESSES[role] if self._fits(role, guess)), None)
+        tried = usual or GUESSES[role]
+        return next((self._guessed(role, guess) for guess in tried if self._fits(role, guess)), None)
 
     def chat(self) -> Column | None:
         """Return a column of whole chats, each with the prompt and an assistant's answer; None if there is none."""
@@ -346,11 +359,11 @@ def unknown_column(name: str, known: Sequence[str], flag: str) -> str:
     return f"{flag} {name!r}: the input has no such column.{hint} {_there_are(known)}"
 
 
-def no_column(role: str, known: Sequence[str], flag: str = "") -> str:
+def no_column(role: str, known: Sequence[str], flag: str = "", usual: Sequence[str] = ()) -> str:
     """Return the error text for a role that no column was named for, and that none looks like."""
-    named = flag or flag_of(role)
+    tried = ", ".join(usual or GUESSES[role])
     return (
-        f"no column looks like a {role.replace('_', ' ')} (tried {', '.join(GUESSES[role])}); name it with {named}. "
+        f"no column looks like a {role.replace('_', ' ')} (tried {tried}); name it with {flag or flag_of(role)}. "
         f"{_there_are(known)}"
     )
 

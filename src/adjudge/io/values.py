@@ -120,10 +120,10 @@ def text_or_chat(value: Any, what: str, column: str = "") -> Text:
         raise ValueError(f"the {what}{where} is {kind_of(value)}; it must be text or chat turns with a role")
     turns = [_turn(turn) for turn in value]
     for turn in turns:
-        if not isinstance(turn.get("content"), str | list | None):
-            raise ValueError(
-                f"a turn of the {what}{where} has the content {kind_of(turn['content'])}; it must be text or parts"
-            )
+        parts = turn.get("content")
+        known = all(isinstance(part, str | Mapping) for part in parts) if isinstance(parts, list) else True
+        if not known or not isinstance(parts, str | list | None):
+            raise ValueError(f"a turn of the {what}{where} has the content {kind_of(parts)}; it must be text or parts")
     return turns
 
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from adjudge.evals.agreement.against_gold import majority
 from adjudge.evals.agreement.config import AgreementConfig
-from adjudge.evals.agreement.evaluating import run_agreement
+from adjudge.evals.agreement.evaluating import majority, run_agreement
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.results.result import Result
 

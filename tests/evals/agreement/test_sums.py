@@ -15,7 +15,7 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
 from adjudge.evals.agreement.coefficients import fleiss_kappa, krippendorff_alpha
-from adjudge.evals.agreement.pairs import pair_agreement
+from adjudge.evals.agreement.evaluating import pair_agreement
 from adjudge.evals.agreement.panel_sums import class_agreement, number_agreement
 from adjudge.evals.statistics.draws import NO_DRAWS, Draws
 

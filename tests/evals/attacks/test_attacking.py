@@ -22,7 +22,7 @@ from adjudge.evals.attacks.measures import budgets
 from adjudge.evals.attacks.queries import Queries
 from adjudge.evals.attacks.threshold import Goal
 from adjudge.evals.attacks.wrap import Wrap
-from adjudge.evals.probes.shipped import place_of
+from adjudge.evals.probes.row_file import place_of
 from adjudge.evals.results.figures import Curves, Grid
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.results.result import Result

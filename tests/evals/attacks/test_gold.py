@@ -12,7 +12,7 @@ from tests.evals.attacks.weak_scorers import PlainScorer, write_tasks
 from adjudge.evals.attacks.attacking import run_attack
 from adjudge.evals.attacks.config import AttackConfig
 from adjudge.evals.attacks.gold import Gold
-from adjudge.evals.attacks.row import AttackRow
+from adjudge.evals.attacks.rows import AttackRow
 from adjudge.evals.attacks.target import Target
 from adjudge.evals.attacks.wrap import Wrap
 from adjudge.evals.results.result import Result

@@ -10,7 +10,7 @@ import pytest
 from tests.evals.attacks.weak_scorers import KeywordReward, PlainScorer
 
 from adjudge.evals.attacks.queries import Over, Queries
-from adjudge.evals.attacks.row import AttackRow
+from adjudge.evals.attacks.rows import AttackRow
 from adjudge.evals.attacks.target import Target
 from adjudge.evals.attacks.threshold import Standing
 from adjudge.evals.attacks.wrap import BARE, Wrap

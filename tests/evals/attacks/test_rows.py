@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from adjudge.evals.attacks.attacking import read_words
 from adjudge.evals.attacks.config import AttackConfig
 from adjudge.evals.attacks.rows import Read, read_tasks
-from adjudge.evals.attacks.vocabulary import read_words
 
 
 def read(tmp_path: Path, rows: list[Any], **options: Any) -> Read:
@@ -64,8 +64,8 @@ def test_what_is_no_task_is_counted_and_told(tmp_path: Path) -> None:
     rows: list[Any] = [
         {"prompt": "?", "bad": "no"},
         "{broken",
-        {"prompt": "?", "bad": 5},
-        {"prompt": 5, "bad": "no"},
+        {"prompt": "?", "bad": {"n": 5}},
+        {"prompt": [5], "bad": "no"},
         {"prompt": "?", "bad": [{"role": "user", "content": "?"}]},
         {"prompt": "?", "bad": None},
         "[]",
@@ -82,7 +82,7 @@ def test_what_is_no_task_is_counted_and_told(tmp_path: Path) -> None:
     ("rows", "options", "problem"),
     [
         ([], {}, "holds no row that can be used: it is empty"),
-        ([{"prompt": "?", "bad": 5}], {}, r"holds no row that can be used: row 0: column 'bad' holds a int"),
+        ([{"prompt": "?", "bad": {"n": 5}}], {}, r"used: row 0: the response in 'bad' is an object with the fields n"),
         ([{"prompt": "?"}], {"good_column": "best"}, r"--good-column 'best': the input has no such column"),
         ([{"prompt": "?"}], {"extra_column": ("best",)}, r"--extra-column 'best'"),
         (

@@ -8,7 +8,7 @@ from tests.evals.attacks.weak_scorers import PlainScorer
 
 from adjudge.evals.attacks.attempt import Attempt, Hit
 from adjudge.evals.attacks.gold import Gold
-from adjudge.evals.attacks.row import AttackRow
+from adjudge.evals.attacks.rows import AttackRow
 from adjudge.evals.attacks.target import Target
 from adjudge.evals.attacks.threshold import Standing
 from adjudge.evals.attacks.transfer import to_rows

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 from tests.evals.benchmarks.toys import HOME, Numbers, rows, run, write
 
-from adjudge.evals.benchmarks.baselines import baseline_notes
 from adjudge.evals.benchmarks.case import Case
 from adjudge.evals.benchmarks.config import BenchmarkConfig
 from adjudge.evals.benchmarks.given import Given
-from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.benchmarks.outcome_maker import OutcomeMaker
+from adjudge.evals.benchmarks.outcome import Outcome, OutcomeMaker
+from adjudge.evals.benchmarks.run import baseline_notes
 from adjudge.evals.benchmarks.table import BENCHMARKS
 from adjudge.evals.benchmarks.worst import Worst, cut
 from adjudge.evals.results.measure import Measure

@@ -230,7 +230,9 @@ def test_a_scorer_that_judges_nothing_is_stopped_with_its_words(tmp_path: Path) 
         ValueError, match=r"'reader' could judge none of the first 2 samples: engine_error \(the engine"
     ):
         run(write(tmp_path / "in.jsonl", lines), scorer=READER)
-    with pytest.raises(ValueError, match=r"could judge none of the first 2 samples: out_of_scope .*compares with a ref"):
+    with pytest.raises(
+        ValueError, match=r"could judge none of the first 2 samples: out_of_scope .*compares with a ref"
+    ):
         run(write(tmp_path / "in.jsonl", rows(1)), scorer="exact")
 
 

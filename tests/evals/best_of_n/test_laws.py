@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import curve_fit, minimize_scalar
 
-from adjudge.evals.best_of_n.curve_bounds import bounded, distances
-from adjudge.evals.best_of_n.curves import PromptCurves
+from adjudge.evals.best_of_n.curves import PromptCurves, bounded, distances
 from adjudge.evals.best_of_n.laws import fit_law, refusal
 from adjudge.evals.statistics.bootstrap import weighted_bootstrap
 from adjudge.evals.statistics.draws import Draws

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from adjudge.evals.bias.bias_report import bias_report
-from adjudge.evals.bias.judgement import Judgement
 from adjudge.evals.bias.preference import (
     FORMS,
+    Judgement,
+    bias_report,
     first_preference,
     form_preference,
     inconsistency,

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from adjudge.evals.calibration.binned import bin_of, binned_intervals, error_by_chance
 from adjudge.evals.calibration.config import CalibrationConfig, Map
 from adjudge.evals.calibration.evaluating import run_calibration
+from adjudge.evals.calibration.measuring import bin_of, binned_intervals, error_by_chance
 from adjudge.evals.calibration.reliability import Binning, calibration_error, risk_coverage
 from adjudge.evals.calibration.selective import areas_of
 from adjudge.evals.results.measure import Measure

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from adjudge.data_pipelines.labeling.config import LabelConfig
 from adjudge.data_pipelines.labeling.job import run_label
 from adjudge.evals.drift import scorings
-from adjudge.evals.drift.changes import order_measures
 from adjudge.evals.drift.config import DriftConfig
-from adjudge.evals.drift.rescoring import run_drift
+from adjudge.evals.drift.rescoring import order_measures, run_drift
 from adjudge.evals.results.result import Result
 from adjudge.evals.statistics.draws import NO_DRAWS
 from adjudge.protocol import Sample, Score, Scorer

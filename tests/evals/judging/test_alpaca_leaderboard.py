@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adjudge.evals.bias.judgement import Judgement
-from adjudge.evals.bias.preference import length_preference
+from adjudge.evals.bias.preference import Judgement, length_preference
 from adjudge.evals.statistics.draws import Draws
 from adjudge.evals.win_rates.length_control import LengthControl, annotations_of, fit_length_control
 from adjudge.evals.win_rates.win_rate import WinRate, share_of, win_rate

@@ -13,8 +13,7 @@ from sklearn.metrics import cohen_kappa_score
 from tests.evals.judging.made import cases, numbers, outcomes, run, written
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
-from adjudge.evals.judging.llm_bar import ADVERSARIAL, SUBSETS, LlmBar
-from adjudge.evals.judging.llm_bar_rows import subset_of
+from adjudge.evals.judging.llm_bar import ADVERSARIAL, SUBSETS, LlmBar, subset_of
 from adjudge.evals.statistics.draws import NO_DRAWS, Draws
 from adjudge.intervals import wilson
 
@@ -231,7 +230,7 @@ def test_the_file_says_the_subset(file: str, subset: str) -> None:
     [
         ({"label": 3}, "'label' holds 3"),
         ({"label": True}, "must be a whole number"),
-        ({"output_2": None}, "no column 'output_2'"),
+        ({"output_2": None}, "the column 'output_2' is missing"),
         ({"input": ["q"]}, "must be text"),
         ({"results": []}, "'results' holds"),
         ({"results": [["x"]]}, "its last item"),

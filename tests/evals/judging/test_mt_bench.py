@@ -12,8 +12,7 @@ from tests.evals.judging.made import cases, numbers, outcomes, run, written
 from tests.evals.preferences.conftest import outcome_of
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
-from adjudge.evals.judging.mt_bench import MtBench, judged
-from adjudge.evals.judging.votes import vote_of
+from adjudge.evals.judging.mt_bench import MtBench, judged, vote_of
 from adjudge.evals.statistics.draws import NO_DRAWS
 
 MODELS = ("alpha", "beta", "gamma")
@@ -195,9 +194,9 @@ def test_a_scorer_sees_the_conversation_up_to_the_turn(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"model_b": "alpha"}, "both models are 'alpha'"),
-        ({"model_a": None}, "no column 'model_a'"),
+        ({"model_a": None}, "the column 'model_a' is missing"),
         ({"turn": "second"}, "must be a whole number"),
-        ({"question_id": None}, "no column 'question_id'"),
+        ({"question_id": None}, "the column 'question_id' is missing"),
         ({"conversation_a": "text"}, "'conversation_a' holds"),
         ({"conversation_a": [{"role": "user"}, 3]}, "give role and content"),
     ],

@@ -98,7 +98,7 @@ def test_answers_are_joined_by_number(tmp_path: Path) -> None:
     ("answers", "message"),
     [
         ([{"idx": 0, "result": 1}, {"idx": 0, "result": 2}], "second one for 0"),
-        ([{"id": 0}], "no column 'idx'"),
+        ([{"id": 0}], "the column 'idx' is missing"),
         ([{"idx": 0, "said": 1}], "name theirs with --answer"),
     ],
 )
@@ -112,7 +112,7 @@ def test_bad_answers_are_named(tmp_path: Path, answers: list[dict[str, Any]], me
     ("change", "message"),
     [
         ({"annotator2": 3}, "'annotator2' holds 3"),
-        ({"response2": None}, "no column 'response2'"),
+        ({"response2": None}, "the column 'response2' is missing"),
         ({"response2": {}}, "must be text"),
         ({"idx": "x"}, "must be a whole number"),
         ({"idx": float("nan")}, "must be a whole number"),

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from adjudge.evals.agreement.coefficients import cohen_kappa, fleiss_kappa, krippendorff_alpha
-from adjudge.evals.bias.judgement import Judgement
-from adjudge.evals.bias.preference import first_preference
+from adjudge.evals.bias.preference import Judgement, first_preference
 from adjudge.evals.pairs.best_of_n import best_of_n
 from adjudge.evals.statistics.draws import Draws
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case
-from adjudge.evals.preferences.fields import as_text, cluster_of, score, shown, whole, word
+from adjudge.evals.benchmarks.fields import as_text, cluster_of, score, shown, whole, word
 from adjudge.evals.preferences.judge_bench import JudgeBench
 from adjudge.evals.preferences.lists import Lists
 from adjudge.evals.preferences.pairs import Pairs
@@ -81,9 +81,10 @@ def test_values_are_read_as_what_they_are() -> None:
     assert score(10**400, "x").reason == "not_finite"
     assert score([0.5], "x").value == 0.5
     assert (whole({"n": 3.0}, "n"), word({"n": 3}, "n")) == (3, "3")
-    assert as_text([{"role": "user", "content": "x", "more": 1}], "x") == ({"role": "user", "content": "x"},)
+    assert as_text([{"from": "human", "value": "x"}], "x") == [{"role": "user", "content": "x"}]
+    assert as_text(5, "x") == "5"
     assert cluster_of("x") != cluster_of([{"role": "user", "content": "x"}])
     assert len(shown("x" * 10_000)) < 100
-    for value in (True, 1.5, "3", None, [3]):
+    for value in (True, 1.5, "three", None, [3]):
         with pytest.raises(ValueError, match=r"whole number|is missing"):
             whole({"n": value}, "n")

@@ -110,7 +110,7 @@ def test_every_column_can_be_named() -> None:
 @pytest.mark.parametrize(
     ("options", "row", "message"),
     [
-        ({}, {"prompt": "p"}, "name the list of responses with --responses-column"),
+        ({}, {"prompt": "p"}, "no column of responses; name it with --responses-column"),
         ({}, {"responses": []}, "must be a list with something in it"),
         ({}, {"responses": ["a", "b"]}, "nothing says which response is right"),
         ({}, {"responses": ["a", "b"], "right": 2}, "must be a place from 0 to 1"),
@@ -122,7 +122,7 @@ def test_every_column_can_be_named() -> None:
         ({}, {"responses": ["a", "b"], "labels": [1, "no"]}, "a label must be 1 or 0"),
         ({"scores_column": "s"}, {"responses": ["a", "b"], "right": 0, "s": [1]}, "1 scores for 2 responses"),
         ({"right_column": "x"}, {"responses": ["a", "b"], "labels": [1, 0]}, "the column 'x' is missing"),
-        ({}, {"responses": ["a", 5], "right": 0}, "'responses.1' holds 5"),
+        ({}, {"responses": ["a", {"n": 5}], "right": 0}, "'responses.1' is an object"),
     ],
 )
 def test_a_row_that_does_not_fit_says_why(options: dict[str, Any], row: Row, message: str) -> None:

@@ -125,8 +125,8 @@ def test_files_without_a_path_are_read_by_their_name_and_a_goal() -> None:
         ({"category_path": "Pairwise_set/Kindness/S1"}, "must be SET/"),
         ({"chosen": "text"}, "'chosen' holds 'text'; it must be an object with an answer"),
         ({"reject": {"llm_name": "m"}}, "must be an object with an answer"),
-        ({"conversation_input": []}, "must be text, or turns"),
-        ({"conversation_input": [{"content": "no role"}]}, "must be text, or turns"),
+        ({"conversation_input": []}, "must be text or chat turns"),
+        ({"conversation_input": [{"content": "no role"}]}, "must be text or chat turns"),
     ],
 )
 def test_a_row_that_does_not_fit_says_why(change: Row, message: str) -> None:

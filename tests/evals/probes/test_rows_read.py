@@ -10,9 +10,8 @@ import pytest
 
 from adjudge.evals.probes.config import ProbesConfig
 from adjudge.evals.probes.row import ProbeRow, with_others
-from adjudge.evals.probes.row_file import ReadRows
+from adjudge.evals.probes.row_file import ReadRows, shipped_names
 from adjudge.evals.probes.rows_read import read_probe_rows
-from adjudge.evals.probes.shipped import shipped_names
 
 
 def read(tmp_path: Path, *rows: Any, **options: Any) -> ReadRows[ProbeRow]:
@@ -27,6 +26,22 @@ def test_chosen_and_rejected_as_chats(tmp_path: Path) -> None:
     (row,) = read(tmp_path, {"chosen": turns, "rejected": other}).rows
     assert (row.good, row.bad, row.asked, row.planted) == ("Hello.", "No.", "Hi?", False)
     assert row.prompt == [turns[0]]
+
+
+def test_whole_chats_transcripts_and_numbers_are_read_as_everywhere(tmp_path: Path) -> None:
+    asked = {"role": "user", "content": "Hi?"}
+    whole = [asked, {"role": "assistant", "content": "Hello."}]
+    trace = [{"role": "assistant", "content": "Let me see."}, {"role": "tool", "content": "5"}, whole[1]]
+    rows = read(
+        tmp_path,
+        {"prompt": "Hi?", "chosen": whole, "rejected": [asked, {"role": "assistant", "content": "No."}]},
+        {"chosen": "\n\nHuman: Hi?\n\nAssistant: Hello.", "rejected": "\n\nHuman: Hi?\n\nAssistant: No."},
+        {"prompt": json.dumps([asked]), "chosen": "Hello.", "rejected": 7},
+        {"prompt": "Hi?", "chosen": trace, "rejected": ["No.", "Never."]},
+    ).rows
+    assert [row.good for row in rows] == ["Hello."] * 4
+    assert [row.bad for row in rows] == ["No.", "No.", "7", "No."]
+    assert [row.prompt for row in rows] == ["Hi?", [asked], [asked], [asked, *trace[:2]]]
 
 
 def test_references_alone_give_good_and_planted_bad_responses(tmp_path: Path) -> None:
@@ -73,11 +88,11 @@ def test_given_columns_and_extras_are_kept(tmp_path: Path) -> None:
 
 
 def test_bad_rows_are_counted_and_named(tmp_path: Path) -> None:
-    found = read(tmp_path, {"good": "fine"}, "{broken", {"good": 7}, {"good": "  "}, {"good": None}, ["a list"])
+    found = read(tmp_path, {"good": "fine"}, "{broken", {"good": {"n": 7}}, {"good": "  "}, {"good": None}, ["a list"])
     assert len(found.rows) == 1
     assert found.unreadable == 5
     (note,) = [note for note in found.notes if "cannot be read" in note]
-    assert "row 2: column 'good' holds a int; give text" in note
+    assert "row 2: the response in 'good' is an object with the fields n; it must be text" in note
     assert "row 3: the row '3' has an empty good response" in note
     assert found.source["rows"] == 6
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.evals.probes.probe import Rule
-from adjudge.evals.probes.rules import Values, applies, excess
+from adjudge.evals.probes.trying import Values, applies, excess
 
 EPSILON = 0.1
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.evals.process.first_errors import (
+from adjudge.evals.process.process_bench import (
     best_threshold,
     first_errors,
     mean_f1,

@@ -220,10 +220,10 @@ def test_of_rows_with_one_name_the_first_counts_on_every_pass() -> None:
     [
         ({"error_steps": ["two"]}, "numbers from 1"),
         ({"error_steps": [0]}, "numbers from 1"),
-        ({"error_steps": None}, "no column 'error_steps'"),
+        ({"error_steps": None}, "the column 'error_steps' is missing"),
         ({"modified_process": []}, "must be a list"),
         ({"classification": 3}, "must be text"),
-        ({"original_process": None, "classification": "redundency"}, "no column 'original_process'"),
+        ({"original_process": None, "classification": "redundency"}, "the column 'original_process' is missing"),
     ],
 )
 def test_rows_that_are_none_say_what_is_wrong(change: dict[str, Any], message: str) -> None:

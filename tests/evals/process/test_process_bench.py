@@ -16,8 +16,13 @@ from tests.evals.preferences.conftest import outcome_of
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.step_places import MISMATCH
-from adjudge.evals.process.first_errors import best_threshold, first_errors, processbench_f1
-from adjudge.evals.process.process_bench import ProcessBench, prediction_of
+from adjudge.evals.process.process_bench import (
+    ProcessBench,
+    best_threshold,
+    first_errors,
+    prediction_of,
+    processbench_f1,
+)
 from adjudge.evals.statistics.draws import NO_DRAWS
 from adjudge.protocol import Sample, Score, StepScore, response_text
 from adjudge.solutions.steps import given_steps, split_steps
@@ -211,8 +216,8 @@ def test_a_scorer_that_cuts_elsewhere_fails_and_shifts_nothing(tmp_path: Path) -
     [
         ({"label": 3}, "'label' holds 3 for 3 steps"),
         ({"label": -2}, "'label' holds -2"),
-        ({"label": None}, "no column 'label'"),
-        ({"steps": None}, "no column 'steps'"),
+        ({"label": None}, "the column 'label' is missing"),
+        ({"steps": None}, "the column 'steps' is missing"),
         ({"steps": "1. one"}, "must be a list"),
         ({"steps": ["a", 2]}, "has the item 2"),
         ({"steps": []}, "must be a list"),

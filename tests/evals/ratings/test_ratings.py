@@ -16,9 +16,8 @@ from tests.evals.judging.made import cases, numbers, run, written
 from tests.evals.verifying.made import stored_outcomes
 
 from adjudge.evals.ratings.help_steer import ATTRIBUTES, HelpSteer
-from adjudge.evals.ratings.prometheus_prompt import as_rubric, taken_apart
 from adjudge.evals.ratings.rated import Rated, rating_measures
-from adjudge.evals.ratings.ratings import Ratings
+from adjudge.evals.ratings.ratings import Ratings, as_rubric, taken_apart
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.draws import NO_DRAWS, Draws
 

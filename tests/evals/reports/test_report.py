@@ -15,12 +15,11 @@ import pytest
 from tests.evals.reports.conftest import CURVES, PROBES, RELIABILITY, case, full
 
 from adjudge.evals.reports import page as page_module
-from adjudge.evals.reports.bars import bars_table
+from adjudge.evals.reports.bar import bars_table
 from adjudge.evals.reports.checks import checks_said
 from adjudge.evals.reports.curves import curves_drawing
-from adjudge.evals.reports.grid import grid_table
-from adjudge.evals.reports.page import page, write_report
-from adjudge.evals.reports.plain import plain
+from adjudge.evals.reports.markup import plain
+from adjudge.evals.reports.page import grid_table, page, write_report
 from adjudge.evals.reports.wording import best_trivial, chance, number, percent, plural, trivial
 from adjudge.evals.results.figures import Bar, Bars, Curves, Series
 from adjudge.evals.results.measure import Measure

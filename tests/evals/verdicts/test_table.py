@@ -9,9 +9,8 @@ import pytest
 
 from adjudge.data_pipelines.labeling.config import LabelConfig
 from adjudge.data_pipelines.labeling.job import run_label
-from adjudge.evals.verdicts.config import VerdictConfig
 from adjudge.evals.verdicts.table import read_verdicts, shortened, texts_of
-from adjudge.evals.verdicts.verdict import MISSING, NOTHING, Verdict, verdict_of
+from adjudge.evals.verdicts.verdict import MISSING, NOTHING, Verdict, VerdictConfig, verdict_of
 
 
 def written(folder: Path, rows: Sequence[dict[str, Any]], name: str = "rows.jsonl") -> str:

@@ -10,8 +10,7 @@ from tests.evals.judging.made import cases
 from adjudge.evals.benchmarks.benchmark import Benchmark
 from adjudge.evals.benchmarks.case import Stored
 from adjudge.evals.benchmarks.given import of_stored
-from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.benchmarks.outcome_maker import OutcomeMaker, measured
+from adjudge.evals.benchmarks.outcome import Outcome, OutcomeMaker, measured
 
 
 def stored_outcomes(benchmark: Benchmark, rows: Sequence[Mapping[str, Any]]) -> list[Outcome]:

@@ -11,8 +11,7 @@ from tests.evals.judging.made import cases, numbers, run, written
 from tests.evals.verifying.made import stored_outcomes
 
 from adjudge.evals.statistics.draws import NO_DRAWS
-from adjudge.evals.verifying.if_bench import IfBench
-from adjudge.evals.verifying.if_eval import IfEval
+from adjudge.evals.verifying.instructions_followed import IfBench, IfEval
 
 KINDS = ["punctuation:no_comma", "length_constraints:number_words", "startend:quotation"]
 PROMPT: dict[str, Any] = {

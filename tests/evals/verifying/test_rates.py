@@ -12,8 +12,7 @@ from sklearn import metrics
 from tests.evals.judging.made import numbers
 
 from adjudge.evals.statistics.draws import NO_DRAWS, Draws
-from adjudge.evals.verifying.judged import Judged
-from adjudge.evals.verifying.rates import rate_measures
+from adjudge.evals.verifying.rates import Judged, rate_measures
 from adjudge.evals.verifying.truth import INVALID, RIGHT, WRONG, Truth
 from adjudge.protocol import Status
 

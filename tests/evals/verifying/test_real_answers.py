@@ -17,8 +17,7 @@ from adjudge.evals.ratings.ratings import Ratings
 from adjudge.evals.verifying.bird import Bird
 from adjudge.evals.verifying.gsm8k import Gsm8k
 from adjudge.evals.verifying.human_eval import HumanEval
-from adjudge.evals.verifying.if_bench import IfBench
-from adjudge.evals.verifying.if_eval import IfEval
+from adjudge.evals.verifying.instructions_followed import IfBench, IfEval
 from adjudge.evals.verifying.labels import Labels
 from adjudge.evals.verifying.math_solutions import Math
 

@@ -19,8 +19,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from adjudge.evals.bias.judgement import Judgement
-from adjudge.evals.bias.preference import first_preference, inconsistency
+from adjudge.evals.bias.preference import Judgement, first_preference, inconsistency
 from adjudge.evals.pairs.pair_accuracy import BothOrders, pair_accuracy
 from adjudge.evals.statistics.draws import Draws
 from adjudge.prompts.reading import LabelReader, NumberReader

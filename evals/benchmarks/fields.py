@@ -1,0 +1,337 @@
+"""Columns of a row as what they must be: texts, turns, numbers and lists, with errors that name the column.
+
+Texts and turns are what they are in every command (`adjudge.io.values`).
+
+Not covered: which columns a benchmark has; each one says so.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Any, Final, TypeAlias, TypeVar
+
+from adjudge.evals.benchmarks.benchmark import RowPlace
+from adjudge.evals.benchmarks.case import Stored
+from adjudge.io.columns import MISSING, Column, flag_of
+from adjudge.io.row import Cursor
+from adjudge.io.source import open_source
+from adjudge.io.values import Text, exchange, plain, prompt_of, text_or_chat
+
+Row: TypeAlias = Mapping[str, Any]
+Key = TypeVar("Key", bound=Hashable)
+
+_LONGEST: Final = 1 << 26  # bytes of one row of a text file
+_SHOWN: Final = 60  # characters of a wrong value in an error
+_STEM: Final = (".gz", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
+
+
+def has(row: Row, name: str) -> bool:
+    """Return whether a row has a column with something in it; dotted names reach into nested objects."""
+    return Column(name).of(row) not in (MISSING, None)
+
+
+def first_of(row: Row, names: Sequence[str]) -> str | None:
+    """Return the first of these columns that the row has, None if it has none."""
+    return next((name for name in names if has(row, name)), None)
+
+
+def named(row: Row, name: str, usual: Sequence[str], role: str) -> str:
+    """Return the column that a user named for a role, or the first of the usual ones that the row has.
+
+    Raises:
+        ValueError: none is named, and it has none of them.
+    """
+    found = name or first_of(row, usual)
+    if not found:
+        what = role if role.endswith("s") else f"a {role}"
+        raise ValueError(
+            f"no column of {what}; name it with {flag_of(role)}. The row has {names_of(row)}; tried {', '.join(usual)}"
+        )
+    return found
+
+
+def field(row: Row, *names: str) -> Any:
+    """Return what stands in the first of these columns that the row has.
+
+    Raises:
+        ValueError: the row has none of them, or nothing in them.
+    """
+    return Column(_first(row, names)).of(row)
+
+
+def text(row: Row, *names: str) -> Text:
+    """Return a text, or chat turns.
+
+    Raises:
+        ValueError: the columns are missing, or the first that is there holds something else.
+    """
+    name = _first(row, names)
+    return as_text(Column(name).of(row), name)
+
+
+def as_text(value: Any, name: str) -> Text:
+    """Return a value as a text or as chat turns.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    return text_or_chat(plain(value), "value", name)
+
+
+def asked_and_said(row: Row, prompt: str | None, response: str | None) -> tuple[Text, Text]:
+    """Return the prompt and the response of two columns, as every command reads them; "" for a column that is None.
+
+    Raises:
+        ValueError: a column is missing or holds something else, or a whole chat does not begin with the prompt.
+    """
+    asked = prompt_of(field(row, prompt), prompt) if prompt else ""
+    return exchange(asked, text(row, response)) if response else (asked, "")
+
+
+def text_of(row: Row, *names: str) -> str:
+    """Return the text in the first of these columns that the row has.
+
+    Raises:
+        ValueError: it has none of them, or it holds no text.
+    """
+    value = field(row, *names)
+    if not isinstance(value, str):
+        raise ValueError(f"the column {_first(row, names)!r} holds {shown(value)}; it must be text")
+    return value
+
+
+def texts(row: Row, name: str) -> tuple[Text, ...]:
+    """Return a list of texts or of turns.
+
+    Raises:
+        ValueError: the column is missing, or is no list of them.
+    """
+    return tuple(as_text(value, f"{name}.{at}") for at, value in enumerate(items(row, name)))
+
+
+def texts_of(row: Row, *names: str) -> tuple[str, ...]:
+    """Return the list of texts in the first of these columns that the row has.
+
+    Raises:
+        ValueError: it has none of them, or it holds no list of texts, or an empty one.
+    """
+    values = items(row, *names)
+    for item in values:
+        if not isinstance(item, str):
+            raise ValueError(f"the column {_first(row, names)!r} has the item {shown(item)}; all must be texts")
+    return tuple(values)
+
+
+def items(row: Row, *names: str) -> Sequence[Any]:
+    """Return the list in the first of these columns that the row has.
+
+    Raises:
+        ValueError: the column is missing, or is no list, or an empty one.
+    """
+    value = field(row, *names)
+    if isinstance(value, str | Mapping) or not isinstance(value, Sequence) or not value:
+        name = _first(row, names)
+        raise ValueError(f"the column {name!r} holds {shown(value)}; it must be a list with something in it")
+    return value
+
+
+def word(row: Row, *names: str) -> str:
+    """Return a name: text, or a whole number as text.
+
+    Raises:
+        ValueError: the column is missing or holds something else.
+    """
+    value = field(row, *names)
+    if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+        return str(value)
+    raise ValueError(f"the column {_first(row, names)!r} holds {shown(value)}; it must be a name")
+
+
+def said_of(row: Row, *names: str) -> str:
+    """Return a text, where "True" or "15" may have been written to the file as what they look like.
+
+    Raises:
+        ValueError: the row has none of these columns, or it holds neither text nor a number nor truth.
+    """
+    value = field(row, *names)
+    return str(value) if isinstance(value, bool | int | float) else text_of(row, *names)
+
+
+def whole(row: Row, *names: str) -> int:
+    """Return the whole number in the first of these columns that the row has; "3" and 3.0 are 3.
+
+    Raises:
+        ValueError: it has none of them, or it holds no whole number.
+    """
+    value = field(row, *names)
+    number = as_whole(value)
+    if number is None:
+        raise ValueError(f"the column {_first(row, names)!r} holds {shown(value)}; it must be a whole number")
+    return number
+
+
+def as_whole(value: Any) -> int | None:
+    """Return a whole number that is written as one, as a float or as text; None for anything else, truth included."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        return int(value) if math.isfinite(value) and value == int(value) else None
+    text = value.strip() if isinstance(value, str) else ""
+    digits = text.removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
+
+
+def score(value: Any, name: str) -> Stored:
+    """Return a stored score: a number, a list with one number in it, or None where nobody gave one.
+
+    Numbers that are not finite are no scores.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 1:
+        value = value[0]
+    if value is None:
+        return Stored(value=None, reason="no_verdict")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"the column {name!r} holds {shown(value)}; a score must be a number, or null for none")
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number with more than 308 digits
+        number = math.inf
+    return Stored(value=number) if math.isfinite(number) else Stored(value=None, reason="not_finite")
+
+
+def scores(row: Row, name: str, count: int) -> tuple[Stored, ...]:
+    """Return a list of stored scores.
+
+    Raises:
+        ValueError: the column is missing, or does not hold so many scores.
+    """
+    values = items(row, name)
+    if len(values) != count:
+        raise ValueError(f"the column {name!r} holds {len(values)} scores for {count} responses; give one for each")
+    return tuple(score(value, f"{name}.{at}") for at, value in enumerate(values))
+
+
+def stored_pair(row: Row, first: Sequence[str], second: Sequence[str]) -> tuple[Stored, ...]:
+    """Return the two scores that a row stores under one of these names each; nothing where it has neither.
+
+    Raises:
+        ValueError: it has one of the two, or they are no scores.
+    """
+    names = [next((name for name in side if name in row), None) for side in (first, second)]
+    if names == [None, None]:
+        return ()
+    if None in names:
+        lacking = first if names[0] is None else second
+        raise ValueError(f"the row stores one score of two; the other one is missing under any of {', '.join(lacking)}")
+    return tuple(score(row[name], name) for name in names if name is not None)
+
+
+def rows_of(row: Row, place: RowPlace, column: str) -> list[tuple[Row, RowPlace]]:
+    """Return the rows of a table that was written as one object of columns, each with its number; or the row itself.
+
+    Scores of RewardBench are published so: `{"subset": [..], "scores_chosen": [..], "model": ".."}`.  What is no list
+    holds for all rows.
+
+    Args:
+        row: a row, or such an object.
+        place: of the row.
+        column: a column that a row holds one text in.
+
+    Raises:
+        ValueError: its columns differ in length.
+    """
+    if not isinstance(row.get(column), list):
+        return [(row, place)]
+    columns = {name: values for name, values in row.items() if isinstance(values, list)}
+    sizes = {name: len(values) for name, values in columns.items()}
+    if len(set(sizes.values())) > 1:
+        raise ValueError(f"the columns {shown(sizes)} differ in length; a table has as many values in each")
+    return [
+        ({**row, **{name: values[at] for name, values in columns.items()}}, replace(place, number=at))
+        for at in range(sizes[column])
+    ]
+
+
+def keyed_rows(
+    path: str, key: Callable[[Row], Key | None], *, several: bool = False
+) -> dict[Key, list[dict[str, Any]]]:
+    """Return the rows of a second file by a key, to be joined with those of the input.
+
+    Args:
+        path: any file, folder or dataset that the input may be too.
+        key: of a row; None leaves the row out.
+        several: whether a key may come more than once.
+
+    Raises:
+        ValueError: there is no such file, a row cannot be read or lacks the key's columns, or a key comes twice.
+    """
+    found: dict[Key, list[dict[str, Any]]] = {}
+    for row in open_source(path, limit=_LONGEST).rows(Cursor()):
+        data = row.cells()
+        if data is None:
+            raise ValueError(f"row {row.index} of {path!r} cannot be read: {row.error}")
+        try:
+            name = key(data)
+        except ValueError as error:
+            raise ValueError(f"row {row.index} of {path!r}: {error}") from error
+        if name is None:
+            continue
+        if name in found and not several:
+            raise ValueError(f"row {row.index} of {path!r} is the second one for {shown(name)}; keep one of them")
+        found.setdefault(name, []).append(dict(data))
+    return found
+
+
+def case_id(place: RowPlace, *names: str) -> str:
+    """Return an id that no other row has: the row's number, and what the file calls it."""
+    return ":".join([str(place.number), *names])
+
+
+def cluster_of(prompt: Text) -> str:
+    """Return a short name of a prompt; rows that ask the same share it."""
+    said = prompt if isinstance(prompt, str) else json.dumps(prompt, ensure_ascii=True, sort_keys=True, default=str)
+    return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def digest_of(*texts: str) -> str:
+    """Return 16 hex digits that stand for texts: the name of the cluster of all cases that share a prompt."""
+    made = blake2b(digest_size=8)
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        made.update(len(data).to_bytes(8))
+        made.update(data)
+    return made.hexdigest()
+
+
+def stem_of(file: str) -> str:
+    """Return the name of a file without what says its format: "chat_filtered" of "chat_filtered.json.gz"."""
+    for suffix in _STEM:
+        file = file.removesuffix(suffix)
+    return file
+
+
+def shown(value: Any) -> str:
+    """Return a value as an error may show it: short, and with nothing that a terminal would obey."""
+    said = ascii(value)
+    return said if len(said) <= _SHOWN else f"{said[:_SHOWN]}.."
+
+
+def names_of(row: Row) -> str:
+    """Return the columns of a row that hold something, for an error."""
+    return ", ".join([shown(name) for name, cell in row.items() if cell is not None][:20]) or "no columns"
+
+
+def _first(row: Row, names: Sequence[str]) -> str:
+    name = first_of(row, names)
+    if name is None:
+        raise ValueError(f"the column {' or '.join(map(repr, names))} is missing; the row has {names_of(row)}")
+    return name
