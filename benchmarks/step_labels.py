@@ -28,8 +28,7 @@ from rich.table import Table
 
 from adjudge.data_pipelines.step_labels.binary_search import binary_search
 from adjudge.data_pipelines.step_labels.labelled import first_error_of, label_of
-from adjudge.data_pipelines.step_labels.monte_carlo import monte_carlo
-from adjudge.data_pipelines.step_labels.rollouts import Prefix, Rollout
+from adjudge.data_pipelines.step_labels.rollouts import Prefix, Rollout, monte_carlo
 from adjudge.data_pipelines.step_labels.tree_search import TreeOptions, grow
 from adjudge.intervals import Interval, wilson
 

@@ -32,7 +32,7 @@ from adjudge.api import score_batch
 from adjudge.data_pipelines.testbenches.config import TestbenchesConfig
 from adjudge.data_pipelines.testbenches.design import BadDesignError, read_design
 from adjudge.data_pipelines.testbenches.design_mutants import design_mutants
-from adjudge.data_pipelines.testbenches.making import make_testbenches
+from adjudge.data_pipelines.testbenches.maker import make_testbenches
 from adjudge.data_pipelines.testbenches.trials import as_response
 from adjudge.protocol import Sample, Score
 

@@ -16,10 +16,12 @@ from adjudge.data_pipelines.constraints.config import ConstraintsConfig
 from adjudge.data_pipelines.constraints.drawing import drawn
 from adjudge.data_pipelines.constraints.witness import witness
 from adjudge.data_pipelines.constraints.wording import stated
+from adjudge.data_pipelines.jobs.job import run_job
 from adjudge.data_pipelines.jobs.maker import Kind, Made, Unit
+from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 from adjudge.instructions.conflicts import conflicts
 from adjudge.instructions.constraint import Constraint
-from adjudge.io.columns import Column, unknown_column
+from adjudge.io.columns import Choice, Column
 
 _VERSION = "1"
 _TRIES: Final = 8  # draws, until one has a witness
@@ -69,13 +71,11 @@ class ConstraintMaker:
         Raises:
             ValueError: one is not.
         """
-        del first
-        for flag, column in (("--prompt-column", self._prompt), ("--constraints-column", self._given)):
-            if column is not None and column.top(columns) not in columns:
-                raise ValueError(unknown_column(column.name, columns, flag))
+        config = self.config
+        Choice(columns, first).check({"prompt": config.prompt_column, "constraints": config.constraints_column})
         if self._given is not None:
             return ("constraints are looked at, none are added",)
-        return (f"levels {', '.join(map(str, self.config.level))}; {', '.join(self.config.pattern)}",)
+        return (f"levels {', '.join(map(str, config.level))}; {', '.join(config.pattern)}",)
 
     async def make(self, unit: Unit) -> Made:
         """Return the new prompts of a prompt."""
@@ -146,3 +146,13 @@ def _row(
         "witness": example,
         "source_prompt": source,
     }
+
+
+def make_constraints(config: ConstraintsConfig, *, progress: JobProgress | None = None) -> JobReport:
+    """Add constraints to the prompts of a file, or look at those they have.
+
+    Raises:
+        ValueError: a mistake in the options or the columns; nothing was written.
+        JobError: the job could not go on; the same call goes on.
+    """
+    return run_job(config, ConstraintMaker(config), progress=progress)

@@ -24,12 +24,14 @@ from adjudge.data_pipelines.databases.config import DatabasesConfig
 from adjudge.data_pipelines.databases.filling import Filled, FillingError, fill
 from adjudge.data_pipelines.databases.given_schema import GivenSchema, NoSchemaError, given_schema, read_schemas
 from adjudge.data_pipelines.databases.suite import Aim, Judges, chosen
+from adjudge.data_pipelines.jobs.job import run_job
 from adjudge.data_pipelines.jobs.kinds import Unfit, fitted
 from adjudge.data_pipelines.jobs.maker import DroppedError, Kind, Made, Unit
+from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 from adjudge.databases.aim import aimed_rows
 from adjudge.databases.mutants import mutants, parsed
 from adjudge.databases.schema_shape import SchemaError, read_schema
-from adjudge.io.columns import MISSING, Column, nested_names, unknown_column
+from adjudge.io.columns import MISSING, Choice, Column, no_column
 
 VERSION = "1"
 _MOST_QUERIES = 64
@@ -95,18 +97,19 @@ class DatabaseMaker:
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         """Look for the columns; see `Maker`."""
-        known = [*columns, *nested_names(first)]
+        choice = Choice(columns, first)
 
         def there(name: str) -> bool:
             column = self._columns.get(name)
-            return column is not None and (column.name in known or any(column.of(row) is not MISSING for row in first))
+            return column is not None and (
+                column.name in choice.known or any(column.of(row) is not MISSING for row in first)
+            )
 
-        for name, column in self._columns.items():
-            if column.name != getattr(DatabasesConfig, f"{name}_column") and not there(name):
-                raise ValueError(unknown_column(column.name, known, f"--{name}-column"))
+        named = {name: column.name for name, column in self._columns.items()}
+        choice.check({name: said for name, said in named.items() if said != getattr(DatabasesConfig, f"{name}_column")})
         if not (there("schema") or there("database") or (self._schemas and there("name"))):
             raise ValueError(
-                unknown_column(self._config.schema_column or "schema", known, "--schema-column")
+                no_column("schema", choice.known, usual=[self._config.schema_column or "schema"])
                 + " A SQLite file will do (--database-column), or a name in a file of schemas (--schemas)"
             )
         if there("sql"):
@@ -235,3 +238,21 @@ def _texts(value: Any, reason: str) -> tuple[str, ...]:
     if any(len(text) > _MOST_CHARACTERS for text in found):
         raise DroppedError("query_too_long")
     return tuple(dict.fromkeys(found))
+
+
+def make_databases(config: DatabasesConfig, *, progress: JobProgress | None = None) -> JobReport:
+    """Make SQLite databases from schemas, or go on with a job that was interrupted.
+
+    Args:
+        config: input, output and options.
+        progress: who is told how far the job is.
+
+    Returns:
+        The counts.  `dropped` says why rows came to nothing: "no_schema", "bad_schema", "schema_takes_no_rows",
+        "query_fails", "query_finds_nothing", "told_too_few_apart" and others.
+
+    Raises:
+        ValueError: a mistake in the call, or a package that is not installed; no work was done.
+        JobError: the job could not go on; the message says how it can.
+    """
+    return run_job(config, DatabaseMaker(config, Judges.of(config.moment, config.seconds)), progress=progress)

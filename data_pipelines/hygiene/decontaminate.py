@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.data_pipelines.hygiene.benchmark_index import FEWEST_WORDS, BenchmarkIndex, Hit
-from adjudge.data_pipelines.hygiene.decontaminate_config import DecontaminateConfig
+from adjudge.data_pipelines.hygiene.config import DecontaminateConfig
 from adjudge.data_pipelines.hygiene.row_text import RowText, text_columns
 from adjudge.data_pipelines.hygiene.side_file import SideFile
 from adjudge.data_pipelines.hygiene.sieve import KEPT, Sieve, Verdict, run_sieve

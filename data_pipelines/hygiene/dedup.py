@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from adjudge.data_pipelines.hygiene.config import DedupConfig
 from adjudge.data_pipelines.hygiene.copies import Copies, CopyFinder
-from adjudge.data_pipelines.hygiene.dedup_config import DedupConfig
 from adjudge.data_pipelines.hygiene.row_scores import number_of
 from adjudge.data_pipelines.hygiene.row_text import RowText, existing, text_columns
 from adjudge.data_pipelines.hygiene.sieve import KEPT, Sieve, Verdict, run_sieve

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from adjudge.data_pipelines.hygiene.difficulty_config import DifficultyConfig
+from adjudge.data_pipelines.hygiene.config import DifficultyConfig
 from adjudge.data_pipelines.hygiene.prompt_keys import PromptKeys, prompt_keys
 from adjudge.data_pipelines.hygiene.prompt_scores import PromptScores
 from adjudge.data_pipelines.hygiene.row_scores import RowScores, row_scores

@@ -15,7 +15,7 @@ Not covered: the language of a text; toxicity; anything that needs a model.
 
 from __future__ import annotations
 
-from adjudge.data_pipelines.hygiene.filter_config import FilterConfig
+from adjudge.data_pipelines.hygiene.config import FilterConfig
 from adjudge.data_pipelines.hygiene.guessed_filter import GuessedFilter
 from adjudge.data_pipelines.hygiene.response_filter import ResponseFilter
 from adjudge.data_pipelines.hygiene.sieve import Sieve, run_sieve

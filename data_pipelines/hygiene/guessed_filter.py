@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from adjudge.data_pipelines.hygiene.filter_config import FilterConfig
+from adjudge.data_pipelines.hygiene.config import FilterConfig
 from adjudge.data_pipelines.hygiene.prompt_keys import PromptKeys, prompt_keys
 from adjudge.data_pipelines.hygiene.prompt_scores import PromptScores
 from adjudge.data_pipelines.hygiene.row_scores import row_scores

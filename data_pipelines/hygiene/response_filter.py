@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from adjudge.data_pipelines.hygiene.filter_config import FilterConfig
+from adjudge.data_pipelines.hygiene.config import FilterConfig
 from adjudge.data_pipelines.hygiene.prompt_keys import PromptKeys, prompt_keys
 from adjudge.data_pipelines.hygiene.prompt_scores import Numbers, Wholes
 from adjudge.data_pipelines.hygiene.row_scores import RowScores, row_scores

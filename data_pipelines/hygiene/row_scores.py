@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from adjudge.data_pipelines.hygiene.row_text import existing, holds_objects
-from adjudge.io.columns import Column, nested_names
+from adjudge.io.columns import Column, nested_names, no_column
 from adjudge.protocol import STATUSES
 
 GUESSES: Final = ("value", "score", "reward", "scores", "rewards", "is_correct", "correct", "passed")
@@ -83,10 +83,7 @@ def row_scores(
     known = {*columns, *nested_names(first)}
     name = named or next((guess for guess in GUESSES if guess in known and not holds_objects(guess, first)), "")
     if not name:
-        raise ValueError(
-            f"no column looks like a score (tried {', '.join(GUESSES)}); name it with {flag}. "
-            f"The columns are: {', '.join(list(columns)[:40])}"
-        )
+        raise ValueError(no_column("score", columns, flag, GUESSES))
     column = existing(name, columns, first, flag)
     if holds_objects(name, first):
         raise ValueError(f"{flag} {name!r} holds objects; name the number in them, such as {name}.value")

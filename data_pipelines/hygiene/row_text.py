@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from adjudge.io.columns import GUESSES, MISSING, Column, nested_names, unknown_column
+from adjudge.io.columns import GUESSES, MISSING, Choice, Column, nested_names, no_column
 from adjudge.io.preferences import is_preference, read_preference
 from adjudge.io.values import Text
 
@@ -71,9 +71,7 @@ def text_columns(
         return RowText((), pairs=True), (f"text: the prompts of the pairs (guessed; {flag} chooses columns)",)
     if not first and not columns:
         return RowText((Column("prompt"),)), ()
-    raise ValueError(
-        f"no column looks like a prompt; name the text with {flag}. The columns are: {', '.join(list(columns)[:40])}"
-    )
+    raise ValueError(no_column("prompt", columns, flag))
 
 
 def existing(name: str, columns: Sequence[str], first: Sequence[Mapping[str, Any]], flag: str) -> Column:
@@ -82,11 +80,7 @@ def existing(name: str, columns: Sequence[str], first: Sequence[Mapping[str, Any
     Raises:
         ValueError: it has not.
     """
-    column = Column(name)
-    known = [*columns, *nested_names(first)]
-    if name in known or any(column.of(row) is not MISSING for row in first) or not (columns or first):
-        return column
-    raise ValueError(unknown_column(name, known, flag))
+    return Choice(columns, first, closed=bool(columns or first), flag=lambda _: flag).given("", name)
 
 
 def holds_objects(name: str, first: Sequence[Mapping[str, Any]]) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from adjudge.data_pipelines.hygiene.hygiene_config import HygieneConfig
+from adjudge.data_pipelines.hygiene.config import HygieneConfig
 from adjudge.data_pipelines.hygiene.shingles import UNICODE
 from adjudge.data_pipelines.jobs.job import run_job
 from adjudge.data_pipelines.jobs.journal import partial_of

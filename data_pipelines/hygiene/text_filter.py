@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge.data_pipelines.hygiene.filter_config import FilterConfig
+from adjudge.data_pipelines.hygiene.config import FilterConfig
 from adjudge.data_pipelines.hygiene.row_text import RowText, text_columns
 from adjudge.data_pipelines.hygiene.shingles import grams, tokens
 from adjudge.data_pipelines.hygiene.sieve import KEPT, Sieve, Verdict

@@ -5,17 +5,45 @@ Not covered: hyperparameters of a family beyond its levels.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from adjudge import wire
+from adjudge.data_pipelines.jobs.job import run_job
 from adjudge.data_pipelines.jobs.maker import Kind, Made, Unit
+from adjudge.data_pipelines.jobs.number_source import NumberSource
+from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
+from adjudge.data_pipelines.procedural.arithmetic import FAMILIES
 from adjudge.data_pipelines.procedural.config import TasksConfig
-from adjudge.data_pipelines.procedural.families import families_of
-from adjudge.data_pipelines.procedural.gym import SCORER
+from adjudge.data_pipelines.procedural.gym import PREFIX, SCORER, GymFamily, gym_families
 from adjudge.data_pipelines.procedural.task import Family, Task, seed_of
+
+ALL_OF_GYM = f"{PREFIX}*"
+
+
+def families_of(names: tuple[str, ...]) -> tuple[Family, ...]:
+    """Return the families that options name, each once, in their order; "gym/*" stands for all of reasoning-gym.
+
+    Raises:
+        ValueError: there is no such family, or reasoning-gym is not installed.
+    """
+    wanted = [one for name in names for one in (gym_families() if name == ALL_OF_GYM else (name,))]
+    return tuple(_family(name) for name in dict.fromkeys(wanted))
+
+
+def _family(name: str) -> Family:
+    if name in FAMILIES:
+        return FAMILIES[name]
+    known = [*FAMILIES, *(gym_families() if name.startswith(PREFIX) else ())]
+    if name in known:
+        return GymFamily(name.removeprefix(PREFIX))
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(FAMILIES)}, and {PREFIX}NAME of reasoning-gym"
+    raise ValueError(f"there is no family {name!r}; {hint}")
+
 
 _VERSION = "1"
 _PARTS: Final = 1 << 32
@@ -133,3 +161,13 @@ def _mark(text: str, width: int) -> int:
     plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     digest = hashlib.sha256(plain.encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[-width:], "big")
+
+
+def make_tasks(config: TasksConfig, *, progress: JobProgress | None = None) -> JobReport:
+    """Write tasks to a file.
+
+    Raises:
+        ValueError: a mistake in the options; nothing was written.
+        JobError: the job could not go on; the same call goes on.
+    """
+    return run_job(config, TaskMaker(config), source=NumberSource(config.count, "tasks"), progress=progress)

@@ -11,7 +11,10 @@ Source: CaRR (THUDM/CaRR).  Not covered: finding the evidence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import re
+import unicodedata
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,23 +22,121 @@ from adjudge.data_pipelines.jobs.job import run_job
 from adjudge.data_pipelines.jobs.maker import Kind, Unit
 from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 from adjudge.data_pipelines.rubrics.account import Account, Unusable
-from adjudge.data_pipelines.rubrics.citations_config import CitationsConfig
+from adjudge.data_pipelines.rubrics.config import CitationsConfig
 from adjudge.data_pipelines.rubrics.item_maker import ItemMaker, judged_by
+from adjudge.data_pipelines.rubrics.json_answers import LONGEST, is_text, keyed_object
 from adjudge.data_pipelines.rubrics.labelled import labelled_of, prompt_of, texts_of
 from adjudge.data_pipelines.rubrics.model import Model
-from adjudge.data_pipelines.rubrics.statements import (
-    ANSWER,
-    Proposal,
-    ProposalReader,
-    filled,
-    placeholders,
-    plain,
-    problem_of,
-    reachable,
-    stands_in,
-)
 from adjudge.engines.interface import Engine
 from adjudge.protocol import Message, Scorer, content_text
+
+ANSWER = "E0"
+"""The placeholder of the answer."""
+
+_PLACEHOLDER = re.compile(r"<(E[0-9]{1,3})>")
+_NEARLY = re.compile(r"<\s*/?\s*e\s*\d+|\bE\d{1,3}\b|[{\[(]\s*E\d+\s*[)\]}]", re.IGNORECASE)
+_NAME = re.compile(r"E(?:0|[1-9][0-9]{0,2})")
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0eff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """What a model proposed.
+
+    Attributes:
+        entities: placeholder to the name of the thing.
+        statements: texts with placeholders.
+    """
+
+    entities: Mapping[str, str]
+    statements: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalReader:
+    """Reads `{"key": .., "entities": {"E0": ".."}, "statements": [".."]}`.
+
+    Attributes:
+        most: most statements there may be.
+    """
+
+    most: int
+
+    def __call__(self, text: str, nonce: str = "", /) -> Proposal | None:
+        """Return the proposal, or None."""
+        found = keyed_object(text, nonce, {"entities": dict, "statements": list})
+        if found is None or len(found["statements"]) > self.most or ANSWER not in found["entities"]:
+            return None
+        if len(found["entities"]) > 1 + 2 * self.most:  # a statement is about two or three things
+            return None
+        if not all(_NAME.fullmatch(name) and is_text(value) for name, value in found["entities"].items()):
+            return None
+        if not all(is_text(statement, LONGEST) for statement in found["statements"]):
+            return None
+        return Proposal(
+            entities={name: " ".join(value.split()) for name, value in found["entities"].items()},
+            statements=tuple(" ".join(statement.split()) for statement in found["statements"]),
+        )
+
+
+def placeholders(statement: str) -> tuple[str, ...]:
+    """Return the placeholders of a statement, each once, in order."""
+    return tuple(dict.fromkeys(_PLACEHOLDER.findall(statement)))
+
+
+def filled(statement: str, entities: Mapping[str, str]) -> str:
+    """Return a statement with the names in the places, put there in one pass."""
+    return _PLACEHOLDER.sub(lambda found: entities[found[1]], statement)
+
+
+def problem_of(statement: str, entities: Mapping[str, str], unknown: Collection[str]) -> str:
+    """Return why a statement may not stand, in snake_case; "" if it may.
+
+    Args:
+        statement: the statement.
+        entities: placeholder to name.
+        unknown: placeholders whose names are not known to be right.
+    """
+    names = placeholders(statement)
+    if not names:
+        return "statement_without_placeholder"
+    if _NEARLY.search(_PLACEHOLDER.sub("", statement)):
+        return "malformed_placeholder"
+    if any(name not in entities for name in names):
+        return "unknown_placeholder"
+    if any(name in unknown for name in names):
+        return "ungrounded_entity"
+    if any(stands_in(value, _PLACEHOLDER.sub(" ", statement)) for value in entities.values()):
+        return "names_its_entity"
+    return ""
+
+
+def reachable(statements: Sequence[str]) -> list[bool]:
+    """Return for each statement whether shared placeholders link it with the answer."""
+    members = [set(placeholders(statement)) for statement in statements]
+    known = {ANSWER}
+    while fresh := {name for names in members if names & known for name in names} - known:
+        known |= fresh
+    return [bool(names & known) for names in members]
+
+
+def stands_in(name: str, text: str) -> bool:
+    """Return whether a name stands in a text as a whole word or phrase, in any case and with any accents."""
+    key = plain(name)
+    if not key:
+        return False
+    edge = "" if _UNSPACED.search(key) else r"\b"
+    before = edge if key[0].isalnum() else ""
+    after = edge if key[-1].isalnum() else ""
+    return re.search(before + re.escape(key) + after, plain(text)) is not None
+
+
+@functools.lru_cache(maxsize=8)  # evidence is looked through for many names
+def plain(text: str) -> str:
+    """Return a text in small letters, without accents, with single blanks."""
+    parts = unicodedata.normalize("NFKD", text)
+    return " ".join("".join(char for char in parts if not unicodedata.combining(char)).casefold().split())
+
 
 _STATEMENTS = "data_pipelines/rubrics/citations_statements"
 
@@ -45,6 +146,7 @@ class CitationMaker(ItemMaker[CitationsConfig]):
     """Makes references for the scorer `citations`."""
 
     kind: ClassVar[str] = "citations"
+    reads = ("prompt", "answer", "evidence")
     templates: ClassVar[tuple[str, ...]] = (_STATEMENTS,)
     made_fields: ClassVar[Mapping[str, Kind]] = {
         "prompt": "chat",
@@ -52,14 +154,6 @@ class CitationMaker(ItemMaker[CitationsConfig]):
         "entities": "any",
         "statements": "any",
     }
-
-    def columns(self) -> Mapping[str, str]:
-        """Return the columns it reads."""
-        return {
-            "--prompt-column": self.config.prompt_column,
-            "--answer-column": self.config.answer_column,
-            "--evidence-column": self.config.evidence_column,
-        }
 
     async def rows_of(self, unit: Unit, account: Account) -> list[dict[str, Any]]:
         """Return one row with the statements of a question."""

@@ -19,7 +19,7 @@ from adjudge.data_pipelines.rubrics.config import AskingConfig, GatedConfig
 from adjudge.data_pipelines.rubrics.gate import Gate, Separates
 from adjudge.data_pipelines.rubrics.labelled import Labelled
 from adjudge.data_pipelines.rubrics.model import Model
-from adjudge.io.columns import MISSING, Column, nested_names, unknown_column
+from adjudge.io.columns import Choice
 from adjudge.prompts.template import load_template
 from adjudge.protocol import Message, Scorer
 
@@ -34,11 +34,13 @@ class ItemMaker(ABC, Generic[C]):
         config: the options.
         model: who writes.
         gate: tries items on labelled responses; None where there are none.
+        reads: roles of the columns that it reads.
     """
 
     kind: ClassVar[str]
     version: ClassVar[str] = "1"
     templates: ClassVar[tuple[str, ...]]
+    reads: ClassVar[tuple[str, ...]] = ("prompt",)
     made_fields: ClassVar[Mapping[str, Kind]]
 
     config: C
@@ -91,10 +93,6 @@ class ItemMaker(ABC, Generic[C]):
         return ()
 
     @abstractmethod
-    def columns(self) -> Mapping[str, str]:
-        """Return the columns it reads, by the flag that names each; "" for one that is not asked for."""
-
-    @abstractmethod
     async def rows_of(self, unit: Unit, account: Account) -> list[dict[str, Any]]:
         """Return the rows of a unit.
 
@@ -105,18 +103,10 @@ class ItemMaker(ABC, Generic[C]):
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         """Raise `ValueError` unless the columns are there; return how the input was understood."""
-        known = [*columns, *nested_names(first)]
-        named = {
-            **self.columns(),
-            "--group-column": self.config.group_column,
-            "--good-column": self.config.good_column,
-            "--bad-column": self.config.bad_column,
-        }
-        for flag, name in named.items():
-            there = name in known or any(Column(name).of(row) is not MISSING for row in first)
-            if name and known and not there:
-                raise ValueError(unknown_column(name, known, flag))
-        if self.config.good_column:
+        config = self.config
+        named = {role: getattr(config, f"{role}_column") for role in (*self.reads, "group", "good", "bad")}
+        Choice(columns, first, closed=bool(columns)).check(named)
+        if config.good_column:
             return ()
         return ("quality gate: none, for no column of good and bad responses is named (--good-column, --bad-column)",)
 

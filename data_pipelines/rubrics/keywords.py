@@ -20,10 +20,10 @@ from adjudge.data_pipelines.jobs.job import run_job
 from adjudge.data_pipelines.jobs.maker import Kind, Unit
 from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 from adjudge.data_pipelines.rubrics.account import Account, Unusable
+from adjudge.data_pipelines.rubrics.config import KeywordsConfig
 from adjudge.data_pipelines.rubrics.gate import Agrees, Gate
 from adjudge.data_pipelines.rubrics.item_maker import ItemMaker
 from adjudge.data_pipelines.rubrics.json_answers import is_text, keyed_object
-from adjudge.data_pipelines.rubrics.keywords_config import KeywordsConfig
 from adjudge.data_pipelines.rubrics.labelled import labelled_of, prompt_of, texts_of
 from adjudge.data_pipelines.rubrics.model import Model
 from adjudge.engines.interface import Engine
@@ -91,14 +91,11 @@ class KeywordMaker(ItemMaker[KeywordsConfig]):
     """
 
     kind: ClassVar[str] = "keywords"
+    reads = ("prompt", "references")
     templates: ClassVar[tuple[str, ...]] = (_TERMS, _CHECKER)
     made_fields: ClassVar[Mapping[str, Kind]] = {"prompt": "chat", "scorer": "text", "reference": "any", "tried": "any"}
 
     persona: Scorer
-
-    def columns(self) -> Mapping[str, str]:
-        """Return the columns it reads."""
-        return {"--prompt-column": self.config.prompt_column, "--references-column": self.config.references_column}
 
     def further_fingerprints(self) -> Sequence[str]:
         """Return the scorer that looks for keywords."""

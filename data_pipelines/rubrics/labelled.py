@@ -14,8 +14,10 @@ from adjudge.data_pipelines.jobs.kinds import Unfit, fitted
 from adjudge.data_pipelines.jobs.maker import Unit
 from adjudge.data_pipelines.rubrics.account import Account, Unusable
 from adjudge.data_pipelines.rubrics.config import AskingConfig
+from adjudge.io import values
 from adjudge.io.columns import MISSING, Column
-from adjudge.protocol import Message, Sample, response_text
+from adjudge.io.values import Text, is_chat, plain, text_or_chat
+from adjudge.protocol import Sample, response_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,11 +73,12 @@ def responses_of(unit: Unit, column: str) -> list[str]:
     """
     found = []
     for value in _values(unit, column):
-        several = value if isinstance(value, list | tuple) and not _is_chat(value) else [value]
+        several = value if isinstance(value, list) and not is_chat(value) else [value]
         for one in several:
-            if not isinstance(one, str) and not _is_chat(one):
-                raise Unusable("bad_response")
-            text = response_text(Sample(prompt="", response=one))
+            try:
+                text = response_text(Sample(prompt="", response=text_or_chat(one, "response", column)))
+            except ValueError:
+                raise Unusable("bad_response") from None
             if text.strip():
                 found.append(text)
     return found
@@ -98,7 +101,7 @@ def texts_of(unit: Unit, column: str, *, inside: str = "text", reason: str) -> l
     found: list[str] = []
     shared: set[tuple[str, ...]] = set()
     for value in _values(unit, column):
-        several = isinstance(value, list | tuple)
+        several = isinstance(value, list)
         texts: list[Any] = [
             one.get(inside) if isinstance(one, Mapping) else one for one in (value if several else [value])
         ]
@@ -112,39 +115,27 @@ def texts_of(unit: Unit, column: str, *, inside: str = "text", reason: str) -> l
     return found
 
 
-def prompt_of(unit: Unit, column: str) -> str | Sequence[Message]:
+def prompt_of(unit: Unit, column: str) -> Text:
     """Return the prompt that all rows of a unit share.
 
     Raises:
         Unusable: there is none, or they differ.
     """
-    prompts = [value for value in (Column(column).of(row) for row in unit.rows) if value is not MISSING]
-    if not prompts or any(not (isinstance(one, str) or _is_chat(one)) or not one for one in prompts):
-        raise Unusable("no_prompt")
+    given = [value for value in (Column(column).of(row) for row in unit.rows) if value is not MISSING]
     try:
-        found: list[str | Sequence[Message]] = [fitted(one, "chat") for one in prompts]
-    except Unfit:
+        found: list[Text] = [fitted(values.prompt_of(one, column), "chat") for one in given]
+    except (ValueError, Unfit):
         raise Unusable("no_prompt") from None
+    if not found or not all(found):
+        raise Unusable("no_prompt")
     if len(found) < len(unit.rows) or any(one != found[0] for one in found):
         raise Unusable("prompts_differ")
     return found[0]
 
 
 def _values(unit: Unit, column: str) -> list[Any]:
-    values = [Column(column).of(row) for row in unit.rows] if column else []
-    return [value for value in values if value is not MISSING and value is not None]
-
-
-def _is_chat(value: Any) -> bool:
-    return isinstance(value, list | tuple) and bool(value) and all(map(_is_turn, value))
-
-
-def _is_turn(value: Any) -> bool:
-    if not isinstance(value, Mapping) or not isinstance(value.get("role"), str) or "content" not in value:
-        return False
-    content = value["content"]
-    parts = content if isinstance(content, list | tuple) else []
-    return isinstance(content, str | list | tuple | None) and all(isinstance(part, str | Mapping) for part in parts)
+    found = [plain(Column(column).of(row)) for row in unit.rows] if column else []
+    return [value for value in found if value is not MISSING and value is not None]
 
 
 def _distinct(texts: Sequence[str]) -> dict[str, str]:

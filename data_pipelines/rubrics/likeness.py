@@ -7,6 +7,11 @@ little in common.  A model of embeddings knows better; RLBFF used Qwen3-Embeddin
 
 What two texts get does not depend on any other text, so neither order nor company changes a decision.
 
+A text's vector is the mean of the last hidden states of its tokens, or the state of its last token where the folder
+says so (`1_Pooling/config.json` with `pooling_mode_lasttoken`, as Qwen3-Embedding has); its length is 1.  One text at
+a time costs speed, and keeps what a text gets from depending on its neighbours.  Instructions that some models want
+before a text, other ways of pooling, and the pooling file of a hub name (download the folder) are not read.
+
 Not covered: choosing a threshold; 0.8 of letters and 0.8 of a model's vectors are different things.
 """
 
@@ -14,11 +19,17 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import math
 import re
+import threading
 from collections import Counter
 from collections.abc import Sequence
-from typing import Protocol, TypeAlias
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from adjudge.engines.model_digest import folder_digest, is_folder
+from adjudge.extras import need
 
 Matrix: TypeAlias = list[list[float]]
 
@@ -99,8 +110,6 @@ class VectorLikeness:
     """
 
     def __init__(self, model: str) -> None:
-        from adjudge.data_pipelines.rubrics.vectors import TextVectors
-
         self._vectors = TextVectors(model)
 
     @property
@@ -125,3 +134,64 @@ def _cosine(one: Counter[str], two: Counter[str], lengths: int) -> float:
         return 0.0
     few, many = (one, two) if len(one) <= len(two) else (two, one)
     return sum(n * many[key] for key, n in few.items() if key in many) / math.sqrt(lengths)
+
+
+_LONGEST = 512  # tokens; a principle or a fact is a sentence
+
+
+class TextVectors:
+    """A model of embeddings, loaded when first used.
+
+    Args:
+        model: a folder, or a name on the Hugging Face hub.
+    """
+
+    def __init__(self, model: str) -> None:
+        self._name = model
+        self._lock = threading.Lock()
+        self._loaded: tuple[Any, Any, bool] | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """The digest of a folder, or the name on the hub; and what is taken of the hidden states."""
+        what = folder_digest(Path(self._name).expanduser()) if is_folder(self._name) else self._name
+        return f"vectors:1:{what}:{'last' if _takes_last(self._name) else 'mean'}"
+
+    def of(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return a vector of length 1 for each text.
+
+        Raises:
+            ValueError: there is no such model, or Transformers is not installed.
+        """
+        with self._lock:
+            found = {text: self._vector(text) for text in dict.fromkeys(texts)}
+        return [found[text] for text in texts]
+
+    def _vector(self, text: str) -> list[float]:
+        import torch
+
+        tokenizer, network, last = self._ready()
+        row = tokenizer(text, return_tensors="pt", truncation=True, max_length=_LONGEST)
+        with torch.inference_mode():
+            states = network(input_ids=row["input_ids"], attention_mask=row["attention_mask"]).last_hidden_state[0]
+        pooled = (states[-1] if last else states.mean(dim=0)).double()
+        vector: list[float] = (pooled / pooled.norm().clamp_min(1e-12)).tolist()
+        return vector
+
+    def _ready(self) -> tuple[Any, Any, bool]:
+        if self._loaded is None:
+            transformers = need("transformers", "embedding texts with a model", "models")
+            try:
+                tokenizer = transformers.AutoTokenizer.from_pretrained(self._name)
+                network = transformers.AutoModel.from_pretrained(self._name).eval()
+            except (OSError, ValueError) as error:
+                raise ValueError(f"the model of embeddings {self._name!r} cannot be loaded: {error}") from error
+            self._loaded = tokenizer, network, _takes_last(self._name)
+        return self._loaded
+
+
+def _takes_last(model: str) -> bool:
+    pooling = Path(model).expanduser() / "1_Pooling" / "config.json"
+    if not pooling.is_file():
+        return False
+    return bool(json.loads(pooling.read_text(encoding="utf-8")).get("pooling_mode_lasttoken"))

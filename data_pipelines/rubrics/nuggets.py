@@ -23,13 +23,13 @@ from adjudge.data_pipelines.jobs.job import run_job
 from adjudge.data_pipelines.jobs.maker import Kind, Unit
 from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 from adjudge.data_pipelines.rubrics.account import Account, Unusable
+from adjudge.data_pipelines.rubrics.config import NuggetsConfig
 from adjudge.data_pipelines.rubrics.item_maker import ItemMaker, judged_by
 from adjudge.data_pipelines.rubrics.json_answers import RecordsReader, TextsReader
 from adjudge.data_pipelines.rubrics.labelled import labelled_of, prompt_of, texts_of
 from adjudge.data_pipelines.rubrics.likeness import Likeness, likeness_of
 from adjudge.data_pipelines.rubrics.merging import groups
 from adjudge.data_pipelines.rubrics.model import Model
-from adjudge.data_pipelines.rubrics.nuggets_config import NuggetsConfig
 from adjudge.data_pipelines.rubrics.quotation import best_place
 from adjudge.engines.interface import Engine
 from adjudge.protocol import Message, Scorer
@@ -66,14 +66,11 @@ class NuggetMaker(ItemMaker[NuggetsConfig]):
     """Makes references for the scorer `nuggets`."""
 
     kind: ClassVar[str] = "nuggets"
+    reads = ("prompt", "passages")
     templates: ClassVar[tuple[str, ...]] = (_EXTRACT, _RANK)
     made_fields: ClassVar[Mapping[str, Kind]] = {"prompt": "chat", "reference": "any", "nuggets": "any"}
 
     likeness: Likeness
-
-    def columns(self) -> Mapping[str, str]:
-        """Return the columns it reads."""
-        return {"--prompt-column": self.config.prompt_column, "--passages-column": self.config.passages_column}
 
     def further_fingerprints(self) -> Sequence[str]:
         """Return what tells likeness."""

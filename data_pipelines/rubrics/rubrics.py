@@ -17,12 +17,12 @@ from adjudge.data_pipelines.jobs.job import run_job
 from adjudge.data_pipelines.jobs.maker import Kind, Unit
 from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 from adjudge.data_pipelines.rubrics.account import Account, Unusable
+from adjudge.data_pipelines.rubrics.config import RubricsConfig
 from adjudge.data_pipelines.rubrics.gate import Trial
 from adjudge.data_pipelines.rubrics.item_maker import ItemMaker, judged_by
 from adjudge.data_pipelines.rubrics.json_answers import TextsReader
 from adjudge.data_pipelines.rubrics.labelled import Labelled, labelled_of, prompt_of
 from adjudge.data_pipelines.rubrics.model import Model
-from adjudge.data_pipelines.rubrics.rubrics_config import RubricsConfig
 from adjudge.engines.interface import Engine
 from adjudge.protocol import Message, Scorer
 
@@ -43,10 +43,6 @@ class RubricMaker(ItemMaker[RubricsConfig]):
         "shown": "whole",
         "held_back": "whole",
     }
-
-    def columns(self) -> Mapping[str, str]:
-        """Return the columns it reads."""
-        return {"--prompt-column": self.config.prompt_column}
 
     async def rows_of(self, unit: Unit, account: Account) -> list[dict[str, Any]]:
         """Return one row with the rubric of a prompt."""

@@ -19,8 +19,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adjudge.data_pipelines.step_labels.monte_carlo import monte_carlo
-from adjudge.data_pipelines.step_labels.rollouts import UNKNOWN, Estimate, Oracle, Prefix, certain, estimate_of
+from adjudge.data_pipelines.step_labels.rollouts import (
+    UNKNOWN,
+    Estimate,
+    Oracle,
+    Prefix,
+    certain,
+    estimate_of,
+    monte_carlo,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,19 +4,67 @@ A step all of whose equations hold is right, one with an equation that fails is 
 that the scorer cannot judge, is unknown.  So a label speaks of the working alone, and never of its sense: "16 - 3 = 13"
 is right in a problem that asks for a product.
 
+With a worked solution, what a step works out is right if that does so too.  A right solution is right in all its
+steps, in the sense of hard rollout labels: it is itself the way from each of them to the answer.  In a wrong one a
+step is good as long as its results are those of the worked solution; the first step with a result that is not there is
+taken for the first error, and what follows it stays unknown.  A step that works nothing out is unknown.  If no step
+departs, the last one, which holds the wrong answer, is the error.  How often that is the error that people name is
+measured in `benchmarks/step_models.py`: a solution may go another way than the worked one and err later, which is
+found too early.
+
 Not covered: what an equation looks like (`claims`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 from adjudge.data_pipelines.step_labels.claims import claims_of
 from adjudge.data_pipelines.step_labels.ends import Ends
-from adjudge.data_pipelines.step_labels.labelled import Label
+from adjudge.data_pipelines.step_labels.labelled import NO_ERROR, Label, first_error_of
 from adjudge.data_pipelines.step_labels.rollouts import Estimate
 from adjudge.data_pipelines.step_labels.spending import Spending
 from adjudge.protocol import Sample
+
+_CLOSE = Fraction(1, 200)  # two decimals, as money is rounded
+
+
+def results_of(text: str) -> frozenset[Fraction]:
+    """Return the numbers that a text works out."""
+    return frozenset(number for claim in claims_of(text) if (number := claim.number) is not None)
+
+
+def worked_labels(
+    steps: Sequence[str], worked: frozenset[Fraction], *, outcome: bool | None
+) -> tuple[tuple[Label, ...], int | None]:
+    """Return labels of a solution's steps, and the place of its first error: -1 for none, None if that is not known.
+
+    It is not known where a step that works nothing out stands before the first departure, for that step may be wrong.
+
+    Args:
+        steps: at least one.
+        worked: results of the worked solution, from `results_of`.
+        outcome: whether the solution's answer is right; None where unknown, and then nothing is.
+    """
+    if outcome is None or not worked:
+        return (None,) * len(steps), None
+    if outcome:
+        return (1.0,) * len(steps), NO_ERROR
+    labels: list[Label] = []
+    for at, step in enumerate(steps):
+        results = results_of(step)
+        departs = any(not _among(result, worked) for result in results)
+        if departs or at == len(steps) - 1:
+            found = (*labels, 0.0, *[None] * (len(steps) - at - 1))
+            return found, first_error_of(found)
+        labels.append(1.0 if results else None)
+    return tuple(labels), None
+
+
+def _among(result: Fraction, worked: frozenset[Fraction]) -> bool:
+    return result in worked or any(abs(result - one) <= _CLOSE for one in worked)
+
 
 ROUNDED = '{"math": {"abs_tol": 0.005}}'
 """A scorer that lets results be rounded to two decimals, as money is; the default where none is named."""

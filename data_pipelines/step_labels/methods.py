@@ -2,33 +2,174 @@
 
 Each method returns labels, or a reason in a word why the solution has none.
 
+Quality values are those of ReST-MCTS* (arXiv 2406.03816): how far a prefix has come on the way to a right answer.
+
+    v_0 = 0,  v_k = max(0, v_{k-1} + (1 - v_{k-1}) / m_k * s_k)
+
+s_k is 1 if a right answer lies below prefix k, else -1.  m_k is the fewest steps from there to a right answer, step k
+included, so that the last step of a right solution has 1; a prefix with no right answer below it has the m of the last
+one that has.  Rollouts from longer prefixes, and the solution itself, lie below shorter ones.  The paper writes m_k for
+the steps that are left and divides by m_k + 1; its code counts step k, as here.
+
 Not covered: trees, which make solutions of their own (`step_labeller`), and `spa`, which must see all rows first
 (`turn_labeller`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from adjudge.data_pipelines.step_labels.advantages import advantages
 from adjudge.data_pipelines.step_labels.agreement import Agreement, agreement
-from adjudge.data_pipelines.step_labels.arithmetic import checked
+from adjudge.data_pipelines.step_labels.arithmetic import checked, results_of, worked_labels
 from adjudge.data_pipelines.step_labels.binary_search import binary_search
 from adjudge.data_pipelines.step_labels.completer import Completer
 from adjudge.data_pipelines.step_labels.config import StepsConfig
-from adjudge.data_pipelines.step_labels.critique import critique
-from adjudge.data_pipelines.step_labels.ends import Ends
-from adjudge.data_pipelines.step_labels.labelled import Labelled, first_error_of, label_of, number_of
-from adjudge.data_pipelines.step_labels.monte_carlo import monte_carlo
+from adjudge.data_pipelines.step_labels.ends import Ends, scores_of
+from adjudge.data_pipelines.step_labels.labelled import Label, Labelled, first_error_of, label_of, number_of
 from adjudge.data_pipelines.step_labels.pieces import Pieces
-from adjudge.data_pipelines.step_labels.problem_oracle import ProblemOracle
-from adjudge.data_pipelines.step_labels.quality import quality
-from adjudge.data_pipelines.step_labels.rollouts import Estimate, Oracle, Prefix
+from adjudge.data_pipelines.step_labels.rollouts import (
+    Estimate,
+    Oracle,
+    Prefix,
+    Rollout,
+    certain,
+    estimate_of,
+    monte_carlo,
+)
 from adjudge.data_pipelines.step_labels.solutions_in_rows import Problem, Solution
 from adjudge.data_pipelines.step_labels.spending import Spending
-from adjudge.data_pipelines.step_labels.worked_solution import results_of, worked_labels
+from adjudge.engines.interface import Fault, Generation
 from adjudge.protocol import Scorer
+from adjudge.solutions.refine import quality_values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quality:
+    """Values of a solution's steps.
+
+    Attributes:
+        values: v_k; None from the first prefix on of which nothing is known.
+        estimates: the votes behind each step.
+    """
+
+    values: tuple[float | None, ...]
+    estimates: tuple[Estimate, ...]
+
+
+async def quality(oracle: Oracle, pieces: Prefix, *, k: int, outcome: bool | None) -> Quality:
+    """Return the quality values of a solution; n k calls for n steps, one prefix of them before the first step.
+
+    Args:
+        oracle: goes on from prefixes.
+        pieces: of the solution, at least one.
+        k: rollouts from each prefix.
+        outcome: whether the solution is right; None where unknown.
+    """
+    found = await asyncio.gather(*[oracle.rollouts(pieces[:length], k) for length in range(len(pieces))])
+    estimates = (*map(estimate_of, found[1:]), certain(outcome))
+    whole = Rollout(pieces=(), right=outcome)
+    return Quality(values=values_of([*found, [whole]]), estimates=estimates)
+
+
+def values_of(rollouts: Sequence[Sequence[Rollout]]) -> tuple[float | None, ...]:
+    """Return v_k of a solution.
+
+    Args:
+        rollouts: from each prefix, the empty one and the whole solution included, in order.
+    """
+    left = _steps_left(rollouts)
+    if left[0] is None:
+        return (None,) * (len(rollouts) - 1)  # the problem was never solved, so nothing is known about its steps
+    signs: list[float] = []
+    remaining: list[int] = []
+    for place in range(1, len(rollouts)):
+        mine = left[place]
+        if mine is None and estimate_of(rollouts[place]).judged == 0:
+            break
+        signs.append(-1.0 if mine is None else 1.0)
+        remaining.append(1 + next(one for one in reversed(left[: place + 1]) if one is not None))
+    values = quality_values(signs, remaining) if signs else ()
+    return (*values, *[None] * (len(rollouts) - 1 - len(values)))
+
+
+def _steps_left(rollouts: Sequence[Sequence[Rollout]]) -> list[int | None]:
+    """The fewest steps behind each prefix to a right answer below it; None where there is none."""
+    left: list[int | None] = []
+    below: int | None = None
+    for mine in reversed(rollouts):
+        ways = [len(rollout.pieces) for rollout in mine if rollout.right]
+        below = min([*ways, *([] if below is None else [below + 1])], default=None)
+        left.append(below)
+    return left[::-1]
+
+
+class ProblemOracle:
+    """See `rollouts.Oracle`.
+
+    Args:
+        problem: what is solved.
+        completer: goes on.
+        ends: judges.
+        cut: cuts what was added into pieces.
+        spending: the row's account.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        completer: Completer,
+        ends: Ends,
+        cut: Callable[[str], Prefix],
+        spending: Spending,
+    ):
+        self._problem = problem
+        self._completer = completer
+        self._ends = ends
+        self._cut = cut
+        self._spending = spending
+        self._kept: dict[Prefix, list[Rollout]] = {}
+        self._unreadable: set[Prefix] = set()
+
+    async def rollouts(self, prefix: Prefix, n: int) -> Sequence[Rollout]:
+        """Return the first `n` rollouts of a prefix; see `rollouts.Oracle`."""
+        kept = self._kept.setdefault(prefix, [])
+        lacking = n - len(kept)
+        if lacking > 0 and prefix not in self._unreadable and self._spending.take(lacking):
+            found = await self._completer.complete(self._problem.prompt, "".join(prefix), first=len(kept), n=lacking)
+            if isinstance(found, Fault):
+                self._spending.counts["too_long" if found.too_long else "engine_errors"] += 1
+                self._unreadable.add(prefix)
+            else:
+                kept += await self._judged(prefix, found)
+        return kept[:n]
+
+    async def _judged(self, prefix: Prefix, found: Generation) -> list[Rollout]:
+        self._spending.cost += found.cost
+        self._spending.counts["cut_off"] += sum(one.finish_reason == "length" for one in found.completions)
+        begun = "".join(prefix)
+        samples = [self._problem.sample(begun + one.text, finish_reason=one.finish_reason) for one in found.completions]
+        right = await self._ends.right(samples, self._spending)
+        return [
+            Rollout(pieces=self._cut(one.text), right=verdict, length=one.tokens)
+            for one, verdict in zip(found.completions, right, strict=True)
+        ]
+
+
+async def critique(critic: Scorer, solution: Solution, spending: Spending) -> tuple[Label, ...] | None:
+    """Return a judge's value of each step; None for a step it did not judge, and for all if it judged other steps.
+
+    Raises:
+        JobError: the judge is broken, or the model behind it is gone.
+    """
+    sample = solution.problem.sample(solution.text, extra={"steps": list(solution.cut.steps)})
+    (score,) = await scores_of(critic, [sample], spending)
+    if len(score.steps) != len(solution.cut):
+        return None
+    return tuple(step.value for step in score.steps)
 
 
 @dataclass(frozen=True, kw_only=True)

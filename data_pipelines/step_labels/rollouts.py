@@ -2,11 +2,16 @@
 
 A prefix is a tuple of pieces, steps with the gaps behind them, so that joining them gives the very text.
 
+Monte-Carlo labels (Math-Shepherd, arXiv 2312.08935) are the share of rollouts from each prefix that end right; the last
+prefix is the whole solution, whose outcome is known.  A wrong step from which the policy finds back has a high share,
+and a right step of a problem that is too hard for it has none.
+
 Not covered: where rollouts come from (`problem_oracle`), and what is made of them (one file for each search).
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -76,3 +81,16 @@ def estimate_of(rollouts: Iterable[Rollout]) -> Estimate:
 def certain(outcome: bool | None) -> Estimate:
     """Return the estimate of a whole solution: its own outcome, with one vote."""
     return UNKNOWN if outcome is None else Estimate(right=int(outcome), judged=1)
+
+
+async def monte_carlo(oracle: Oracle, pieces: Prefix, *, k: int, outcome: bool | None) -> tuple[Estimate, ...]:
+    """Return an estimate for each step, in order; (n - 1) k calls for n steps.
+
+    Args:
+        oracle: goes on from prefixes.
+        pieces: of the solution, at least one.
+        k: rollouts from each prefix.
+        outcome: whether the solution is right; None where unknown.
+    """
+    found = await asyncio.gather(*[oracle.rollouts(pieces[:length], k) for length in range(1, len(pieces))])
+    return (*map(estimate_of, found), certain(outcome))

@@ -15,7 +15,8 @@ from adjudge.data_pipelines.jobs.kinds import Unfit, fitted
 from adjudge.data_pipelines.pairs.answers import number_of
 from adjudge.data_pipelines.step_labels.config import WITH_ENGINE, StepsConfig
 from adjudge.data_pipelines.step_labels.pieces import Pieces
-from adjudge.io.columns import MISSING, Column, nested_names, unknown_column
+from adjudge.io.columns import MISSING, Choice, Column
+from adjudge.io.values import exchange, is_chat, prompt_of, reference_of, text_or_chat
 from adjudge.protocol import Message, Sample, content_text
 
 
@@ -93,33 +94,33 @@ class SolutionReader:
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> None:
         """Raise `ValueError` naming a column that is needed and not there."""
         config = self.config
-        known = [*columns, *nested_names(first)]
-        wanted = [(config.prompt_column, "--prompt-column")]
+        choice = Choice(columns, first)
+        choice.given("prompt", config.prompt_column)
         if not (config.method == "tree" and config.response_column == ("response",)) and not config.steps_column:
-            wanted += [(name, "--response-column") for name in config.response_column]
+            for name in config.response_column:
+                choice.given("response", name)
         if config.method == "worked" or config.reference_column != "reference":
-            wanted.append((config.reference_column, "--reference-column"))
-        wanted += [(name, "--outcome-column") for name in config.outcome_column]
-        wanted += [(config.steps_column, "--steps-column"), (config.id_column, "--id-column")]
-        wanted.append((config.group_column, "--group-column"))
-        for name, flag in wanted:
-            if name and name not in known and not any(Column(name).of(row) is not MISSING for row in first):
-                raise ValueError(unknown_column(name, known, flag))
+            choice.check({"reference": config.reference_column})
+        for name in config.outcome_column:
+            choice.check({"outcome": name})
+        choice.check({"steps": config.steps_column, "id": config.id_column, "group": config.group_column})
 
     def problem(self, row: Mapping[str, Any], number: int) -> Problem | str:
         """Return the problem of a row, or the reason why it holds none."""
-        prompt = Column(self.config.prompt_column).of(row)
-        if _is_chat(prompt):
-            if _contents(prompt) is None:
-                return "bad_prompt"
-            if not self.config.chat and self.config.method in WITH_ENGINE:
-                return "chat_prompt"
-        elif not isinstance(prompt, str) or not prompt.strip():
+        try:
+            prompt = prompt_of(Column(self.config.prompt_column).of(row), self.config.prompt_column)
+        except ValueError:
             return "bad_prompt"
-        reference = Column(self.config.reference_column).of(row)
+        if isinstance(prompt, str):
+            if not prompt.strip():
+                return "bad_prompt"
+        elif _contents(prompt) is None:
+            return "bad_prompt"
+        elif not self.config.chat and self.config.method in WITH_ENGINE:
+            return "chat_prompt"
         return Problem(
             prompt=prompt,
-            reference=None if reference is MISSING or reference == "" else reference,
+            reference=reference_of(Column(self.config.reference_column).of(row)),
             id=_text_of(self.config.id_column, row) or str(number),
             group=_text_of(self.config.group_column, row),
         )
@@ -137,7 +138,7 @@ class SolutionReader:
         for column, outcome_name in zip(self._responses, outcomes, strict=True):
             value = column.of(row)
             outcome = Column(outcome_name).of(row) if outcome_name else None
-            if isinstance(value, list) and not _is_chat(value):
+            if isinstance(value, list) and not is_chat(value):
                 if not isinstance(outcome, list) or len(outcome) != len(value):
                     outcome = [None if outcome is None else MISSING] * len(value)
                 yield from zip(value, outcome, strict=True)
@@ -156,9 +157,11 @@ class SolutionReader:
             if text is MISSING:
                 text = "\n\n".join(steps)
         cut: Pieces | None
-        if _is_chat(text):
-            if self.config.method != "spa":
+        if is_chat(text) and self.config.method != "spa":
+            text = _said(problem, text)
+            if text is None:
                 return "chat_response"  # its turns answer an environment, from which nobody can go on here
+        if is_chat(text):
             contents = _contents(text)
             if contents is None:
                 return "bad_response"
@@ -177,10 +180,15 @@ class SolutionReader:
         return Solution(problem=problem, id=name, text=text, cut=cut, outcome=number)
 
 
-def _is_chat(value: Any) -> bool:
-    return (
-        isinstance(value, list) and bool(value) and all(isinstance(turn, Mapping) and "role" in turn for turn in value)
-    )
+def _said(problem: Problem, chat: Any) -> str | None:
+    """What an assistant says in one turn behind the prompt, which a whole chat repeats; None for anything else."""
+    try:
+        _, said = exchange(problem.prompt, text_or_chat(chat, "response"))
+    except ValueError:
+        return None
+    alone = len(said) == 1 and not isinstance(said, str) and said[0]["role"] == "assistant"
+    contents = _contents(said) if alone and not isinstance(said, str) else None
+    return contents[0] if contents else None
 
 
 def _contents(turns: Sequence[Mapping[str, Any]]) -> list[str] | None:

@@ -15,17 +15,27 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from adjudge import wire
+from adjudge.data_pipelines.jobs.engines import engine_named
+from adjudge.data_pipelines.jobs.job import run_job
 from adjudge.data_pipelines.jobs.kinds import Unfit, fitted
 from adjudge.data_pipelines.jobs.maker import DroppedError, Kind, Made, Unit
-from adjudge.data_pipelines.testbenches.bench import Bench, counted
+from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 from adjudge.data_pipelines.testbenches.config import TestbenchesConfig
 from adjudge.data_pipelines.testbenches.design import BadDesignError, Design, read_design
 from adjudge.data_pipelines.testbenches.design_mutants import design_mutants
-from adjudge.data_pipelines.testbenches.recorded import SAMPLES, read_samples, recorded_bench, recorder, rows_for
+from adjudge.data_pipelines.testbenches.recorded import (
+    SAMPLES,
+    Bench,
+    counted,
+    read_samples,
+    recorded_bench,
+    recorder,
+    rows_for,
+)
 from adjudge.data_pipelines.testbenches.trials import NotTriedError, Trials, as_response
 from adjudge.data_pipelines.testbenches.written import TEMPLATES, BenchWriter, Budget, NotWrittenError, template
 from adjudge.engines.interface import Engine, Sampling
-from adjudge.io.columns import MISSING, Column, nested_names, unknown_column
+from adjudge.io.columns import MISSING, Choice, Column
 from adjudge.prompts.asking import Retry
 
 VERSION = "1"
@@ -103,12 +113,12 @@ class BenchMaker:
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         """Look for the columns; see `Maker`."""
-        known = [*columns, *nested_names(first)]
         needed = {"design", *(["prompt"] if self._engine else [])}
-        for name, column in self._columns.items():
-            named = name in needed or column.name != getattr(TestbenchesConfig, f"{name}_column")
-            if named and column.name not in known and all(column.of(row) is MISSING for row in first):
-                raise ValueError(unknown_column(column.name, known, f"--{name}-column"))
+        named = {name: column.name for name, column in self._columns.items()}
+        usual = {name: getattr(TestbenchesConfig, f"{name}_column") for name in named}
+        Choice(columns, first).check(
+            {name: named[name] for name in named if name in needed or named[name] != usual[name]}
+        )
         notes = ["the model writes the benches" if self._engine else "benches are recorded from the reference designs"]
         if not any(self._value(row, "top") for row in first) and not self._config.top:
             notes.append("top: no such column, so the tested module has the reference's own name (--top names another)")
@@ -288,3 +298,28 @@ def _designs(value: Any) -> list[str]:
     if not isinstance(found, list | tuple) or not all(isinstance(item, str) for item in found):
         raise DroppedError("bad_wrong_designs")
     return [item for item in found if item.strip()]
+
+
+def make_testbenches(
+    config: TestbenchesConfig, *, engine: Engine | None = None, progress: JobProgress | None = None
+) -> JobReport:
+    """Make test benches of reference designs, or go on with a job that was interrupted.
+
+    Args:
+        config: input, output and options.
+        engine: the model that writes benches, in place of the one that `config.engine` names.
+        progress: who is told how far the job is.
+
+    Returns:
+        The counts.  `dropped` says why rows came to nothing: "no_design", "bad_design", "outputs_never_known",
+        "nothing_to_tell_apart" (no wrong design behaves differently), "does_not_separate", "bench_does_not_run",
+        "misaligned" and others.
+
+    Raises:
+        ValueError: a mistake in the call, or a tool that is not installed; no work was done.
+        JobError: the job could not go on; the message says how it can.
+    """
+    if engine is None and config.engine:
+        engine = engine_named(config.engine)
+    trials = Trials.of(config.isolation, config.seconds, config.seed)
+    return run_job(config, BenchMaker(config, trials, engine), progress=progress)

@@ -5,17 +5,54 @@ the design and random values; clocks and resets in segments of many kinds.  The 
 from two files, so that its text stays short.  A bit that the reference leaves unknown, or at high impedance, is not
 compared.
 
+A bench counts its checks and prints `Mismatches: E in N samples` once, at its end.  The `verilog` scorer wants the N of
+the reference design's own run, gives whatever the bench prints a secret key, and lets no design print; so the line
+cannot be forged by what is tested.
+
 Not covered: what a specification asks for and the reference does not do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from adjudge.data_pipelines.testbenches.bench import Bench
 from adjudge.data_pipelines.testbenches.design import Design
 from adjudge.hardware.driver import STEP, driver_source, wiring
 from adjudge.hardware.stimulus import Stimulus, make_stimulus
+
+_COUNT = re.compile(r"^\s*Mismatches: (\d+) in (\d+) samples\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """A test bench.
+
+    Attributes:
+        source: its text.
+        module: its top module.
+        files: data files that it reads, by name.
+        checks: how many samples it compares; 0 before it ran.
+        coverage: share of the reference's lines that it reaches, None where it was not measured.
+        missed: numbers of the lines that it does not reach, from 1.
+        note: why the coverage is unknown, or "".
+    """
+
+    source: str
+    module: str
+    files: Mapping[str, str] = field(default_factory=dict)
+    checks: int = 0
+    coverage: float | None = None
+    missed: tuple[int, ...] = ()
+    note: str = ""
+
+
+def counted(printed: str) -> tuple[int, int] | None:
+    """Return the mismatches and samples that a run printed; None if it says nothing, or two different things."""
+    said = {(int(wrong), int(samples)) for wrong, samples in _COUNT.findall(printed)}
+    return said.pop() if len(said) == 1 else None
+
 
 _RECORDER = "recorder"
 SAMPLES = f"{_RECORDER}.samples"

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from adjudge import registry
-from adjudge.data_pipelines.testbenches.bench import Bench
 from adjudge.data_pipelines.testbenches.design import Design
+from adjudge.data_pipelines.testbenches.recorded import Bench
 from adjudge.io.errors import JobError
 from adjudge.protocol import Sample, Score, Scorer
 from adjudge.runtime.contract import score_checked

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from adjudge.data_pipelines.jobs.engines import GONE
-from adjudge.data_pipelines.testbenches.bench import Bench, counted
 from adjudge.data_pipelines.testbenches.design import Design
+from adjudge.data_pipelines.testbenches.recorded import Bench, counted
 from adjudge.data_pipelines.testbenches.trials import NotTriedError, Trials
 from adjudge.engines.interface import Engine, Fault, Sampling
 from adjudge.hardware.front_end import SyntaxFaultError, parse

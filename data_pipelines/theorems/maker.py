@@ -16,14 +16,16 @@ from typing import Any, Final
 
 from adjudge import registry, wire
 from adjudge.data_pipelines.jobs.engines import engine_named
+from adjudge.data_pipelines.jobs.job import run_job
 from adjudge.data_pipelines.jobs.maker import Kind, Made, Unit
+from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 from adjudge.data_pipelines.theorems.conclusion import conclusion_of
 from adjudge.data_pipelines.theorems.config import TheoremsConfig
 from adjudge.data_pipelines.theorems.rules import variants_by_rule
 from adjudge.data_pipelines.theorems.variant import LABELS, Variant, statement_key
 from adjudge.data_pipelines.theorems.writing import VariantWriter
 from adjudge.engines.interface import Engine, Sampling
-from adjudge.io.columns import Column, unknown_column
+from adjudge.io.columns import Choice, Column
 from adjudge.protocol import NO_COST, Cost
 
 _VERSION = "1"
@@ -94,10 +96,7 @@ class TheoremMaker:
         Raises:
             ValueError: one is not.
         """
-        del first
-        for flag, column in (("--theorem-column", self._theorem), ("--label-column", self._label)):
-            if column is not None and column.top(columns) not in columns:
-                raise ValueError(unknown_column(column.name, columns, flag))
+        Choice(columns, first).check({"theorem": self.config.theorem_column, "label": self.config.label_column})
         made_by = [*([] if self.config.no_rules else ["rules"]), *([self._writer.engine.model] if self._writer else [])]
         return (f"variants by {' and '.join(made_by)}",)
 
@@ -193,3 +192,20 @@ def _rows(chosen: Sequence[Variant], theorem: str) -> tuple[Mapping[str, Any], .
         }
         for one in chosen
     )
+
+
+def make_theorems(
+    config: TheoremsConfig, *, progress: JobProgress | None = None, engine: Engine | None = None
+) -> JobReport:
+    """Make statements to prove or disprove of the theorems of a file.
+
+    Args:
+        config: input, output and options.
+        progress: who is told how far the job is.
+        engine: a model in place of `config.engine`; it stays open.
+
+    Raises:
+        ValueError: a mistake in the options or the columns; nothing was written.
+        JobError: the model is gone; the same call goes on.
+    """
+    return run_job(config, TheoremMaker(config, engine=engine), progress=progress)

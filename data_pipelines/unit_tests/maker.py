@@ -20,7 +20,9 @@ from typing import Any, Final
 
 from adjudge import registry, wire
 from adjudge.data_pipelines.jobs.engines import engine_named
+from adjudge.data_pipelines.jobs.job import run_job
 from adjudge.data_pipelines.jobs.maker import Kind, Made, Unit
+from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 from adjudge.data_pipelines.unit_tests.agreement import Agreed, agreed, has_form, output_key, reference_of
 from adjudge.data_pipelines.unit_tests.config import UnitTestsConfig
 from adjudge.data_pipelines.unit_tests.execution import Output, ProgramRunner, stop_if_gone
@@ -29,7 +31,7 @@ from adjudge.data_pipelines.unit_tests.inputs import call_inputs, stdin_inputs
 from adjudge.data_pipelines.unit_tests.known_inputs import Call
 from adjudge.data_pipelines.unit_tests.problem import Problem, UnusableRow, read_problem
 from adjudge.engines.interface import Engine
-from adjudge.io.columns import Column, unknown_column
+from adjudge.io.columns import Choice
 from adjudge.protocol import Cost, Sample
 from adjudge.runtime.contract import score_checked, validate_sample
 
@@ -97,23 +99,11 @@ class UnitTestMaker:
         Raises:
             ValueError: one is not.
         """
-        del first
-        config = self.config
-        needed = {
-            "--prompt-column": config.prompt_column,
-            "--solutions-column": config.solutions_column,
-            "--wrong-column": config.wrong_column,
-            "--label-column": config.label_column,
-            "--group-column": config.group_column,
-        }
-        if config.entry_point_column != UnitTestsConfig.entry_point_column:
-            needed["--entry-point-column"] = config.entry_point_column
-        if config.tests_column != UnitTestsConfig.tests_column:
-            needed["--tests-column"] = config.tests_column
-        for flag, name in needed.items():
-            if name and Column(name).top(columns) not in columns:
-                raise ValueError(unknown_column(name, columns, flag))
-        kind = "functions" if Column(config.entry_point_column).top(columns) in columns else "programs that read input"
+        config, choice = self.config, Choice(columns, first)
+        needed = ["prompt", "solutions", "wrong", "label", "group"]
+        needed += [role for role in ("entry_point", "tests") if _named(config, role) != _named(UnitTestsConfig, role)]
+        choice.check({role: _named(config, role) for role in needed})
+        kind = "functions" if config.entry_point_column in choice.known else "programs that read input"
         return (f"{kind}; a test is kept where {config.agree} of {config.solutions} solutions agree",)
 
     async def make(self, unit: Unit) -> Made:
@@ -244,9 +234,31 @@ class UnitTestMaker:
         return (None if any(score.value is None for score in scores) else passed), cost
 
 
+def _named(config: UnitTestsConfig | type[UnitTestsConfig], role: str) -> str:
+    return str(getattr(config, f"{role}_column"))
+
+
 def _differs(test: Agreed, output: Output) -> bool:
     return output.value is None or output_key(output.value, isinstance(test.given, str)) != _expected(test)
 
 
 def _expected(test: Agreed) -> str | None:
     return output_key(test.output, isinstance(test.given, str))
+
+
+def make_unit_tests(
+    config: UnitTestsConfig, *, progress: JobProgress | None = None, engine: Engine | None = None
+) -> JobReport:
+    """Make unit tests for the tasks of a file.
+
+    Args:
+        config: input, output and options.
+        progress: who is told how far the job is.
+        engine: a model in place of `config.engine`; it stays open.
+
+    Raises:
+        ValueError: a mistake in the options or the columns; nothing was written.
+        JobError: the sandbox or the model is gone; the same call goes on.
+    """
+    maker = UnitTestMaker(config, engine=engine)
+    return run_job(config, maker, group_column=config.group_column, progress=progress)

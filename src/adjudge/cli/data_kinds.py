@@ -46,15 +46,15 @@ def _kind(folder: str, config: str, call: str, line: str) -> DataKind:
 
 
 def _making(folder: str, config: str, call: str, line: str) -> DataKind:
-    return _kind(folder, f"config:{config}", f"making:{call}", line)
+    return _kind(folder, f"config:{config}", f"maker:{call}", line)
 
 
 def _rubric(name: str, line: str) -> DataKind:
-    return _kind("rubrics", f"{name}_config:{name.title()}Config", f"{name}:make_{name}", line)
+    return _kind("rubrics", f"config:{name.title()}Config", f"{name}:make_{name}", line)
 
 
 def _hygiene(name: str, line: str) -> DataKind:
-    return _kind("hygiene", f"{name}_config:{name.title()}Config", f"{name}:run_{name}", line)
+    return _kind("hygiene", f"config:{name.title()}Config", f"{name}:run_{name}", line)
 
 
 KINDS: Final[Mapping[str, DataKind]] = {

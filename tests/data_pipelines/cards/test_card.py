@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from adjudge.data_pipelines.cards import front_matter
 from adjudge.data_pipelines.cards.card import write_job_card
 from adjudge.data_pipelines.cards.origin import Origin, card_of, origin_of
+from adjudge.data_pipelines.hygiene.config import DedupConfig
 from adjudge.data_pipelines.hygiene.dedup import run_dedup
-from adjudge.data_pipelines.hygiene.dedup_config import DedupConfig
 from adjudge.data_pipelines.hygiene.sieve import KEPT, Sieve, SieveMaker, Verdict
 from adjudge.data_pipelines.jobs.report import JobReport
 from adjudge.protocol import Cost

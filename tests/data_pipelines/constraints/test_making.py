@@ -13,7 +13,7 @@ import pytest
 
 from adjudge.data_pipelines.constraints.config import ConstraintsConfig
 from adjudge.data_pipelines.constraints.drawing import LEVELS, drawn
-from adjudge.data_pipelines.constraints.making import make_constraints
+from adjudge.data_pipelines.constraints.maker import make_constraints
 from adjudge.data_pipelines.constraints.wording import PATTERNS, phrase_of
 from adjudge.data_pipelines.jobs.report import JobReport
 from adjudge.instructions.composed import COMPOSED

@@ -14,8 +14,8 @@ import pytest
 from adjudge import registry
 from adjudge.api import score_batch
 from adjudge.data_pipelines.databases.config import DatabasesConfig
-from adjudge.data_pipelines.databases.foreign_keys import foreign_keys
-from adjudge.data_pipelines.databases.making import make_databases
+from adjudge.data_pipelines.databases.filling import foreign_keys
+from adjudge.data_pipelines.databases.maker import make_databases
 from adjudge.data_pipelines.databases.suite import Judges
 from adjudge.data_pipelines.jobs.report import JobReport
 from adjudge.databases.row_maker import RowMaker
@@ -268,7 +268,7 @@ def test_a_generated_column_and_a_check_leave_rows_that_keep_them(tmp_path: Path
 
 
 def test_mistakes_in_the_call_are_named_before_any_work(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"--schema-column 'schema'.*--database-column"):
+    with pytest.raises(ValueError, match=r"tried schema\); name it with --schema-column.*--database-column"):
         job(tmp_path, [{"question": "?"}])
     for name in ("candidates", "sql", "values", "prompt", "id"):
         with pytest.raises(ValueError, match=f"--{name}-column 'tried'"):

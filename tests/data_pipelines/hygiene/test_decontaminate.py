@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.data_pipelines.hygiene.row_files import read, write
 
 from adjudge.data_pipelines.hygiene.benchmark_index import BenchmarkIndex
+from adjudge.data_pipelines.hygiene.config import DecontaminateConfig
 from adjudge.data_pipelines.hygiene.decontaminate import run_decontaminate
-from adjudge.data_pipelines.hygiene.decontaminate_config import DecontaminateConfig
 
 QUESTION = "A robe takes two bolts of blue fiber, and half that much white fiber: how many bolts in total does it take?"
 CHINESE = "".join(chr(0x4E00 + 7 * number) for number in range(40))

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.data_pipelines.hygiene.row_files import read, write
 
+from adjudge.data_pipelines.hygiene.config import DedupConfig
 from adjudge.data_pipelines.hygiene.dedup import run_dedup
-from adjudge.data_pipelines.hygiene.dedup_config import DedupConfig
 from adjudge.io.errors import JobStopped
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.data_pipelines.hygiene.row_files import read, write
 
+from adjudge.data_pipelines.hygiene.config import DifficultyConfig
 from adjudge.data_pipelines.hygiene.difficulty import band, run_difficulty
-from adjudge.data_pipelines.hygiene.difficulty_config import DifficultyConfig
 from adjudge.data_pipelines.hygiene.prompt_scores import PromptScores
 from adjudge.data_pipelines.hygiene.row_scores import number_of
 from adjudge.data_pipelines.jobs.report import JobReport

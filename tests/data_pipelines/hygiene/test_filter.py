@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from tests.data_pipelines.hygiene.row_files import read, write
 
+from adjudge.data_pipelines.hygiene.config import FilterConfig, FilterRule
 from adjudge.data_pipelines.hygiene.filter import run_filter, sieve_of
-from adjudge.data_pipelines.hygiene.filter_config import FilterConfig, FilterRule
 from adjudge.data_pipelines.jobs.report import JobReport
 
 

@@ -9,12 +9,10 @@ import pytest
 from tests.data_pipelines.hygiene.row_files import read
 
 from adjudge.data_pipelines.hygiene.benchmark_index import BenchmarkIndex
+from adjudge.data_pipelines.hygiene.config import DecontaminateConfig, DedupConfig, DifficultyConfig
 from adjudge.data_pipelines.hygiene.decontaminate import run_decontaminate
-from adjudge.data_pipelines.hygiene.decontaminate_config import DecontaminateConfig
 from adjudge.data_pipelines.hygiene.dedup import run_dedup
-from adjudge.data_pipelines.hygiene.dedup_config import DedupConfig
 from adjudge.data_pipelines.hygiene.difficulty import run_difficulty
-from adjudge.data_pipelines.hygiene.difficulty_config import DifficultyConfig
 from adjudge.data_pipelines.hygiene.side_file import SideFile
 
 DATA = Path(os.environ.get("ADJUDGE_DATA", ""))

@@ -20,10 +20,8 @@ from hypothesis import strategies as st
 from adjudge import api, wire
 from adjudge.data_pipelines.procedural.arithmetic import FAMILIES
 from adjudge.data_pipelines.procedural.config import TasksConfig
-from adjudge.data_pipelines.procedural.families import families_of
 from adjudge.data_pipelines.procedural.gym import GymFamily
-from adjudge.data_pipelines.procedural.maker import part_of
-from adjudge.data_pipelines.procedural.making import make_tasks
+from adjudge.data_pipelines.procedural.maker import families_of, make_tasks, part_of
 from adjudge.data_pipelines.procedural.task import seed_of
 
 OWN = tuple(FAMILIES)

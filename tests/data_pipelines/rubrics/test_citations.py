@@ -12,9 +12,8 @@ from tests.data_pipelines.rubrics.making import keyed, run
 from tests.engines.scripted import ScriptedEngine, field_of, key_of, text_of
 
 from adjudge import registry
-from adjudge.data_pipelines.rubrics.citations import make_citations
-from adjudge.data_pipelines.rubrics.citations_config import CitationsConfig
-from adjudge.data_pipelines.rubrics.statements import placeholders, problem_of, reachable
+from adjudge.data_pipelines.rubrics.citations import make_citations, placeholders, problem_of, reachable
+from adjudge.data_pipelines.rubrics.config import CitationsConfig
 from adjudge.protocol import Sample
 from adjudge.verifiers.citations.connections import connected
 from adjudge.verifiers.citations.statements import read_statements

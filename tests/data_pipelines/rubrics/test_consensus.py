@@ -6,8 +6,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.data_pipelines.rubrics.consensus import Agreed, Judgement, consensus
 from adjudge.data_pipelines.rubrics.likeness import CountLikeness
+from adjudge.data_pipelines.rubrics.principles import Agreed, Judgement, consensus
 
 PHRASES = ["clear steps", "clear step", "correct result", "correct results", "short", "not short", "names sources"]
 JUDGEMENTS = st.lists(

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from adjudge.data_pipelines.rubrics.citations import ProposalReader
 from adjudge.data_pipelines.rubrics.json_answers import RecordsReader, TextsReader, keyed_object
 from adjudge.data_pipelines.rubrics.keywords import TermsReader, read_program
-from adjudge.data_pipelines.rubrics.statements import ProposalReader
 
 TEXTS = TextsReader(name="items", most=3)
 RECORDS = RecordsReader(name="facts", fields=("text", "quote"), most=2)

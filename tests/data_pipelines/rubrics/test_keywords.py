@@ -11,8 +11,8 @@ from tests.engines.scripted import ScriptedEngine, field_of, text_of
 
 import adjudge
 from adjudge.data_pipelines.jobs.maker import Unit
+from adjudge.data_pipelines.rubrics.config import KeywordsConfig
 from adjudge.data_pipelines.rubrics.keywords import KeywordMaker, make_keywords
-from adjudge.data_pipelines.rubrics.keywords_config import KeywordsConfig
 from adjudge.data_pipelines.rubrics.model import Model
 from adjudge.protocol import Sample, Score
 

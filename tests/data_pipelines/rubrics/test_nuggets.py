@@ -10,10 +10,10 @@ from tests.data_pipelines.rubrics.making import keyed, run
 from tests.engines.scripted import ScriptedEngine, fault, field_of, key_of, text_of
 
 from adjudge import registry
+from adjudge.data_pipelines.rubrics.config import NuggetsConfig
 from adjudge.data_pipelines.rubrics.likeness import CountLikeness
 from adjudge.data_pipelines.rubrics.model import Model
 from adjudge.data_pipelines.rubrics.nuggets import NuggetMaker, different_orders, make_nuggets
-from adjudge.data_pipelines.rubrics.nuggets_config import NuggetsConfig
 from adjudge.engines.interface import Sampling
 from adjudge.io.errors import JobError
 from adjudge.protocol import Sample
@@ -128,7 +128,7 @@ def test_without_half_of_the_votes_nobody_knows_what_is_vital(tmp_path: Path) ->
         ({"prompt": "q", "passages": [1]}, "bad_passage"),
         ({"prompt": "q", "passages": {"text": 3}}, "bad_passage"),
         ({"prompt": "", "passages": ["A b c."]}, "no_prompt"),
-        ({"prompt": 7, "passages": ["A b c."]}, "no_prompt"),
+        ({"prompt": {"n": 7}, "passages": ["A b c."]}, "no_prompt"),
         ({"prompt": "q", "passages": "no sentence"}, "no_fact"),
         ({"prompt": "q", "passages": "x" * 50_001}, "no_fact"),
     ],

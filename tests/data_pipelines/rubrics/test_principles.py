@@ -9,8 +9,8 @@ from tests.data_pipelines.rubrics.making import keyed, run
 from tests.engines.scripted import ScriptedEngine, field_of, key_of
 
 from adjudge import registry
+from adjudge.data_pipelines.rubrics.config import PrinciplesConfig
 from adjudge.data_pipelines.rubrics.principles import make_principles
-from adjudge.data_pipelines.rubrics.principles_config import PrinciplesConfig
 from adjudge.protocol import Sample
 
 FEEDBACK = ["The arithmetic is right. It rambles on and on.", "Right arithmetic, but very long; no sources."]
@@ -107,7 +107,7 @@ def test_like_principles_are_one_row_that_tells_its_variants(tmp_path: Path) -> 
         ({"feedback": [1, 2]}, "bad_feedback"),
         ({"response": ""}, "no_response"),
         ({"response": ["a", "b"]}, "responses_differ"),
-        ({"response": 4}, "bad_response"),
+        ({"response": {"n": 4}}, "bad_response"),
     ],
 )
 def test_a_row_of_no_use_is_counted(tmp_path: Path, row: dict[str, Any], reason: str) -> None:

@@ -17,15 +17,17 @@ from tests.data_pipelines.rubrics.making import run
 from tests.engines.scripted import ScriptedEngine, text_of
 
 from adjudge.data_pipelines.rubrics.citations import CitationMaker, make_citations
-from adjudge.data_pipelines.rubrics.citations_config import CitationsConfig
+from adjudge.data_pipelines.rubrics.config import (
+    CitationsConfig,
+    KeywordsConfig,
+    NuggetsConfig,
+    PrinciplesConfig,
+    RubricsConfig,
+)
 from adjudge.data_pipelines.rubrics.keywords import KeywordMaker, make_keywords
-from adjudge.data_pipelines.rubrics.keywords_config import KeywordsConfig
 from adjudge.data_pipelines.rubrics.nuggets import NuggetMaker, make_nuggets
-from adjudge.data_pipelines.rubrics.nuggets_config import NuggetsConfig
 from adjudge.data_pipelines.rubrics.principles import PrincipleMaker, make_principles
-from adjudge.data_pipelines.rubrics.principles_config import PrinciplesConfig
 from adjudge.data_pipelines.rubrics.rubrics import RubricMaker, make_rubrics
-from adjudge.data_pipelines.rubrics.rubrics_config import RubricsConfig
 from adjudge.prompts.template import load_template
 
 ANSWERS: dict[str, dict[str, Any]] = {

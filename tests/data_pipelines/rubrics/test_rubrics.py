@@ -11,10 +11,10 @@ from tests.data_pipelines.rubrics.making import keyed, run
 from tests.engines.scripted import ScriptedEngine, fault, field_of, key_of, text_of
 
 from adjudge import registry
+from adjudge.data_pipelines.rubrics.config import RubricsConfig
 from adjudge.data_pipelines.rubrics.gate import Trial
 from adjudge.data_pipelines.rubrics.labelled import Labelled
 from adjudge.data_pipelines.rubrics.rubrics import distinct, make_rubrics
-from adjudge.data_pipelines.rubrics.rubrics_config import RubricsConfig
 from adjudge.intervals import UNKNOWN
 from adjudge.io.errors import JobError
 from adjudge.protocol import Sample
@@ -100,7 +100,7 @@ def test_another_engine_may_judge(tmp_path: Path) -> None:
         ({"bad": BAD[0]}, "too_few_bad"),
         ({"bad": None}, "too_few_bad"),
         ({"bad": [" ", "x"]}, "too_few_bad"),
-        ({"good": [1, 2]}, "bad_response"),
+        ({"good": [True, {"n": 2}]}, "bad_response"),
         ({"good": [[{"role": "assistant", "content": 5}], *GOOD]}, "bad_response"),
         ({"good": [[{"role": "assistant", "content": [5]}], *GOOD]}, "bad_response"),
         ({"prompt": [{"role": "user", "content": 5}]}, "no_prompt"),

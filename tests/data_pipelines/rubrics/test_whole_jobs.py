@@ -11,14 +11,11 @@ import pytest
 from tests.data_pipelines.rubrics import test_keywords, test_nuggets, test_principles, test_rubrics
 from tests.engines.scripted import ScriptedEngine, fault
 
+from adjudge.data_pipelines.rubrics.config import KeywordsConfig, NuggetsConfig, PrinciplesConfig, RubricsConfig
 from adjudge.data_pipelines.rubrics.keywords import make_keywords
-from adjudge.data_pipelines.rubrics.keywords_config import KeywordsConfig
 from adjudge.data_pipelines.rubrics.nuggets import make_nuggets
-from adjudge.data_pipelines.rubrics.nuggets_config import NuggetsConfig
 from adjudge.data_pipelines.rubrics.principles import make_principles
-from adjudge.data_pipelines.rubrics.principles_config import PrinciplesConfig
 from adjudge.data_pipelines.rubrics.rubrics import make_rubrics
-from adjudge.data_pipelines.rubrics.rubrics_config import RubricsConfig
 from adjudge.io.errors import JobError
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source

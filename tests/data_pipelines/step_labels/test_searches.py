@@ -15,9 +15,8 @@ from adjudge.data_pipelines.step_labels.advantages import advantages, chance_of
 from adjudge.data_pipelines.step_labels.agreement import Agreement, agreement
 from adjudge.data_pipelines.step_labels.binary_search import binary_search
 from adjudge.data_pipelines.step_labels.labelled import first_error_of, label_of
-from adjudge.data_pipelines.step_labels.monte_carlo import monte_carlo
-from adjudge.data_pipelines.step_labels.quality import quality, values_of
-from adjudge.data_pipelines.step_labels.rollouts import Estimate, Prefix, Rollout
+from adjudge.data_pipelines.step_labels.methods import quality, values_of
+from adjudge.data_pipelines.step_labels.rollouts import Estimate, Prefix, Rollout, monte_carlo
 
 VOTES = st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=8)
 

@@ -120,7 +120,7 @@ HOSTILE: list[tuple[Row, str]] = [
     ({"prompt": [{"role": "user", "content": 7}], "response": "2"}, "bad_prompt"),
     ({"prompt": [{"role": "user", "content": [7]}], "response": "2"}, "bad_prompt"),
     ({"prompt": [{"role": 7, "content": "1+1="}], "response": "2"}, "bad_prompt"),
-    ({"prompt": "1+1=", "response": [{"role": "assistant", "content": "2"}]}, "chat_response"),
+    ({"prompt": "1+1=", "response": [{"role": "assistant", "content": "2"}] * 2}, "chat_response"),
     ({"prompt": "1+1=", "response": "\\boxed{2}", "reference": "   "}, "outcome_unknown"),
     ({"prompt": "1+1=", "response": "\\boxed{2}", "reference": None}, "bad_sample"),
 ]

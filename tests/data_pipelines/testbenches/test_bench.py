@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from adjudge.data_pipelines.testbenches.bench import counted
 from adjudge.data_pipelines.testbenches.config import TestbenchesConfig as Config
 from adjudge.data_pipelines.testbenches.design import BadDesignError, read_design
-from adjudge.data_pipelines.testbenches.recorded import read_samples
+from adjudge.data_pipelines.testbenches.recorded import counted, read_samples
 from adjudge.hardware.interface import read_ports
 
 PASS = "module Pass (input [2:0] a, output [2:0] y); assign y = a; endmodule"

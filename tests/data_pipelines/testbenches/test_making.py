@@ -12,10 +12,10 @@ import pytest
 from adjudge import registry
 from adjudge.api import score_batch
 from adjudge.data_pipelines.jobs.report import JobReport
-from adjudge.data_pipelines.testbenches.bench import Bench
 from adjudge.data_pipelines.testbenches.config import TestbenchesConfig as Config
 from adjudge.data_pipelines.testbenches.design import Design
-from adjudge.data_pipelines.testbenches.making import make_testbenches
+from adjudge.data_pipelines.testbenches.maker import make_testbenches
+from adjudge.data_pipelines.testbenches.recorded import Bench
 from adjudge.data_pipelines.testbenches.trials import NotTriedError, Trials
 from adjudge.protocol import Sample
 

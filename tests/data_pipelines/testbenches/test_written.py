@@ -12,10 +12,10 @@ import pytest
 from tests.engines.scripted import Said, ScriptedEngine, field_of, text_of
 
 from adjudge.data_pipelines.jobs.report import JobReport
-from adjudge.data_pipelines.testbenches.bench import Bench
 from adjudge.data_pipelines.testbenches.config import TestbenchesConfig as Config
 from adjudge.data_pipelines.testbenches.design import Design
-from adjudge.data_pipelines.testbenches.making import make_testbenches
+from adjudge.data_pipelines.testbenches.maker import make_testbenches
+from adjudge.data_pipelines.testbenches.recorded import Bench
 from adjudge.data_pipelines.testbenches.trials import NotTriedError, Trials
 from adjudge.engines.interface import Completion, Fault, Prompt
 from adjudge.io.errors import JobError

@@ -18,7 +18,7 @@ from adjudge import api
 from adjudge.data_pipelines.jobs.report import JobReport
 from adjudge.data_pipelines.theorems.conclusion import conclusion_of, latex_number
 from adjudge.data_pipelines.theorems.config import TheoremsConfig
-from adjudge.data_pipelines.theorems.making import make_theorems
+from adjudge.data_pipelines.theorems.maker import make_theorems
 from adjudge.engines.interface import Completion, Prompt
 from adjudge.io.errors import JobError
 

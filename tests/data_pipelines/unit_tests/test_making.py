@@ -15,7 +15,7 @@ from tests.engines.scripted import ScriptedEngine, fault, field_of, text_of
 from adjudge import api
 from adjudge.data_pipelines.jobs.report import JobReport
 from adjudge.data_pipelines.unit_tests.config import UnitTestsConfig
-from adjudge.data_pipelines.unit_tests.making import make_unit_tests
+from adjudge.data_pipelines.unit_tests.maker import make_unit_tests
 from adjudge.engines.interface import Completion
 from adjudge.io.errors import JobError
 
