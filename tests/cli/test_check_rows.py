@@ -25,7 +25,7 @@ ANSWERS = [
 ]
 CHAT = [{"role": "user", "content": "Hi?"}]
 GOOD, BAD = ({"role": "assistant", "content": text} for text in ("Hello, how can I help?", "No."))
-PAIRS = {
+PAIRS: dict[str, dict[str, Any]] = {
     "explicit": {"prompt": "Hi?", "chosen": GOOD["content"], "rejected": BAD["content"]},
     "implicit": {"chosen": [*CHAT, GOOD], "rejected": [*CHAT, BAD]},
     "whole chats": {"prompt": "Hi?", "chosen": [*CHAT, GOOD], "rejected": [*CHAT, BAD]},
@@ -107,7 +107,7 @@ def test_any_format_reads_the_same(adjudge: Adjudge, name: str) -> None:
 
 
 def test_a_file_of_several_kinds_is_checked_kind_by_kind(adjudge: Adjudge) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"prompt": "Double x.", "reference": CODE},
         {"prompt": "2+2?", "reference": "4"},
         {"prompt": "Pick.", "reference": {"choices": ["red", "blue"], "answer": "B"}},
@@ -147,14 +147,19 @@ def test_references_that_no_scorer_is_known_for_are_found(adjudge: Adjudge) -> N
 
 
 def test_rows_of_another_kind_are_no_failures_of_a_named_scorer(adjudge: Adjudge) -> None:
-    rows = [*ANSWERS, {"question": "Double x.", "response": "?", "answer": CODE}, {"question": "Hi", "response": "Ho"}]
+    rows: list[dict[str, Any]] = [
+        *ANSWERS,
+        {"question": "Double x.", "response": "?", "answer": CODE},
+        {"question": "Hi", "response": "Ho"},
+    ]
     ran = adjudge("check", write("mixed.jsonl", rows), "--scorer", "math", "--json")
     assert ran.code == exits.FINE
     assert ran.json["checks"][0]["detail"] == "every row has one that can be read; 2 rows are not for math"
 
 
 def test_rows_that_cannot_be_read_are_listed(adjudge: Adjudge) -> None:
-    path = Path(write("mine.jsonl", [*ANSWERS, {"question": {"odd": 1}, "response": "x", "answer": "1"}]))
+    odd: dict[str, Any] = {"question": {"odd": 1}, "response": "x", "answer": "1"}
+    path = Path(write("mine.jsonl", [*ANSWERS, odd]))
     path.write_text(path.read_text() + "{broken\n")
     ran = adjudge("check", str(path), "--json")
     assert ran.code == exits.FOUND
@@ -275,6 +280,14 @@ def test_a_scorer_that_needs_references_says_which_columns_were_tried(adjudge: A
     )
     assert ran.code == exits.USER
     assert "name it with --reference-column. The columns are: prompt, response, gold_answer" in ran.err
+
+
+def test_a_judge_that_is_down_is_one_sentence(adjudge: Adjudge) -> None:
+    path = write("mine.jsonl", [{"prompt": "Say hi.", "response": "hello there"}] * 3)
+    judge = '{judge: {engine: {openai: {model: m, base_url: "http://127.0.0.1:9/v1", attempts: 1}}}}'
+    ran = adjudge("check", path, "--scorer", judge)
+    assert (ran.code, ran.out) == (exits.USER, "")
+    assert "the scorer 'judge' scored none of 3 rows: engine_unavailable" in ran.err
 
 
 def test_the_next_commands_of_answers_work(adjudge: Adjudge) -> None:

@@ -14,6 +14,7 @@ from adjudge.cli.preflight import PROTOCOL
 from adjudge.cli.probe_checks import PROBE
 from adjudge.cli.rows import KINDS, Rows
 from adjudge.cli.trials import Check, Finding
+from adjudge.data_pipelines.labeling.verdicts import cause_of
 from adjudge.io.preferences import Preference
 from adjudge.protocol import Score
 from adjudge.reasons import describe
@@ -136,8 +137,8 @@ def _said(score: Score) -> str:
     """A score in words."""
     value = f"{score.value:g}" if score.value is not None else f"no number, {score.status}"
     why = f", {score.reason}: {describe(score.reason)}" if score.reason else ""
-    error = score.evidence.get("error") if score.value is None else None
-    return f"{value}{why}{f' ({visible(str(error), 120)})' if error else ''}"
+    error = cause_of(score)[0] if score.value is None else ""
+    return f"{value}{why}{f' ({visible(error, 120)})' if error else ''}"
 
 
 def _merged(checks: list[Check]) -> list[Check]:

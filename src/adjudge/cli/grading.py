@@ -16,11 +16,12 @@ from adjudge.cli.column_facts import references_by_kind, scorer_name
 from adjudge.cli.rows import Rows
 from adjudge.cli.trials import Check, Finding, brief, growing, score_in_time
 from adjudge.compose.auto import auto_scorer
+from adjudge.data_pipelines.labeling.verdicts import cause_of
 from adjudge.evals.probes.planted import right_answers
 from adjudge.io.preferences import Preference
 from adjudge.io.values import Text
 from adjudge.protocol import Sample, Score, Scorer, content_text
-from adjudge.runtime.contract import is_groupwise
+from adjudge.runtime.contract import BrokenScorer, is_groupwise
 
 T = TypeVar("T")
 
@@ -63,6 +64,9 @@ def grade(rows: Rows, scorer: Scorer | None, *, seconds: float, budget: float | 
         scorer: who scores; None leaves the rows unscored.
         seconds: longest time of a call.
         budget: seconds after which no further responses are scored; None scores all.
+
+    Raises:
+        BrokenScorer: what is behind the scorer, such as a model, is not there.
     """
     samples = rows.answered or [_with_gold(sample, scorer) for sample in rows.asked]
     if scorer is None:
@@ -74,6 +78,9 @@ def grade(rows: Rows, scorer: Scorer | None, *, seconds: float, budget: float | 
     scores: list[Score] = []
     for chunk in growing(samples, len(samples) if is_groupwise(scorer) else _CHUNK, budget):
         scores += score_in_time(scorer, chunk, seconds, score_rows)
+    if scores and all(score.reason.startswith("engine_") for score in scores):
+        why = f"{scores[0].reason}: {cause_of(scores[0])[0]}"
+        raise BrokenScorer(f"the scorer {scorer.name!r} scored none of {len(scores)} rows: {why}")
     values = [score.value for score in scores if score.value is not None]
     grades = len(set(values)) <= _SHOWN
     said = [brief(score) if grades else score.reason or score.status for score in scores]
