@@ -79,11 +79,13 @@ class UnitReader:
         source: the rows.
         group: the column that groups share, or None: each row is a unit.
         limit: rows to read; None reads all.
+        whole: whether rows are taken as they were read, with what Arrow filled in, because they are written again.
     """
 
     source: RowSource
     group: Column | None = None
     limit: int | None = None
+    whole: bool = False
 
     def pieces(self, start: Cursor) -> Iterator[Piece]:
         """Yield all rows behind a place, in pieces of one unit or none."""
@@ -139,6 +141,8 @@ class UnitReader:
         if self.limit is not None and start.row >= self.limit:
             return
         for row in self.source.rows(start):
+            if not self.whole:
+                row.data = row.cells()
             yield row
             if row.index + 1 == self.limit:
                 return

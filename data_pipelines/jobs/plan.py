@@ -71,7 +71,7 @@ def make_plan(config: JobConfig, maker: Maker, group_column: str, source: RowSou
         maker=maker,
         fields=fields,
         source=source,
-        reader=UnitReader(source=source, group=group, limit=config.limit),
+        reader=UnitReader(source=source, group=group, limit=config.limit, whole=keeps_columns),
         writer=LineWriter(maker.name, fields, keeps_columns=keeps_columns, tells_kinds=one_kind),
         written=written,
         one_kind=one_kind,

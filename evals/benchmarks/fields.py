@@ -7,6 +7,7 @@ Not covered: which columns a benchmark has; each one says so.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -190,15 +191,18 @@ def as_whole(value: Any) -> int | None:
 def score(value: Any, name: str) -> Stored:
     """Return a stored score: a number, a list with one number in it, or None where nobody gave one.
 
-    Numbers that are not finite are no scores.
+    Numbers that are not finite are no scores.  Text that is a number is one, as all cells of a .csv are text.
 
     Raises:
         ValueError: it is something else.
     """
     if isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 1:
         value = value[0]
-    if value is None:
+    if value is None or value == "":
         return Stored(value=None, reason="no_verdict")
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"the column {name!r} holds {shown(value)}; a score must be a number, or null for none")
     try:

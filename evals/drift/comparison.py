@@ -11,7 +11,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from adjudge.io.row import Cursor
@@ -103,11 +102,6 @@ def verdict(score: Score) -> str:
     """Return a score as its value or status, and its reason."""
     value = score.status if score.value is None else f"{score.value:.6g}"
     return f"{value} {score.reason}".strip()
-
-
-def is_output(name: str) -> bool:
-    """Return whether a name is that of a label output that is there."""
-    return name.endswith(OUTPUTS) and Path(name).is_file()
 
 
 def written_pairs(a: str, b: str) -> Iterator[Pair]:

@@ -17,7 +17,6 @@ from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case
 from adjudge.evals.benchmarks.fields import (
     Row,
-    Text,
     asked_and_said,
     case_id,
     cluster_of,
@@ -36,6 +35,7 @@ from adjudge.evals.preferences.pair import list_words, pair_case, without_sizes
 from adjudge.evals.preferences.ranked import list_measures, ranked
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.draws import Draws
+from adjudge.io.values import Text
 
 _PROMPTS: Final = ("prompt", "question", "instruction", "query", "problem", "input")
 _RESPONSES: Final = ("responses", "completions", "candidates", "outputs", "solutions", "generations")

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from adjudge.evals.benchmarks.case import Case, Stored
-from adjudge.evals.benchmarks.fields import Text, cluster_of
+from adjudge.evals.benchmarks.fields import cluster_of
 from adjudge.evals.benchmarks.outcome import Outcome
 from adjudge.evals.benchmarks.trivial import trivial_choices
 from adjudge.evals.pairs.pair_accuracy import pair_accuracy
@@ -22,6 +22,7 @@ from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.bootstrap import mean_by_part, mean_interval
 from adjudge.evals.statistics.draws import Draws
 from adjudge.intervals import Interval
+from adjudge.io.values import Text
 from adjudge.protocol import Sample
 
 

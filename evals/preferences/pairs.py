@@ -25,7 +25,7 @@ from adjudge.evals.benchmarks.trivial import trivial_choices
 from adjudge.evals.preferences.pair import fixed_order, pair_case, pair_credit, pair_measures, pair_words, without_sizes
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.draws import Draws
-from adjudge.io.preferences import PreferenceColumns, read_preference
+from adjudge.io.preferences import PreferenceOptions, read_preference
 
 _CHOSEN_SCORES: Final = ("score_chosen", "chosen_score", "scores_chosen", "chosen_reward")
 _REJECTED_SCORES: Final = ("score_rejected", "rejected_score", "scores_rejected", "rejected_reward", "reject_reward")
@@ -34,7 +34,7 @@ _SECOND_SCORES: Final = ("score_b", "score_2", "score_B")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pairs(Benchmark):
+class Pairs(PreferenceOptions, Benchmark):
     """Any file of pairs."""
 
     name: ClassVar[str] = "pairs"
@@ -44,35 +44,6 @@ class Pairs(Benchmark):
         "prompt, chosen, rejected; or prompt, response_a, response_b, label; or a list of responses with ranks or "
         "scores; whole chats and HH transcripts; other names by option"
     )
-
-    prompt_column: str = ""
-    """Column of the prompt; "" tries the usual names. Two chats or transcripts
-    without one are cut where they part."""
-
-    chosen_column: str = ""
-    """Column of the better response."""
-
-    rejected_column: str = ""
-    """Column of the worse response."""
-
-    first_column: str = ""
-    """Column of one response, where a label says which one is better."""
-
-    second_column: str = ""
-    """Column of the other response."""
-
-    label_column: str = ""
-    """Column that says which response is better."""
-
-    first_label: tuple[str, ...] = ()
-    """What the label says where the first response is better. Give it several
-    times for several words; without the three, the usual words are known."""
-
-    second_label: tuple[str, ...] = ()
-    """What it says where the second response is better."""
-
-    tie_label: tuple[str, ...] = ()
-    """What it says where neither is."""
 
     part_column: str = ""
     """Column of the subset that a pair counts in."""
@@ -101,7 +72,7 @@ class Pairs(Benchmark):
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the pair of a row, or the pairs of a list, the better response first."""
-        found = read_preference(row, self._names())
+        found = read_preference(row, self.preference_columns())
         name = word(row, self.id_column) if self.id_column else case_id(place)
         part = word(row, self.part_column) if self.part_column else ""
         cluster = word(row, self.cluster_column) if self.cluster_column else cluster_of(found.prompt)
@@ -125,19 +96,6 @@ class Pairs(Benchmark):
             part=part,
             cluster=cluster,
             stored=self._stored(row, labelled=found.layout == "labelled"),
-        )
-
-    def _names(self) -> PreferenceColumns:
-        return PreferenceColumns(
-            prompt=self.prompt_column,
-            chosen=self.chosen_column,
-            rejected=self.rejected_column,
-            first=self.first_column,
-            second=self.second_column,
-            label=self.label_column,
-            first_label=self.first_label,
-            second_label=self.second_label,
-            tie_label=self.tie_label,
         )
 
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:

@@ -28,7 +28,6 @@ from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case
 from adjudge.evals.benchmarks.fields import (
     Row,
-    Text,
     case_id,
     first_of,
     has,
@@ -46,6 +45,7 @@ from adjudge.evals.preferences.pair import fixed_order, list_words, pair_case
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.bootstrap import cluster_bootstrap, mean_interval
 from adjudge.evals.statistics.draws import Draws
+from adjudge.io.values import Text
 
 if TYPE_CHECKING:
     import numpy as np

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Stored
-from adjudge.evals.benchmarks.fields import Row, Text, case_id, cluster_of, field, has, items, score, shown, text, word
+from adjudge.evals.benchmarks.fields import Row, case_id, cluster_of, field, has, items, score, shown, text, word
 from adjudge.evals.benchmarks.outcome import Outcome
 from adjudge.evals.benchmarks.trivial import trivial_choices
 from adjudge.evals.pairs.verdict import verdict
@@ -45,6 +45,7 @@ from adjudge.evals.statistics.bootstrap import mean_interval
 from adjudge.evals.statistics.draws import Draws
 from adjudge.evals.statistics.ranks import spearman
 from adjudge.intervals import Interval
+from adjudge.io.values import Text
 from adjudge.solutions.aggregate import AGGREGATES, Aggregate, aggregate, needs_probabilities
 
 

@@ -230,9 +230,9 @@ class Ratings(Benchmark):
         reference, rubric = first_of(row, _REFERENCES), first_of(row, _RUBRICS)
         if not self.score_column:
             response = named(row, response or "", _RESPONSES, "response")
-        asked, said = asked_and_said(row, prompt, response)
+        question, said = asked_and_said(row, prompt, response)
         return Sample(
-            prompt=asked,
+            prompt=question,
             response=said,
             reference=reference_of(field(row, reference)) if reference else None,
             extra={"rubric": _rubric(row, rubric)} if rubric else {},

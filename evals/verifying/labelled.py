@@ -13,13 +13,14 @@ from typing import Any, ClassVar
 
 from adjudge.evals.benchmarks.benchmark import Benchmark
 from adjudge.evals.benchmarks.case import Case, Stored
-from adjudge.evals.benchmarks.fields import Text, cluster_of
+from adjudge.evals.benchmarks.fields import cluster_of
 from adjudge.evals.benchmarks.outcome import Outcome
 from adjudge.evals.results.figures import Figure
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.statistics.draws import Draws
 from adjudge.evals.verifying.rates import Judged, rate_measures
 from adjudge.evals.verifying.truth import INVALID, RIGHT, WRONG, Truth, called, value_of
+from adjudge.io.values import Text
 from adjudge.protocol import Sample
 
 

@@ -127,7 +127,7 @@ def test_what_is_no_label_output_is_told(adjudge: Adjudge, rows: str, outputs: t
     assert ran.code == exits.USER
     assert "adjudge compare A B FILE" in ran.err
     ran = adjudge("compare", outputs[0], "missing.jsonl")
-    assert (ran.code, ran.err) == (exits.USER, "adjudge: there is no file missing.jsonl; check the path\n")
+    assert (ran.code, ran.err) == (exits.USER, "adjudge: there is no file or folder missing.jsonl; check the path\n")
     ran = adjudge("compare", outputs[0], rows)
     assert ran.code == exits.USER
     assert "no score that `adjudge label` wrote" in ran.err

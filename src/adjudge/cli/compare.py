@@ -13,7 +13,7 @@ from adjudge.cli import exits
 from adjudge.cli.console import JsonFlag, plain, print_json, print_table, progress_bar, visible
 from adjudge.cli.rows import RowOptions, read_items
 from adjudge.data_pipelines.labeling.samples import Item, Sampler
-from adjudge.evals.drift.comparison import OUTPUTS, Comparison, Pair, is_output, verdict, written_pairs
+from adjudge.evals.drift.comparison import OUTPUTS, Comparison, Pair, verdict, written_pairs
 from adjudge.io.columns import ColumnMap
 from adjudge.protocol import Sample, Score, response_text
 
@@ -71,9 +71,7 @@ class CompareCommand(RowOptions):
         if self.file:
             return self._scored_pairs(result)
         for name in (self.a, self.b):
-            if name.endswith(OUTPUTS) and not is_output(name):
-                raise ValueError(f"there is no file {name}; check the path")
-            if not is_output(name):
+            if not name.endswith(OUTPUTS):
                 raise ValueError(
                     f"{name!r} is no file that `adjudge label` wrote ({', '.join(OUTPUTS)}); to compare two scorers, "
                     "name the file with the rows as well: adjudge compare A B FILE"
