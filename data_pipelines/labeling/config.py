@@ -10,11 +10,11 @@ from adjudge.data_pipelines.jobs.config import Files
 from adjudge.data_pipelines.jobs.patience import MOST_IN_A_ROW
 from adjudge.data_pipelines.labeling.asked import Asked, asked_scorers
 from adjudge.data_pipelines.labeling.shares import Shares
-from adjudge.io.columns import Wanted
+from adjudge.io.columns import ColumnOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelConfig(Files):
+class LabelConfig(Files, ColumnOptions):
     """Score every row of a dataset and write the scores to a file.
 
     A job that was interrupted, in whatever way, goes on where it was when the same call is made again.
@@ -36,30 +36,6 @@ class LabelConfig(Files):
     doubt: tuple[str, ...] = ()
     """A reason with which a number settles nothing, such as undecided; give it
     several times for several."""
-
-    prompt_column: str = ""
-    """Column of the prompt: text or chat turns.
-    Of every column: a.b.c reaches into nested objects; where none is named, the usual names are tried."""
-
-    response_column: tuple[str, ...] = ()
-    """Column of the response: text, chat turns, or a list of responses, which gives one score for each.
-    Give it several times to score several columns of a row."""
-
-    reference_column: str = ""
-    """Column of what the scorer checks against."""
-
-    id_column: str = ""
-    """Column of the id; without one, the number of the row, from 0."""
-
-    group_column: str = ""
-    """Column that samples of one prompt share.
-    Without one, several responses of one row are a group."""
-
-    finish_reason_column: str = ""
-    """Column of the finish reason; "length" marks a response that was cut off."""
-
-    extra_column: tuple[str, ...] = ()
-    """A further column that the scorer asks for by name; give it several times for several."""
 
     keep_columns: bool = False
     """Write the row too, as the field `input` of each score: with the one response
@@ -149,15 +125,3 @@ class LabelConfig(Files):
                 f"--shard is {self.shard!r}; it must be i/n with i from 0 to n-1, such as 0/4, 1/4, 2/4 and 3/4"
             )
         return int(found[1]), int(found[2])
-
-    def wanted_columns(self) -> Wanted:
-        """Return the column names that were given."""
-        return Wanted(
-            prompt=self.prompt_column,
-            responses=self.response_column,
-            reference=self.reference_column,
-            id=self.id_column,
-            group=self.group_column,
-            finish_reason=self.finish_reason_column,
-            extra=self.extra_column,
-        )

@@ -42,6 +42,7 @@ CODE = {"tests": [{"args": [2], "expected": 4}], "entry_point": "f", "solution":
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "110")
 
 
 def write(name: str, rows: list[dict[str, Any]]) -> str:
@@ -128,12 +129,11 @@ def test_a_file_of_several_kinds_is_checked_kind_by_kind(adjudge: Adjudge) -> No
     assert "choice   golds" in adjudge("check", path).out
 
 
-def test_the_page_shows_what_is_printed(adjudge: Adjudge, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_shows_what_is_printed(adjudge: Adjudge, root: Path) -> None:
     (shown,) = re.findall(r"```console\n\$ (adjudge .*?)```", (root / "docs/check.md").read_text(), re.DOTALL)
     command, *lines = shown.splitlines()
     references: list[Any] = ["4", "6", CODE, None]
     write("mixed.jsonl", [{"prompt": "?", "reference": reference} for reference in references])
-    monkeypatch.setenv("COLUMNS", "110")
     printed = [line.rstrip() for line in adjudge(*shlex.split(command)[1:]).out.splitlines()]
     assert [line for line in lines if line != "..." and line not in printed] == []
 

@@ -103,7 +103,7 @@ class _Steps:
 
     def _reward_model(self) -> list[Step]:
         model, columns = f"{self._stem}_rm", self._rows.columns
-        named = asdict(self._options.preference())
+        named = asdict(self._options.preference_columns())
         data: dict[str, Any] = {"path": self._rows.name}
         data |= {"split": self._options.split} if self._options.split else {}
         config: dict[str, Any] = {"model": "ngrams", "data": data, "output": model}

@@ -14,8 +14,8 @@ from adjudge.cli.column_facts import ColumnFact, column_facts, preference_roles,
 from adjudge.cli.trials import Finding
 from adjudge.data_pipelines.jobs.opening import Glance, glance
 from adjudge.data_pipelines.labeling.samples import Item, Sampler
-from adjudge.io.columns import GUESSES, Column, ColumnMap, Wanted, map_columns, nested_names
-from adjudge.io.preferences import Preference, PreferenceColumns, is_preference, read_preference
+from adjudge.io.columns import GUESSES, Column, ColumnMap, ColumnOptions, map_columns, nested_names
+from adjudge.io.preferences import Preference, PreferenceColumns, PreferenceOptions, is_preference, read_preference
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source, open_source
 from adjudge.protocol import Sample
@@ -37,29 +37,8 @@ _HELD_BYTES: Final = 64 << 20  # rows that are looked at, together
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowOptions:
+class RowOptions(ColumnOptions):
     """Which rows a command reads, and what their columns are."""
-
-    prompt_column: str = ""
-    """Column of the prompt; as all columns, the usual names are tried without it."""
-
-    response_column: tuple[str, ...] = ()
-    """Column of the response; give it several times for several."""
-
-    reference_column: str = ""
-    """Column of the reference: what a scorer checks against."""
-
-    id_column: str = ""
-    """Column of the id; without one, rows are named by their number, from 0."""
-
-    group_column: str = ""
-    """Column that samples of one prompt share."""
-
-    finish_reason_column: str = ""
-    """Column of the finish reason."""
-
-    extra_column: tuple[str, ...] = ()
-    """A further column that the scorer asks for by name; give it several times for several."""
 
     split: str = ""
     """Split of a dataset that has several."""
@@ -69,18 +48,6 @@ class RowOptions:
 
     revision: str = ""
     """Commit, tag or branch of a dataset on the hub."""
-
-    def wanted(self) -> Wanted:
-        """Return the column names that were given."""
-        return Wanted(
-            prompt=self.prompt_column,
-            responses=self.response_column,
-            reference=self.reference_column,
-            id=self.id_column,
-            group=self.group_column,
-            finish_reason=self.finish_reason_column,
-            extra=self.extra_column,
-        )
 
     def source(self, name: str) -> Source:
         """Open an input.
@@ -103,46 +70,8 @@ class RowOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairOptions(RowOptions):
-    """The same, and the columns of rows that say which of two responses is better, as `adjudge eval pairs` has them."""
-
-    chosen_column: str = ""
-    """Column of the better response, in rows with preferences."""
-
-    rejected_column: str = ""
-    """Column of the worse response."""
-
-    first_column: str = ""
-    """Column of one response, where a label says which one is better."""
-
-    second_column: str = ""
-    """Column of the other response."""
-
-    label_column: str = ""
-    """Column that says which response is better."""
-
-    first_label: tuple[str, ...] = ()
-    """What the label says where the first response is better; give it several times for several words."""
-
-    second_label: tuple[str, ...] = ()
-    """What it says where the second response is better."""
-
-    tie_label: tuple[str, ...] = ()
-    """What it says where neither is."""
-
-    def preference(self) -> PreferenceColumns:
-        """Return the columns of preferences that were given, with that of the prompt if one of them was."""
-        given = PreferenceColumns(
-            chosen=self.chosen_column,
-            rejected=self.rejected_column,
-            first=self.first_column,
-            second=self.second_column,
-            label=self.label_column,
-            first_label=self.first_label,
-            second_label=self.second_label,
-            tie_label=self.tie_label,
-        )
-        return given if given == PreferenceColumns() else replace(given, prompt=self.prompt_column)
+class PairOptions(RowOptions, PreferenceOptions):
+    """The same, and the columns of rows that say which of two responses is better."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -203,13 +132,15 @@ def read_rows(name: str, options: PairOptions, limit: int) -> Rows:
     Raises:
         ValueError: the input cannot be read, no column is known, or a column is of the wrong type in every row.
     """
-    names = options.preference()
+    names = options.preference_columns()
     source = options.source(name)
     seen = options.seen(source)
     read, more = _first(source, limit)
     total = source.count() if more else len(read)
     cells = [data for row in read if (data := row.cells()) is not None]
-    columns, notes = map_columns(options.wanted(), seen.columns, seen.rows, closed=seen.closed, needs_response=False)
+    columns, notes = map_columns(
+        options.wanted_columns(), seen.columns, seen.rows, closed=seen.closed, needs_response=False
+    )
     ratings: tuple[str, ...] = ()
     if not options.response_column and _are_preferences(cells[: len(seen.rows)], names, columns):
         kind: Kind = "preferences"
@@ -234,7 +165,7 @@ def read_rows(name: str, options: PairOptions, limit: int) -> Rows:
         _add(found, row, names)
     _require(found)
     roles = preference_roles(cells, names) if kind == "preferences" else _roles(found)
-    wanted = options.wanted()
+    wanted = options.wanted_columns()
     named = [wanted.prompt, *wanted.responses, wanted.reference, wanted.id, wanted.group, wanted.finish_reason]
     named += [*wanted.extra, names.chosen, names.rejected, names.first, names.second, names.label]
     found.facts = column_facts(roles, cells, seen.columns, named, references_by_kind(found.asked))
@@ -254,7 +185,7 @@ def read_items(name: str, options: RowOptions, sampler: Sampler) -> Iterator[Ite
     """
     source = options.source(name)
     seen = options.seen(source)
-    columns, _ = map_columns(options.wanted(), seen.columns, seen.rows, closed=seen.closed)
+    columns, _ = map_columns(options.wanted_columns(), seen.columns, seen.rows, closed=seen.closed)
     reader = replace(sampler, columns=columns)
     return (item for row in source.rows(Cursor()) for item in reader.items(row, reader.group_of(row)))
 
@@ -278,7 +209,7 @@ def _are_preferences(rows: Sequence[Mapping[str, Any]], names: PreferenceColumns
         ValueError: the user named columns of preferences, and no row can be read by them; or rows look like
             preferences and like nothing else, and cannot be read.
     """
-    named = names != PreferenceColumns()
+    named = replace(names, prompt="") != PreferenceColumns()
     if not named and 2 * sum(is_preference(row) for row in rows) < len(rows):
         return False
     layouts, problem = [], ""

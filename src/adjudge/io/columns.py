@@ -183,6 +183,47 @@ class Wanted:
     extra: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class ColumnOptions:
+    """The options of whoever reads samples: which column is what."""
+
+    prompt_column: str = ""
+    """Column of the prompt: text or chat turns.
+    Of every column: a.b.c reaches into nested objects; where none is named, the usual names are tried."""
+
+    response_column: tuple[str, ...] = ()
+    """Column of the response: text, chat turns, or a list of responses, which gives one score for each.
+    Give it several times to score several columns of a row."""
+
+    reference_column: str = ""
+    """Column of what the scorer checks against."""
+
+    id_column: str = ""
+    """Column of the id; without one, the number of the row, from 0."""
+
+    group_column: str = ""
+    """Column that samples of one prompt share.
+    Without one, several responses of one row are a group."""
+
+    finish_reason_column: str = ""
+    """Column of the finish reason; "length" marks a response that was cut off."""
+
+    extra_column: tuple[str, ...] = ()
+    """A further column that the scorer asks for by name; give it several times for several."""
+
+    def wanted_columns(self) -> Wanted:
+        """Return the column names that were given."""
+        return Wanted(
+            prompt=self.prompt_column,
+            responses=self.response_column,
+            reference=self.reference_column,
+            id=self.id_column,
+            group=self.group_column,
+            finish_reason=self.finish_reason_column,
+            extra=self.extra_column,
+        )
+
+
 def flag_of(role: str) -> str:
     """Return the option of the command line that names the column of a role."""
     return f"--{role.replace('_', '-')}-column"

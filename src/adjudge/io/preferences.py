@@ -95,6 +95,54 @@ class PreferenceColumns:
     tie_label: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class PreferenceOptions:
+    """The options of whoever reads preferences: which column is what, and what labels mean."""
+
+    prompt_column: str = ""
+    """Column of the prompt; "" tries the usual names. Two chats or transcripts
+    without one are cut where they part."""
+
+    chosen_column: str = ""
+    """Column of the better response."""
+
+    rejected_column: str = ""
+    """Column of the worse response."""
+
+    first_column: str = ""
+    """Column of one response, where a label says which one is better."""
+
+    second_column: str = ""
+    """Column of the other response."""
+
+    label_column: str = ""
+    """Column that says which response is better."""
+
+    first_label: tuple[str, ...] = ()
+    """What the label says where the first response is better. Give it several
+    times for several words; without the three, the usual words are known."""
+
+    second_label: tuple[str, ...] = ()
+    """What it says where the second response is better."""
+
+    tie_label: tuple[str, ...] = ()
+    """What it says where neither is."""
+
+    def preference_columns(self) -> PreferenceColumns:
+        """Return the columns that were named."""
+        return PreferenceColumns(
+            prompt=self.prompt_column,
+            chosen=self.chosen_column,
+            rejected=self.rejected_column,
+            first=self.first_column,
+            second=self.second_column,
+            label=self.label_column,
+            first_label=self.first_label,
+            second_label=self.second_label,
+            tie_label=self.tie_label,
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preference:
     """Responses to one prompt, ranked.

@@ -11,6 +11,7 @@ import pytest
 
 from adjudge.data_pipelines.jobs.config import Files
 from adjudge.data_pipelines.labeling.config import LabelConfig
+from adjudge.io.columns import ColumnOptions
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,6 @@ def test_shards() -> None:
 
 
 def test_every_option_has_a_help_text() -> None:
-    source = inspect.getsource(LabelConfig) + inspect.getsource(Files)
+    source = "".join(map(inspect.getsource, (LabelConfig, Files, ColumnOptions)))
     for item in dataclasses.fields(LabelConfig):
         assert re.search(rf'^    {item.name}: [^\n]*\n    """', source, re.MULTILINE), item.name
