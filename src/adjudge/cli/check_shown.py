@@ -38,7 +38,7 @@ def print_columns(rows: Rows) -> None:
     )
     for note in rows.missing:
         print(visible(note))
-    if any(not fact.role for fact in rows.facts):
+    if rows.kind != "preferences" and any(not fact.role for fact in rows.facts):
         print("Columns that are taken for nothing reach the scorer with --extra-column NAME.")
 
 

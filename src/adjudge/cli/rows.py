@@ -164,7 +164,9 @@ def read_rows(name: str, options: PairOptions, limit: int) -> Rows:
     for row in read:
         _add(found, row, names)
     _require(found)
-    roles = preference_roles(cells, names) if kind == "preferences" else _roles(found)
+    roles = _roles(found)
+    if kind == "preferences":
+        roles = preference_roles(cells, names) + [(column, role) for column, role in roles if role == "id"]
     wanted = options.wanted_columns()
     named = [wanted.prompt, *wanted.responses, wanted.reference, wanted.id, wanted.group, wanted.finish_reason]
     named += [*wanted.extra, names.chosen, names.rejected, names.first, names.second, names.label]
