@@ -80,13 +80,13 @@ class EarlierOutput:
             yield row.data
 
     def _fitting(self, item: Item, record: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        found = None if record is None else (record["row"], record["id"], record["response_hash"])
+        found = None if record is None else (record["row"], record["id"], record.get("sample_hash"))
         if record is None or found != (item.row, item.id, hash_of(item.sample)):
             there = "nothing" if record is None else f"row {record['row']}, id {record['id']!r}"
             raise JobError(
                 f"{self._source.name} is not of these rows: where row {item.row}, id {item.id!r} should stand it has "
-                f"{there}, or the response has changed; make the call that wrote it, with --retry-failed, on the rows "
-                "as they were then"
+                f"{there}, or its prompt or response has changed; make the call that wrote it, with --retry-failed, on "
+                "the rows as they were then"
             )
         return record
 

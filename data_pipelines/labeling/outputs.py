@@ -54,7 +54,7 @@ def _schema(*, timings: bool, columns: bool, keep: bool, names: Sequence[str]) -
             ("row", whole),
             ("id", text),
             ("group", text),
-            ("response_hash", text),
+            ("sample_hash", text),
             *([("column", text)] if columns else []),
             *(several if names else score),
             *([("input", arrow.json_(text))] if keep else []),

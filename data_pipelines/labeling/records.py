@@ -95,7 +95,7 @@ class LineWriter:
 
     def _line(self, item: Item, scores: str) -> bytes:
         record: dict[str, Any] = {"row": item.row, "id": item.id, "group": item.group}
-        record["response_hash"] = hash_of(item.sample)
+        record["sample_hash"] = hash_of(item.sample)
         if self._columns:
             record["column"] = item.column
         text = f"{_AS_GIVEN(record)[:-1]},{scores}}}"

@@ -172,15 +172,11 @@ class Sampler:
 
 
 def hash_of(sample: Sample | None) -> str | None:
-    """Return 16 hexadecimal digits of the SHA-256 of a sample's response, by which scores and rows are joined."""
+    """Return 16 hexadecimal digits of the SHA-256 of a sample's prompt and response, which join scores and rows."""
     if sample is None:
         return None
-    response = (
-        sample.response
-        if isinstance(sample.response, str)
-        else json.dumps(sample.response, sort_keys=True, default=str)
-    )
-    return hashlib.sha256(response.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    said = json.dumps([sample.prompt, sample.response], sort_keys=True, default=str)
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
 _EMPTY_LIST = object()

@@ -101,8 +101,8 @@ class LabelledRows:
         item = items.get(str(score.get("id")))
         if item is None:
             raise self._mismatch(score, f"the id there is {next(iter(items), '')!r}")
-        if hash_of(item.sample) != score.get("response_hash"):
-            raise self._mismatch(score, "another response is there")
+        if hash_of(item.sample) != score.get("sample_hash"):
+            raise self._mismatch(score, "another prompt or response is there")
         sample = None if item.sample is None else {"prompt": item.sample.prompt, "response": item.sample.response}
         return {**score, "input": item.input, "sample": sample}
 
@@ -110,5 +110,6 @@ class LabelledRows:
         return JobError(
             f"{self._rows.name} does not hold what was scored in {self.name}: at row {score['row']}, id "
             f"{score.get('id')!r}, {what} (response: column {self._read!r}). Name the file that was labelled, "
-            "unchanged, and its columns as `adjudge label` was told them (--response-column, --id-column)"
+            "unchanged, and its columns as `adjudge label` was told them (--prompt-column, --response-column, "
+            "--id-column)"
         )

@@ -201,7 +201,7 @@ def test_an_output_of_other_rows_or_scorers_is_refused_and_left_alone(tmp_path: 
         source.write_text(source.read_text().replace("number 3.", "number 33."))
         config = LabelConfig(input=str(source), output=str(tmp_path / "out.jsonl"), scorer=judge_at(server))
         with pytest.raises(
-            JobError, match=r"row 3, id '3' should stand it has row 3, id '3', or the response has changed"
+            JobError, match=r"row 3, id '3' should stand it has row 3, id '3', or its prompt or response has changed"
         ):
             run_label(LabelConfig(**{**vars(config), "retry_failed": True, "restart": True}))
     assert (tmp_path / "out.jsonl").read_bytes() == before

@@ -75,14 +75,16 @@ def test_completions_of_a_server(tmp_path: Path) -> None:
 
 def wrong_rows() -> dict[str, tuple[list[dict[str, Any]], str]]:
     named = [{**row, "id": f"q{n}"} for n, row in enumerate(rows_of())]
+    edited = [{**row, "question": "EDITED"} for row in named]
     again = [{**row, "answers": row["answers"][::-1]} for row in named]
     return {
         "another order": (named[::-1], "the id there is 'q5/0'"),
-        "another order without ids": (rows_of()[::-1], "another response is there"),
+        "another order without ids": (rows_of()[::-1], "another prompt or response is there"),
         "fewer rows": (named[:3], "it has 3 rows"),
         "other ids": ([{**row, "id": f"p{n}"} for n, row in enumerate(named)], "the id there is 'p0/0'"),
         "no ids": (rows_of(), "the id there is '0/0'"),
-        "other answers of the same ids": (again, "another response is there"),
+        "other answers of the same ids": (again, "another prompt or response is there"),
+        "other questions of the same ids": (edited, "another prompt or response is there"),
         "fewer answers": ([{**row, "answers": row["answers"][:1]} for row in named], "the id there is 'q0/0'"),
     }
 
