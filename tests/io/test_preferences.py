@@ -73,6 +73,11 @@ LAYOUTS: dict[str, Row] = {
     "PKU-SafeRLHF": {"prompt": ASKED, "response_0": BAD, "response_1": GOOD, "better_response_id": 1},
     "SHP": {"history": ASKED, "human_ref_A": GOOD, "human_ref_B": BAD, "labels": 1},
     "arena": {"question": ASKED, "response_a": BAD, "response_b": GOOD, "winner": "model_b"},
+    "LMSYS arena": {
+        "conversation_a": [USER, answer(BAD)], "conversation_b": [USER, answer(GOOD)], "winner": "model_b",
+    },
+    "HelpSteer2, from CSV": {"prompt": ASKED, "response_1": GOOD, "response_2": BAD, "preference_strength": "-2"},
+    "PKU-SafeRLHF, from CSV": {"prompt": ASKED, "response_0": BAD, "response_1": GOOD, "better_response_id": "1"},
     "JudgeBench": {"question": ASKED, "response_A": GOOD, "response_B": BAD, "label": "A>B"},
     "UltraFeedback": {
         "instruction": ASKED,

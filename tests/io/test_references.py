@@ -52,6 +52,7 @@ REFERENCES: dict[str, tuple[Any, Any]] = {
     "nothing": (None, None),
     "an empty text": ("", None),
     "an object of nothing": ({"answer": None}, None),
+    "what pandas writes for nothing": ("nan", None),
 }
 
 
@@ -157,6 +158,16 @@ USER, ASSISTANT = {"role": "user", "content": "2 + 2?"}, {"role": "assistant", "
         ({"prompt": json.dumps([USER]), "response": "4"}, [USER], "4"),
         ({"prompt": "2 + 2?", "response": json.dumps([USER, ASSISTANT])}, "2 + 2?", json.dumps([USER, ASSISTANT])),
         ({"question": "2 + 2?", "choices": [{"index": 0, "message": ASSISTANT}]}, "2 + 2?", [ASSISTANT]),
+        (
+            {"custom_id": "a", "response": {"status_code": 200, "body": {"choices": [{"message": ASSISTANT}]}}},
+            "",
+            [ASSISTANT],
+        ),
+        (
+            {"request": {"messages": [USER]}, "response": {"choices": [{"message": ASSISTANT}]}},
+            [USER],
+            [ASSISTANT],
+        ),
     ],
     ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
 )
@@ -183,6 +194,13 @@ def test_options_of_a_question_are_no_responses() -> None:
         ({"answer": None, "tests": ["assert f() == 1"]}, ["assert f() == 1"]),
         ({"input_output": json.dumps(VERL)}, json.dumps(VERL)),
         ({"test_list": ["assert f() == 1"], "test_setup_code": ""}, {"test_list": ["assert f() == 1"]}),
+        ({"answer": None, "tests": ["t"], "entry_point": "f"}, {"tests": ["t"], "entry_point": "f"}),
+        ({"answer": "4", "tests": None, "entry_point": None}, "4"),
+        ({"reference": None, "answer": "4"}, "4"),
+        (
+            {"public_test_cases": "[1]", "private_test_cases": "[2]"},
+            {"public_test_cases": "[1]", "private_test_cases": "[2]"},
+        ),
         ({"test": "def check(f): ...", "entry_point": "f"}, {"test": "def check(f): ...", "entry_point": "f"}),
         ({"reward_model": {"ground_truth": "4", "style": "rule"}}, "4"),
     ],

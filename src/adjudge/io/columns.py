@@ -23,15 +23,15 @@ from adjudge.io.values import MISSING as MISSING
 from adjudge.io.values import is_chat, turns_of
 
 GUESSES: Final[dict[str, tuple[str, ...]]] = {
-    "prompt": ("prompt", "question", "problem", "instruction", "query", "messages", "input"),
+    "prompt": ("prompt", "question", "problem", "instruction", "query", "messages", "input", "request.messages"),
     "response": (
         "response", "responses", "completion", "completions", "output", "outputs",
-        "generation", "generations", "solution", "solutions", "choices",
+        "generation", "generations", "solution", "solutions", "choices", "response.choices", "response.body.choices",
     ),
     "reference": (
         "reference", "ground_truth", "gold", "gt", "expected_answer", "target", "answer", "reward_model.ground_truth",
     ),
-    "id": ("id", "uid", "sample_id"),
+    "id": ("id", "uid", "sample_id", "custom_id"),
     "group": ("group", "group_id", "prompt_id"),
     "finish_reason": ("finish_reason", "stop_reason"),
 }  # fmt: skip
@@ -40,8 +40,8 @@ _CHATS: Final = ("messages", "conversations", "conversation", "chat")
 """Columns that may hold a prompt with its response, as one chat."""
 
 _TESTS: Final = (
-    "tests", "test_cases", "input_output",  # the last of APPS and TACO
-    "public_test_cases+metadata",  # LiveCodeBench, whose private cases are pickled
+    "tests+entry_point", "test_cases+entry_point", "input_output",  # the last of APPS and TACO
+    "public_test_cases+private_test_cases+metadata",  # LiveCodeBench
     "public_tests+private_tests+generated_tests",  # code_contests
     "test_list+test_setup_code",  # MBPP
     "test+entry_point",  # HumanEval
@@ -69,7 +69,8 @@ class Column:
             return _first_there(row, self.name).of(row)
         if "+" in self.name:
             each = {name: Column(name).of(row) for name in self.name.split("+") if name}
-            return {name: value for name, value in each.items() if value not in (MISSING, None)} or MISSING
+            first = next(iter(each.values()))  # the others say nothing without it
+            return first if first in (MISSING, None, "") else _without_missing(each)
         return _followed(row, self.path) if len(self.path) > 1 else MISSING
 
     def with_item(self, row: Mapping[str, Any], index: int | None) -> dict[str, Any]:
@@ -358,16 +359,21 @@ class Choice:
         for names in _TESTS:
             first, *more = names.split("+")
             if self._fits("reference", first):
-                there = [first, *(name for name in more if name in self.known)]
-                found.append("+".join([*there, ""] if more and len(there) == 1 else there))
+                there = [first, *(name for name in more if self._fits("reference", name))]
+                alone = len(there) == 1 and more and more != ["entry_point"]  # a part of a row, and not tests as such
+                found.append("+".join([*there, ""] if alone else there))
                 break
         return self._guessed("reference", "|".join(found)) if found else None
 
     def _fits(self, role: str, name: str) -> bool:
         if name not in self.known or name in self._taken:
             return False
-        # `choices` are the responses of an OpenAI-compatible server, or the options of a question
-        return name != "choices" or role != "response" or all(_are_completions(row.get(name)) for row in self._rows)
+        values = [value for row in self._rows if (value := Column(name).of(row)) not in (MISSING, None)]
+        if not values and self._rows:
+            return False  # a column that is null in every row says nothing
+        if role == "response" and name.endswith("choices"):
+            return all(map(_are_completions, values))  # of an OpenAI-compatible server, or the options of a question
+        return role != "response" or not values or not all(map(_is_object, values))
 
     def _guessed(self, role: str, name: str) -> Column:
         self._taken.add(name)
@@ -414,6 +420,15 @@ def _there_are(known: Sequence[str]) -> str:
         return "The input shows no columns at all."
     shown = ", ".join(known[:40])
     return f"The columns are: {shown}{f', and {len(known) - 40} more' if len(known) > 40 else ''}."
+
+
+def _is_object(value: Any) -> bool:
+    """Whether a value is an object that is no response: no turn, and no completion."""
+    return isinstance(value, Mapping) and not is_chat([value]) and not {"message", "text"} & set(value)
+
+
+def _without_missing(each: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in each.items() if value is not MISSING and value is not None}
 
 
 def _are_completions(value: Any) -> bool:

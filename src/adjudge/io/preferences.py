@@ -46,7 +46,8 @@ REJECTED: Final = ("rejected", "reject", "dispreferred", "loser_response")
 SIDES: Final = (
     ("response_a", "response_b"), ("response_A", "response_B"), ("response_1", "response_2"),
     ("response1", "response2"), ("response_0", "response_1"), ("output_1", "output_2"),
-    ("completion_a", "completion_b"), ("human_ref_A", "human_ref_B"),
+    ("completion_a", "completion_b"), ("conversation_a", "conversation_b"),
+    ("human_ref_A", "human_ref_B"),
 )  # fmt: skip
 LABELS: Final = ("label", "winner", "preference", *(STRENGTHS := ("overall_preference", "preference_strength")),
                  "better_response_id", "labels")  # fmt: skip
@@ -287,6 +288,7 @@ def better_of(label: Any, name: str = "", columns: PreferenceColumns = Preferenc
     """
     own = ((columns.first_label, 0), (columns.second_label, 1), (columns.tie_label, None))
     if not any(words for words, _ in own):
+        label = _number_in(label) if name in (*STRENGTHS, "better_response_id", "labels") else label
         if name in STRENGTHS:
             if isinstance(label, bool) or not isinstance(label, int | float) or not math.isfinite(label):
                 raise ValueError(
@@ -303,6 +305,14 @@ def better_of(label: Any, name: str = "", columns: PreferenceColumns = Preferenc
         f"the label {label!r:.60} is none of {', '.join(word for words, _ in own for word in words)}; say what labels "
         "mean with --first-label, --second-label and --tie-label"
     )
+
+
+def _number_in(label: Any) -> Any:
+    """A number that a CSV file holds as text."""
+    try:
+        return float(label) if isinstance(label, str) else label
+    except ValueError:
+        return label
 
 
 def _word(label: Any) -> str:

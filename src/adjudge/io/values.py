@@ -24,6 +24,8 @@ MISSING: Final = object()
 Text: TypeAlias = str | Sequence[Message]
 """A prompt or a response: text, or chat turns."""
 
+_EMPTY: Final = ("", "nan", "NaN", "<NA>")
+
 _ROLES: Final = {"human": "user", "gpt": "assistant", "bot": "assistant"}
 """Names that ShareGPT's layout has for roles."""
 
@@ -75,12 +77,18 @@ def reference_of(value: Any) -> Any:
 
     JSON text of an object, or of a list of objects, becomes what it stands for: columns are often text alone, and
     references such as `{"tests": [...]}` are not.  A text that readers of JSON disagree about (a key said twice, NaN)
-    stays a text.  Of an object, fields that hold None are left out.
+    stays a text.  Of an object, fields that hold None are left out.  NaN, and what pandas writes for it, is an empty
+    cell.
     """
     found = _parsed(plain(value))
     if isinstance(found, Mapping):
-        found = {key: item for key, item in found.items() if item is not None}
-    return None if found is MISSING or found == "" or found == {} else found
+        found = {key: item for key, item in found.items() if item is not None} or None
+    empty = (
+        found is MISSING
+        or (isinstance(found, str) and found in _EMPTY)
+        or (isinstance(found, float) and found != found)
+    )
+    return None if empty else found
 
 
 def prompt_of(value: Any, column: str = "") -> Text:
