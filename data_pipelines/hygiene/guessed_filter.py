@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from adjudge.data_pipelines.hygiene.config import FilterConfig
-from adjudge.data_pipelines.hygiene.prompt_keys import PromptKeys, prompt_keys
-from adjudge.data_pipelines.hygiene.prompt_scores import PromptScores
+from adjudge.data_pipelines.hygiene.prompt_scores import PromptKeys, PromptScores, prompt_keys
 from adjudge.data_pipelines.hygiene.row_scores import row_scores
 from adjudge.data_pipelines.hygiene.side_file import SideFile
 from adjudge.data_pipelines.hygiene.sieve import Sieve, Verdict

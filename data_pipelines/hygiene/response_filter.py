@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from adjudge.data_pipelines.hygiene.config import FilterConfig
-from adjudge.data_pipelines.hygiene.prompt_keys import PromptKeys, prompt_keys
-from adjudge.data_pipelines.hygiene.prompt_scores import Numbers, Wholes
+from adjudge.data_pipelines.hygiene.prompt_scores import Numbers, PromptKeys, Wholes, prompt_keys
 from adjudge.data_pipelines.hygiene.row_scores import RowScores, row_scores
 from adjudge.data_pipelines.hygiene.sieve import Sieve, Verdict
 from adjudge.data_pipelines.jobs.maker import Kind

@@ -11,6 +11,10 @@ included, so that the last step of a right solution has 1; a prefix with no righ
 one that has.  Rollouts from longer prefixes, and the solution itself, lie below shorter ones.  The paper writes m_k for
 the steps that are left and divides by m_k + 1; its code counts step k, as here.
 
+Solutions can be kept on whose first error rollouts and a judge agree (arXiv 2501.07301).  Rollouts call a wrong step
+right where the answer can still be guessed; a judge overlooks things.  Where both name the same first error, hard
+labels teach more than either does.
+
 Not covered: trees, which make solutions of their own (`step_labeller`), and `spa`, which must see all rows first
 (`turn_labeller`).
 """
@@ -20,16 +24,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from adjudge.data_pipelines.step_labels.advantages import advantages
-from adjudge.data_pipelines.step_labels.agreement import Agreement, agreement
 from adjudge.data_pipelines.step_labels.arithmetic import checked, results_of, worked_labels
 from adjudge.data_pipelines.step_labels.binary_search import binary_search
 from adjudge.data_pipelines.step_labels.completer import Completer
 from adjudge.data_pipelines.step_labels.config import StepsConfig
 from adjudge.data_pipelines.step_labels.ends import Ends, scores_of
-from adjudge.data_pipelines.step_labels.labelled import Label, Labelled, first_error_of, label_of, number_of
-from adjudge.data_pipelines.step_labels.pieces import Pieces
+from adjudge.data_pipelines.step_labels.labelled import (
+    Label,
+    Labelled,
+    first_error_of,
+    label_of,
+    labels_until,
+    number_of,
+)
 from adjudge.data_pipelines.step_labels.rollouts import (
     Estimate,
     Oracle,
@@ -39,11 +49,45 @@ from adjudge.data_pipelines.step_labels.rollouts import (
     estimate_of,
     monte_carlo,
 )
-from adjudge.data_pipelines.step_labels.solutions_in_rows import Problem, Solution
+from adjudge.data_pipelines.step_labels.solutions_in_rows import Pieces, Problem, Solution
 from adjudge.data_pipelines.step_labels.spending import Spending
 from adjudge.engines.interface import Fault, Generation
 from adjudge.protocol import Scorer
 from adjudge.solutions.refine import quality_values
+
+Disagreement: TypeAlias = Literal["disagreed", "rollouts_unclear", "judge_unclear"]
+"""Why a solution is left out: two different places, or one side leaves the place open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """What two opinions on one solution come to.
+
+    Attributes:
+        first_error: the place both name, from 0; -1 if both find no error.
+        labels: 1 before it, 0 at it, None behind it.
+    """
+
+    first_error: int
+    labels: tuple[Label, ...]
+
+
+def agreement(rollouts: int | None, judge: Sequence[Label], *, threshold: float = 0.5) -> Agreement | Disagreement:
+    """Return what both say, or why there is nothing.
+
+    Args:
+        rollouts: place of the first error by rollouts, -1 for none; None where they leave it open.
+        judge: the judge's value of each step; None for steps it did not judge.
+        threshold: a step is an error if the judge's value is at most this.
+    """
+    if rollouts is None:
+        return "rollouts_unclear"
+    place = first_error_of(judge, threshold=threshold)
+    if place is None:
+        return "judge_unclear"
+    if place != rollouts:
+        return "disagreed"
+    return Agreement(first_error=place, labels=labels_until(place, len(judge)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,17 +7,54 @@ Not covered: what is made of them.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from adjudge.data_pipelines.jobs.kinds import Unfit, fitted
 from adjudge.data_pipelines.pairs.answers import number_of
 from adjudge.data_pipelines.step_labels.config import WITH_ENGINE, StepsConfig
-from adjudge.data_pipelines.step_labels.pieces import Pieces
+from adjudge.data_pipelines.step_labels.rollouts import Prefix
 from adjudge.io.columns import MISSING, Choice, Column
 from adjudge.io.values import exchange, is_chat, prompt_of, reference_of, text_or_chat
 from adjudge.protocol import Message, Sample, content_text
+from adjudge.solutions.steps import Splitting, Step, given_steps, split_steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pieces:
+    """A solution cut into steps.
+
+    Attributes:
+        steps: the steps' texts, without blanks around them.
+        pieces: the whole text, cut where steps begin.
+    """
+
+    steps: tuple[str, ...]
+    pieces: Prefix
+
+    @classmethod
+    def of(cls, text: str, how: Splitting, most: int) -> Self:
+        """Return the pieces of a text; a text without anything to see has none."""
+        return cls._cut(text, split_steps(text, how, most=most))
+
+    @classmethod
+    def given(cls, text: str, steps: Sequence[str]) -> Self | None:
+        """Return the pieces of a text whose steps are given; None if these are not the whole text in this order."""
+        found = given_steps(text, steps)
+        return None if found is None else cls._cut(text, found)
+
+    @classmethod
+    def _cut(cls, text: str, steps: Sequence[Step]) -> Self:
+        cuts = [0, *(step.start for step in steps[1:]), len(text)]
+        return cls(
+            steps=tuple(step.text for step in steps),
+            pieces=tuple(text[start:end] for start, end in itertools.pairwise(cuts)) if steps else (),
+        )
+
+    def __len__(self) -> int:
+        return len(self.steps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,10 +20,10 @@ ATTACKERS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "constants": "adjudge.evals.attacks.attackers.constants:Constants",
         "random": "adjudge.evals.attacks.attackers.random_tokens:RandomTokens",
-        "greedy": "adjudge.evals.attacks.attackers.greedy_tokens:GreedyTokens",
+        "greedy": "adjudge.evals.attacks.attackers.random_tokens:GreedyTokens",
         "suffix": "adjudge.evals.attacks.attackers.universal_suffix:UniversalSuffix",
-        "genetic": "adjudge.evals.attacks.attackers.genetic_templates:GeneticTemplates",
-        "answers": "adjudge.evals.attacks.attackers.answer_shapes:AnswerShapes",
+        "genetic": "adjudge.evals.attacks.attackers.evolution:GeneticTemplates",
+        "answers": "adjudge.evals.attacks.attackers.evolution:AnswerShapes",
         "rl": "adjudge.rl_integration.trainer.attacking.suffix_policy:SuffixPolicy",
     }
 )

@@ -13,7 +13,7 @@ from typing import Any, Final
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case
 from adjudge.evals.benchmarks.config import BenchmarkConfig
-from adjudge.evals.results.input_facts import input_facts
+from adjudge.evals.results.config import input_facts
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source, open_source
 from adjudge.protocol import Sample

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from adjudge import registry, wire
 from adjudge.data_pipelines.jobs.engines import GONE
@@ -19,7 +19,6 @@ from adjudge.data_pipelines.labeling.bench import LocalBench
 from adjudge.data_pipelines.labeling.samples import Item, Sampler
 from adjudge.evals.benchmarks.asking import asked
 from adjudge.evals.best_of_n.candidates import Candidate, Candidates, Group
-from adjudge.evals.best_of_n.cells import ALONE, Cells, Spot, spots
 from adjudge.evals.best_of_n.config import CandidatesConfig
 from adjudge.evals.best_of_n.said import (
     NOTHING,
@@ -30,13 +29,94 @@ from adjudge.evals.best_of_n.said import (
     said_by,
     said_in,
 )
-from adjudge.evals.results.input_facts import input_facts
-from adjudge.io.columns import MISSING, ColumnMap, map_columns
+from adjudge.evals.results.config import input_facts
+from adjudge.io.columns import MISSING, Choice, Column, ColumnMap, map_columns
 from adjudge.io.errors import JobError
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source
+from adjudge.io.values import is_chat
 from adjudge.protocol import NO_COST, Cost, Sample, Scorer, content_text
 from adjudge.runtime.loop import run_blocking
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spot:
+    """Where a response stands in its row.
+
+    Attributes:
+        column: which of the response columns, from 0.
+        at: its place in the column's list; None where the column holds no list.
+        place: among all responses of the row, from 0.
+        count: responses of the row.
+    """
+
+    column: int = 0
+    at: int | None = None
+    place: int = 0
+    count: int = 1
+
+
+ALONE = Spot()
+
+
+def spots(columns: Sequence[Column], row: Mapping[str, Any]) -> Iterator[Spot]:
+    """Yield where the responses of a row stand, in the order in which samples are made of them."""
+    lists = [value if _is_list(value := column.of(row)) else None for column in columns]
+    count = sum(1 if each is None else len(each) for each in lists)
+    place = 0
+    for column, each in enumerate(lists):
+        for at in [None] if each is None else range(len(each)):
+            yield Spot(column=column, at=at, place=place, count=count)
+            place += 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cells:
+    """Columns that say something of responses.
+
+    Attributes:
+        columns: one for all responses of a row, or one for each response column.
+    """
+
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def named(cls, names: str, seen: Glance, flag: str, *, responses: int) -> Self:
+        """Return the cells of columns, named with commas.
+
+        Raises:
+            ValueError: a column is not there, or there are neither one nor as many as response columns.
+        """
+        columns = tuple(Column(name.strip()) for name in names.split(",") if name.strip())
+        if len(columns) not in (1, max(responses, 1)):
+            raise ValueError(
+                f"{flag} names {len(columns)} columns for {responses} response columns; give one, or one for each"
+            )
+        choice = Choice(seen.columns, seen.rows, flag=lambda role: flag)
+        for column in columns:
+            choice.given("", column.name)
+        return cls(columns=columns)
+
+    def cell(self, row: Mapping[str, Any], spot: Spot) -> Any:
+        """Return what a row says of a response: its own item where the cell holds one for each; MISSING if nothing."""
+        first, *others = self.columns
+        if others:
+            value = self.columns[spot.column].of(row)
+            return value if spot.at is None else _item(value, spot.at)
+        value = first.of(row)
+        if spot.at is None and spot.count == 1:
+            return value
+        return _item(value, spot.place) if isinstance(value, list) and len(value) == spot.count else MISSING
+
+
+def _item(value: Any, at: int) -> Any:
+    return value[at] if isinstance(value, list) and at < len(value) else MISSING
+
+
+def _is_list(value: Any) -> bool:
+    """Whether a cell holds several responses; the turns of a chat are one."""
+    return isinstance(value, list) and bool(value) and not is_chat(value)
+
 
 COLUMN = "column:"
 _BATCH = 256  # samples in one call

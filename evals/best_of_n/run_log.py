@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from adjudge.data_pipelines.hygiene.row_scores import number_of
 from adjudge.evals.best_of_n.config import BestOfNConfig, options_of
 from adjudge.evals.best_of_n.laws import fit_law, refusal
+from adjudge.evals.results.config import input_facts
 from adjudge.evals.results.figures import Curves, Figure, Series
-from adjudge.evals.results.input_facts import input_facts
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.results.result import Check, Counts, Result
 from adjudge.evals.statistics.bootstrap import weighted_bootstrap

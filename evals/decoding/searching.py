@@ -20,11 +20,10 @@ from adjudge.data_pipelines.labeling.bench import LocalBench
 from adjudge.data_pipelines.step_labels.solutions_in_rows import Problem
 from adjudge.engines.interface import Engine
 from adjudge.evals.best_of_n.config import options_of
-from adjudge.evals.decoding.choices import Choice, choices_of
 from adjudge.evals.decoding.config import SearchConfig
 from adjudge.evals.decoding.problem_search import Found, Searched, Tools, search
-from adjudge.evals.decoding.search_report import comparisons_of, figures_of, measures_of, worst_of
-from adjudge.evals.results.input_facts import input_facts
+from adjudge.evals.decoding.search_report import Choice, choices_of, comparisons_of, figures_of, measures_of, worst_of
+from adjudge.evals.results.config import input_facts
 from adjudge.evals.results.result import Counts, Result
 from adjudge.evals.statistics.multiple import NOTE
 from adjudge.io.columns import MISSING, Column

@@ -5,7 +5,7 @@ response's share against the other one, and so sees the pair twice, in both orde
 and the sign of the sum decides (JudgeBench, arXiv 2410.12784).
 
 Not covered: rates of each order alone (`adjudge.evals.pairs.pair_accuracy`), and lists
-(`adjudge.evals.pairs.best_of_n`).
+(`adjudge.evals.pairs.pair_accuracy`).
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class ProbesConfig(EvalConfig):
     scorer: str = "auto"
     """A name, module:object, ./file.py:object, a reward model's folder or hub name,
     a spec as YAML or JSON text, or a .yaml or .json file.
-    "auto" chooses by the first reference."""
+    "auto" chooses by the reference of each row."""
 
     other_scale: str = ""
     """The same judge on another scale, as a spec: what is better must stay better."""

@@ -1,5 +1,7 @@
 """`run_probes`: what breaks a scorer, as a result.
 
+Where a row has no good response, the answer that its reference holds is one.
+
 Not covered: the probes (`catalogue`), and attacks that adapt (`adjudge.evals.attacks`).
 """
 
@@ -8,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from adjudge import registry
 from adjudge.compose.auto import auto_scorer
@@ -16,16 +19,60 @@ from adjudge.data_pipelines.jobs.report import JobProgress, JobSnapshot
 from adjudge.evals.benchmarks.comparing import compares
 from adjudge.evals.probes.asking import Asker
 from adjudge.evals.probes.config import ProbesConfig
+from adjudge.evals.probes.given import KINDS
+from adjudge.evals.probes.planted import gold_texts
 from adjudge.evals.probes.probe import Probe, Variant
 from adjudge.evals.probes.report import check_of, grid_of, measures_of, worst_of
-from adjudge.evals.probes.row import ProbeRow
-from adjudge.evals.probes.row_file import ReadRows
-from adjudge.evals.probes.rows_read import read_probe_rows
+from adjudge.evals.probes.row import DOMAINS, ProbeRow, domain_of, with_others
+from adjudge.evals.probes.row_file import TRIED, FileRow, ReadRows, read_rows
 from adjudge.evals.probes.tally import Broken, Tally
 from adjudge.evals.probes.trying import FIRST, Base, Trials, Yardstick, plain, scored_bases, yardstick
 from adjudge.evals.results.result import Counts, Result
+from adjudge.io.columns import GUESSES
+from adjudge.io.values import reference_of
 from adjudge.protocol import Scorer
 from adjudge.runtime.contract import validate_sample
+
+_TRIED: Final[Mapping[str, tuple[str, ...]]] = {
+    **TRIED,
+    "good": (*TRIED["good"], *GUESSES["response"]),
+    "domain": ("domain",),
+}
+
+
+def read_probe_rows(config: ProbesConfig) -> ReadRows[ProbeRow]:
+    """Read the rows.
+
+    Raises:
+        ValueError: there is no such input or column, no row can be used, or two have one id.
+    """
+    found = read_rows(config, _TRIED, config.extra_column, _probe_row)
+    return dataclasses.replace(found, rows=tuple(with_others(found.rows, plant=not config.given_bad)))
+
+
+def _probe_row(row: FileRow) -> ProbeRow:
+    if not row.columns.keys() & {"good", "reference"}:
+        raise ValueError(
+            f"no column looks like a good response (tried {', '.join(_TRIED['good'])}) or a reference; name one with "
+            f"--good-column or --reference-column. The columns are: {', '.join(row.data) or 'none'}"
+        )
+    reference = reference_of(row.value("reference"))
+    prompt, good = row.exchange("good")
+    if good is None:
+        good = next((text for text in gold_texts(reference) if text.strip()), "")
+        if not good:
+            raise ValueError("it has no good response, and its reference holds no answer as text")
+    domain = row.value("domain")
+    return ProbeRow(
+        id=row.id,
+        prompt=prompt,
+        good=good,
+        bad=row.exchange("bad")[1],
+        reference=reference,
+        domain=domain if domain in DOMAINS else domain_of(reference, good),
+        equals={kind: row.data[kind] for kind in KINDS if isinstance(row.data.get(kind), str)},
+        extra=row.extra,
+    )
 
 
 class Telling:

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from adjudge.evals.results.config import EvalConfig
-from adjudge.evals.results.input_facts import input_facts
+from adjudge.evals.results.config import EvalConfig, input_facts
 from adjudge.io.columns import GUESSES, MISSING, Choice, Column
 from adjudge.io.preferences import turns_of_transcript
 from adjudge.io.row import Cursor

@@ -1,13 +1,15 @@
-"""The options that every evaluation has.
+"""The options that every evaluation has, and what names its input again.
 
 Not covered: those of one kind, which stand beside what they configure.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
+from adjudge import wire
 from adjudge.evals.statistics.draws import Draws
 from adjudge.intervals import LEVEL
 from adjudge.io.source import Source, open_source
@@ -85,3 +87,19 @@ class EvalConfig:
     def draws(self) -> Draws:
         """How bounds are drawn."""
         return Draws(rounds=self.resamples, level=self.level, seed=self.seed)
+
+
+def input_facts(source: Source, rows: int) -> dict[str, Any]:
+    """Return the facts of `Result.source`.
+
+    The digest is of each file's size and first MiB, and of what else names the input; a copy has the same one.
+
+    Args:
+        source: the input.
+        rows: that were read.
+    """
+    identity = source.identity()
+    files = {name: [file["bytes"], file["head"]] for name, file in identity.pop("files", {}).items()}
+    named = {key: value for key, value in identity.items() if value and key != "name"}
+    digest = hashlib.sha256(wire.dumps([files, named]).encode()).hexdigest()[:16]
+    return {"name": source.name, "rows": rows, "digest": digest, **named}

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from adjudge import wire
-from adjudge.evals.results.input_facts import input_facts
+from adjudge.evals.results.config import input_facts
 from adjudge.evals.results.result import Counts
 from adjudge.evals.verdicts.verdict import MISSING as EMPTY
 from adjudge.evals.verdicts.verdict import NOTHING, Verdict, VerdictConfig, verdict_of

@@ -76,6 +76,6 @@ KINDS: Final[Mapping[str, DataKind]] = {
     "decontaminate": _hygiene("decontaminate", "rows that no benchmark holds"),
     "difficulty": _hygiene("difficulty", "how often each prompt is solved"),
     "filter": _hygiene("filter", "rows and groups that teach something"),
-    "card": _kind("cards", "card_config:CardConfig", "card_command:run_card", "a card for files that have none"),
+    "card": _kind("cards", "card_command:CardConfig", "card_command:run_card", "a card for files that have none"),
 }
 """Each kind, in the order in which `adjudge data --help` lists them."""

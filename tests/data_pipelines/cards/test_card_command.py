@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from tests.data_pipelines.hygiene.row_files import write
 
-from adjudge.data_pipelines.cards.card_command import run_card
-from adjudge.data_pipelines.cards.card_config import CardConfig
+from adjudge.data_pipelines.cards.card_command import CardConfig, run_card
 from adjudge.data_pipelines.labeling import LabelConfig, run_label
 
 

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.data_pipelines.step_labels.arithmetic import results_of, worked_labels
-from adjudge.data_pipelines.step_labels.claims import claims_of, number_of
+from adjudge.data_pipelines.step_labels.arithmetic import claims_of, number_of, results_of, worked_labels
 from adjudge.data_pipelines.step_labels.config import StepsConfig
-from adjudge.data_pipelines.step_labels.pieces import Pieces
+from adjudge.data_pipelines.step_labels.solutions_in_rows import Pieces
 from adjudge.data_pipelines.step_labels.turn_labeller import CELLS, FOLDS, Centred, Contributions, features, fold_of
 from adjudge.solutions.steps import SPLITTINGS, Splitting
 

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from tests.data_pipelines.step_labels.oracles import Scripted, pieces, planted, run
 
 from adjudge.data_pipelines.step_labels.advantages import advantages, chance_of
-from adjudge.data_pipelines.step_labels.agreement import Agreement, agreement
 from adjudge.data_pipelines.step_labels.binary_search import binary_search
 from adjudge.data_pipelines.step_labels.labelled import first_error_of, label_of
-from adjudge.data_pipelines.step_labels.methods import quality, values_of
+from adjudge.data_pipelines.step_labels.methods import Agreement, agreement, quality, values_of
 from adjudge.data_pipelines.step_labels.rollouts import Estimate, Prefix, Rollout, monte_carlo
 
 VOTES = st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=8)

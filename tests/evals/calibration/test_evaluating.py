@@ -15,9 +15,8 @@ from sklearn import metrics
 
 from adjudge.evals.calibration.config import CalibrationConfig, Map
 from adjudge.evals.calibration.evaluating import run_calibration
-from adjudge.evals.calibration.measuring import bin_of, binned_intervals, error_by_chance
+from adjudge.evals.calibration.measuring import areas_of, bin_of, binned_intervals, error_by_chance
 from adjudge.evals.calibration.reliability import Binning, calibration_error, risk_coverage
-from adjudge.evals.calibration.selective import areas_of
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.results.result import Result
 from adjudge.evals.statistics.draws import NO_DRAWS, Draws

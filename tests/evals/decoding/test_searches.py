@@ -20,11 +20,11 @@ from adjudge.data_pipelines.step_labels.solutions_in_rows import Problem
 from adjudge.engines.interface import Fault, Sampling
 from adjudge.evals.best_of_n.said import Said
 from adjudge.evals.decoding import paths
-from adjudge.evals.decoding.choices import choices_of
 from adjudge.evals.decoding.config import SearchConfig
 from adjudge.evals.decoding.guide import Guide
 from adjudge.evals.decoding.paths import ROOT, Account, Writer
 from adjudge.evals.decoding.problem_search import Found, Searched
+from adjudge.evals.decoding.search_report import choices_of
 from adjudge.evals.decoding.searches import Finished, beam, tree, whole_solutions
 from adjudge.evals.decoding.searching import run_search
 from adjudge.evals.results.result import Result

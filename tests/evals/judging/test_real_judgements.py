@@ -9,7 +9,7 @@ import pytest
 
 from adjudge.evals.agreement.coefficients import cohen_kappa, fleiss_kappa, krippendorff_alpha
 from adjudge.evals.bias.preference import Judgement, first_preference
-from adjudge.evals.pairs.best_of_n import best_of_n
+from adjudge.evals.pairs.pair_accuracy import best_of_n
 from adjudge.evals.statistics.draws import Draws
 
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from adjudge.evals.pairs.best_of_n import best_of_n
+from adjudge.evals.pairs.pair_accuracy import best_of_n
 
 
 def test_lists_by_hand() -> None:

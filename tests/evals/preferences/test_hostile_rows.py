@@ -79,7 +79,7 @@ def test_a_row_is_read_or_refused_in_words(benchmark: Benchmark, columns: list[s
 
 def test_values_are_read_as_what_they_are() -> None:
     assert score(10**400, "x").reason == "not_finite"
-    assert score([0.5], "x").value == 0.5
+    assert (score([0.5], "x").value, score("0.5", "x").value, score("", "x").reason) == (0.5, 0.5, "no_verdict")
     assert (whole({"n": 3.0}, "n"), word({"n": 3}, "n")) == (3, "3")
     assert as_text([{"from": "human", "value": "x"}], "x") == [{"role": "user", "content": "x"}]
     assert as_text(5, "x") == "5"

@@ -113,7 +113,7 @@ def test_math_prm_alone_is_read_by_the_name_of_its_file(outcomes: Any, numbers: 
         ({"prompt": "p", "chosen": [3], "rejected": "b", "subset": "hep-go"}, "'chosen' is a list; it must be text"),
         ({"prompt": None, "chosen": "a", "rejected": "b", "subset": "hep-go"}, "the column 'prompt' is missing"),
         ({"subset": "hep-go", "scores_chosen": 1.0}, "stores one score of two"),
-        ({"subset": "hep-go", "scores_chosen": "1", "scores_rejected": 0}, "a score must be a number"),
+        ({"subset": "hep-go", "scores_chosen": "high", "scores_rejected": 0}, "a score must be a number"),
         ({"subset": "hep-go", "scores_chosen": True, "scores_rejected": 0}, "a score must be a number"),
         ({"subset": 1.5}, "it must be a name"),
         ({"subset": ["hep-go"]}, "the column 'prompt' is missing"),

@@ -17,9 +17,9 @@ from adjudge.evals.probes.config import ProbesConfig
 from adjudge.evals.probes.constants import MASTER_KEYS
 from adjudge.evals.probes.given import KINDS
 from adjudge.evals.probes.probe import KEPT, Probe, Variant
+from adjudge.evals.probes.probing import read_probe_rows
 from adjudge.evals.probes.row import ProbeRow
 from adjudge.evals.probes.row_file import shipped_names
-from adjudge.evals.probes.rows_read import read_probe_rows
 
 BY_NAME = {probe.name: probe for probe in PROBES}
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from adjudge.evals.probes.config import ProbesConfig
+from adjudge.evals.probes.probing import read_probe_rows
 from adjudge.evals.probes.row import ProbeRow, with_others
 from adjudge.evals.probes.row_file import ReadRows, shipped_names
-from adjudge.evals.probes.rows_read import read_probe_rows
 
 
 def read(tmp_path: Path, *rows: Any, **options: Any) -> ReadRows[ProbeRow]:
