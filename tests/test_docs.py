@@ -24,6 +24,8 @@ from adjudge.wire import dumps
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
 TRIED = {"python", "yaml", "toml"}
+WALKED = re.compile(r"start_\w+\.md")
+"""Pages that `test_start_pages` runs as a whole."""
 SHOWN = {"console", "text"}
 
 
@@ -35,11 +37,18 @@ def fences(page: str) -> list[tuple[str, str, str]]:
 
 
 def blocks(language: str) -> list[tuple[str, str]]:
-    return [(place, content) for page in PAGES for found, place, content in fences(page) if found == language]
+    pages = [page for page in PAGES if not WALKED.fullmatch(page)]
+    return [(place, content) for page in pages for found, place, content in fences(page) if found == language]
 
 
 def place_of(value: str) -> str:
     return value if ".md:" in value else ""
+
+
+def links(page: str) -> list[str]:
+    """The files that a page links to, as it names them."""
+    found = re.findall(r"\]\(([^)#\s]+)[^)]*\)", (DOCS / page).read_text(encoding="utf-8"))
+    return [target for target in found if "://" not in target]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -91,6 +100,19 @@ def test_every_flag_that_is_named_exists(page: str) -> None:
         flags |= {f"--{field.name.replace('_', '-')}" for each in options for field in dataclasses.fields(each)}
     text = (DOCS / page).read_text(encoding="utf-8")
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)) <= flags
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_files(page: str) -> None:
+    home = (DOCS / page).parent
+    for target in links(page):
+        assert (home / target).exists(), f"{page} links to {target}"
+
+
+def test_every_page_is_in_the_list_of_pages() -> None:
+    assert {target for target in links("README.md") if target.endswith(".md")} - {"../CONTRIBUTING.md"} == {*PAGES} - {
+        "README.md"
+    }
 
 
 def test_the_documents_hold_examples_at_all() -> None:
