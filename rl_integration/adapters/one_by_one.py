@@ -83,6 +83,19 @@ class OneByOne:
                 f"the scorer compares the answers to a prompt, and {self._framework} gives them one by one; {remedy}"
             )
 
+    def check_without_reference(self) -> None:
+        """Make sure that no scorer of this process compares with a reference, where no place of one was named.
+
+        Raises:
+            ValueError: one does; every sample would be out of its scope.
+        """
+        for source in (*self._sources.values(), self._others):
+            if source is not None and source.needs_reference():
+                raise ValueError(
+                    f"the scorer {source.name!r} compares with a reference, and nothing says where a row of "
+                    f"{self._framework} has one: reference=COLUMN"
+                )
+
     async def scores(
         self, samples: Sequence[Sample], data_sources: Sequence[str] = (), *, counted: bool = True
     ) -> list[Score]:

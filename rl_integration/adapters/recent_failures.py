@@ -6,11 +6,14 @@ another reason; declining is an answer.
 
 from __future__ import annotations
 
+import logging
 import threading
 import warnings
 from collections import deque
 
 from adjudge.protocol import Sample, Score
+
+_LOG = logging.getLogger("adjudge.rewards")
 
 WINDOW = 64
 """How many of the latest scores are looked at, and how many there must be before the run is stopped."""
@@ -43,6 +46,7 @@ class RecentFailures:
             raise ValueError(f"most_failed={most!r}; it must be a share from 0 to 1")
         self._most = most
         self._latest: deque[bool] = deque(maxlen=WINDOW)
+        self._told = False
         self._foreign: int | None = 0  # samples out of scope so far; None once one was in it, or the user was warned
         self._lock = threading.Lock()
 
@@ -59,6 +63,16 @@ class RecentFailures:
             self._foreign = None
             self._latest.append(score.status == "failed")
             failed = sum(self._latest)
+            first, self._told = failed > 0 and not self._told, self._told or failed > 0
+        if first:
+            _LOG.warning(
+                "a sample could not be judged (%s): %.300s; more are counted, and the run ends when %.0f%% of the "
+                "latest %d have failed",
+                score.reason,
+                dict(score.evidence),
+                100 * self._most,
+                WINDOW,
+            )
         if failed > self._most * WINDOW:
             raise TooManyFailures(
                 f"{failed} of the latest {WINDOW} samples could not be judged, this one because of {score.reason!r} "

@@ -62,6 +62,8 @@ class RowReward:
         )
         if self.remedy:
             self._asked.check_alone(self.remedy)
+        if self.reference == "":
+            self._asked.check_without_reference()
 
     def made_sample(
         self, row: Mapping[str, Any], prompt: Any, response: Any, *, group: str = "", finish_reason: str | None = None
@@ -125,5 +127,8 @@ class RowReward:
 
 
 def metric_name(scorer: Any, name: str) -> str:
-    """Return what a reward is called in a framework's metrics: the given name, or the scorer's if that is a text."""
-    return name or (scorer if isinstance(scorer, str) and scorer.isidentifier() else "adjudge")
+    """Return what a reward is called in a framework's metrics: the given name, the scorer's, or the function's."""
+    called = scorer.rpartition(":")[2] if isinstance(scorer, str) else getattr(scorer, "__name__", "")
+    if isinstance(scorer, Mapping) and len(scorer) == 1:
+        called = str(next(iter(scorer)))
+    return name or (called if called.isidentifier() else "adjudge")

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjudge.api import load, score_rows
-from adjudge.protocol import Sample, Score
+from adjudge.protocol import MissingReferenceError, Sample, Score
 from adjudge.rl_integration.adapters.recent_failures import RecentFailures
 from adjudge.rl_integration.client.client import AsyncClient
 from adjudge.rl_integration.client.config import ClientConfig
-from adjudge.runtime.contract import is_groupwise
+from adjudge.runtime.contract import is_groupwise, validate_sample
 
 
 class Source:
@@ -34,6 +34,23 @@ class Source:
         self._scorer: Any = load(scorer) if server is None else scorer
         self._client = None if server is None else AsyncClient(server)
         self.groupwise = server is None and is_groupwise(self._scorer)
+
+    @property
+    def name(self) -> str:
+        """The scorer's name."""
+        return str(getattr(self._scorer, "name", self._scorer))
+
+    def needs_reference(self) -> bool:
+        """Return whether the scorer refuses a sample because it has no reference; a server is not asked."""
+        if self._client is not None:
+            return False
+        try:
+            validate_sample(self._scorer, Sample(prompt="", response=""))
+        except MissingReferenceError:
+            return True
+        except ValueError:
+            return False  # it lacks something else too, which a row will have or will be told of
+        return False
 
     async def scores(self, samples: Sequence[Sample], *, counted: bool = True) -> list[Score]:
         """Return one score per sample, in order; one that the scorer is not for abstains with "out_of_scope".

@@ -16,7 +16,7 @@ from typing import Any
 from adjudge import registry
 from adjudge.bad_reference import BadReferenceError
 from adjudge.compose.auto import auto_scorer
-from adjudge.protocol import EMPTY, Message, MissingReferenceError, Provenance, Sample, Score, Scorer, Validates
+from adjudge.protocol import EMPTY, Message, OutOfScopeError, Provenance, Sample, Score, Scorer, Validates
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.runtime.loop import run_blocking
 from adjudge.runtime.verifying import VerifierScorer
@@ -158,7 +158,7 @@ def _refused(scorer: Any, sample: Sample, error: ValueError) -> Score:
 def _is_another_scorers(sample: Sample, error: BaseException | None) -> bool:
     """Whether a refused sample has no reference, or one of a shape that only another scorer takes."""
     while error is not None and not (isinstance(error, BadReferenceError) and error.mistake):
-        if isinstance(error, MissingReferenceError):
+        if isinstance(error, OutOfScopeError):
             return True
         error = error.__cause__
     reference = sample.reference

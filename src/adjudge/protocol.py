@@ -337,7 +337,11 @@ class Limits:
             raise ValueError(f"Limits.processes is {self.processes!r}; it must be 0 or more")
 
 
-class MissingReferenceError(ValueError):
+class OutOfScopeError(ValueError):
+    """A sample is of a kind that the scorer does not judge; in a run of mixed rows it abstains."""
+
+
+class MissingReferenceError(OutOfScopeError):
     """A sample has no reference, and its scorer compares with one."""
 
 

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from adjudge import wire
 from adjudge.compose.spec import Loader
-from adjudge.protocol import Sample, Score, Scorer
+from adjudge.protocol import OutOfScopeError, Sample, Score, Scorer
 from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
 
 
@@ -65,13 +65,15 @@ class ByKind:
         validate_sample(self._scorer(sample), sample)
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Return one score per sample, in order; a sample of no known kind is `bad_sample`."""
+        """Return one score per sample, in order; one of a kind without a scorer abstains."""
         kinds: dict[str, list[int]] = {}
         found: dict[int, Score] = {}
         for place, sample in enumerate(samples):
             kind = sample.extra.get("kind")
             if isinstance(kind, str) and kind in self.scorers:
                 kinds.setdefault(kind, []).append(place)
+            elif isinstance(kind, str):
+                found[place] = Score.abstained("out_of_scope", error=self._unknown(kind))
             else:
                 found[place] = Score.failed("bad_sample", error=self._unknown(kind))
         for kind, places in kinds.items():
@@ -83,7 +85,8 @@ class ByKind:
     def _scorer(self, sample: Sample) -> Scorer:
         kind = sample.extra.get("kind")
         if not isinstance(kind, str) or kind not in self.scorers:
-            raise ValueError(f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}: {self._unknown(kind)}")
+            error = OutOfScopeError if isinstance(kind, str) else ValueError
+            raise error(f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}: {self._unknown(kind)}")
         return self.scorers[kind]
 
     def _unknown(self, kind: Any) -> str:

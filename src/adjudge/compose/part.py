@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adjudge.protocol import Sample, Score, Scorer, Verifier
+from adjudge.protocol import OutOfScopeError, Sample, Score, Scorer, Verifier
 from adjudge.runtime.contract import lacking_of, score_checked, validate_sample
 
 
@@ -57,7 +57,8 @@ class Part:
         try:
             validate_sample(self.scorer, sample)
         except ValueError as error:
-            raise ValueError(f"the part {self.name!r} of {inside!r}: {error}") from error
+            kind = type(error) if isinstance(error, OutOfScopeError) else ValueError
+            raise kind(f"the part {self.name!r} of {inside!r}: {error}") from error
 
 
 async def score_all(parts: Sequence[Part], samples: Sequence[Sample], *, inside: str) -> list[dict[str, Score]]:

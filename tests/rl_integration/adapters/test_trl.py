@@ -310,3 +310,32 @@ def test_mistakes_stop_the_run() -> None:
     marked = TrlReward(scorer="math", reference="answer", fallback=-1.0)
     assert rewarded(marked, answer=["\\frac{1}{"]) == [-1.0], "the user's number for what could not be judged"
     assert rewarded(marked, answer=[None]) == [None], "but none for a row that the reward is not for"
+
+
+def speed(prompt: str, response: str) -> float:
+    return 1.0
+
+
+def test_rewards_have_the_names_of_what_scores() -> None:
+    names = [TrlReward(spec, reference="a").__name__ for spec in ("math", speed, {"by_kind": {"a": "math"}})]
+    assert names == ["math", "speed", "by_kind"]
+    assert TrlReward({"weighted": {"format": 1}}, name="form").__name__ == "form"
+
+
+@pytest.mark.parametrize("spec", ["math", "auto", {"weighted": {"math": 1.0, "format": 0.1}}])
+def test_a_scorer_that_compares_is_told_which_column_at_once(spec: Any) -> None:
+    with pytest.raises(ValueError, match="compares with a reference, and nothing says where a row of TRL has one"):
+        TrlReward(spec)
+
+
+def test_a_row_of_a_kind_without_a_scorer_is_out_of_scope() -> None:
+    reward = TrlReward({"by_kind": {"sum": "math"}}, reference="ref")
+    found = reward(["4", "Hello"], ["2 + 2?", "Say hello."], kind=["sum", "chat"], ref=["4", None])
+    assert list(found) == [1.0, None]
+
+
+def test_the_first_failure_is_told_with_its_reason(caplog: pytest.LogCaptureFixture) -> None:
+    reward = TrlReward({"by_kind": {"sum": "math"}}, reference="ref")
+    for _ in range(2):
+        assert list(reward(["4", "4"], ["?", "?"], kind=["sum", None], ref=["4", "4"])) == [1.0, None]
+    assert [record.getMessage()[:45] for record in caplog.records] == ["a sample could not be judged (bad_sample): {'"]
