@@ -14,6 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 from adjudge import api, registry
@@ -327,6 +328,10 @@ def test_without_naming_a_scorer(response: str, reference: Any, value: float) ->
     score = api.score("Question?", response, reference)
     assert (score.value, score.status) == (value, "scored")
     assert score.provenance.scorer == auto_scorer(reference)
+
+
+def test_a_number_of_numpy_is_a_number() -> None:
+    assert api.score("q", "4", numpy.int64(4)).value == api.score("q", "0.5", numpy.float32(0.5)).value == 1.0
 
 
 CODE = {"tests": [{"stdin": "1", "stdout": "2"}]}

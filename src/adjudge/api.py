@@ -93,6 +93,8 @@ async def ascore(
     extra: Mapping[str, Any] = EMPTY,
 ) -> Score:
     """Score one response, as `score` does, in the caller's event loop."""
+    if hasattr(reference, "tolist"):  # a number of NumPy's
+        reference = reference.tolist()
     sample = Sample(
         prompt=prompt, response=response, reference=reference, finish_reason=finish_reason, extra=dict(extra)
     )
