@@ -194,6 +194,29 @@ def test_dot_json_with_one_object_per_line_is_read_by_lines(tmp_path: Path) -> N
         holds_list(file)
 
 
+ROW = {"prompt": "1 + 1?", "response": "2"}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_rows_under_a_key_of_one_object_are_named(tmp_path: Path, indent: int | None) -> None:
+    file = tmp_path / "in.json"
+    for whole in ({"data": [ROW, ROW]}, {"data": [ROW] * 5000}):
+        file.write_text(json.dumps(whole, indent=indent))
+        with pytest.raises(ValueError, match=r"its rows are under 'data'.*jq -c '\.\[\"data\"\]\[\]'"):
+            holds_list(file)
+
+
+@pytest.mark.parametrize(
+    "row", [{"messages": [{"role": "user", "content": "hi"}]}, ROW | {"tests": [{"in": "1"}]}, {"responses": ["2"]}, {}]
+)
+def test_a_row_with_a_list_is_a_row(tmp_path: Path, row: dict[str, Any]) -> None:
+    file = tmp_path / "in.json"
+    file.write_text(json.dumps(row))
+    assert not holds_list(file)
+    file.write_text(f"{json.dumps({'tests': [{'in': '1'}]})}\n" * 2)
+    assert not holds_list(file)
+
+
 def test_utf_16_is_named(tmp_path: Path) -> None:
     file = tmp_path / "in.jsonl"
     file.write_bytes('{"a":1}\n'.encode("utf-16"))

@@ -51,6 +51,23 @@ def test_text_files_by_suffix(tmp_path: Path, name: str, content: bytes) -> None
     assert numbers(open_source(str(tmp_path / name), limit=LIMIT)) == [0, 1, 2]
 
 
+def test_a_name_without_its_suffix_is_not_looked_for_on_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(name: str, **options: str) -> None:
+        raise LookupError(name)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(source_module, "HubDataset", asked)
+    for name in ("math.jsonl", "math.csv.gz", "math.md", "maths.jsonl"):
+        Path(name).write_text(lines(0, 3))
+    with pytest.raises(ValueError, match=r"there is no math here; did you mean math\.csv\.gz or math\.jsonl\?"):
+        open_source("math", limit=LIMIT)
+    for name, split in (("hub:math", ""), ("math", "test"), ("mat", "")):
+        with pytest.raises(LookupError):
+            open_source(name, limit=LIMIT, split=split)
+
+
 def test_a_folder_is_read_in_the_order_of_names_and_entered_anywhere(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "b.jsonl").write_text(lines(2, 5))

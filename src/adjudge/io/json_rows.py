@@ -150,13 +150,38 @@ def holds_list(path: Path) -> bool:
     """Return whether a `.json` file holds one list; else it is read as JSON Lines.
 
     Raises:
-        ValueError: it holds neither a list nor one object per line.
+        ValueError: it holds neither a list nor one object per line, or one object with a list of rows.
     """
     with open_bytes(path) as stream:
         head = stream.read(1 << 16).removeprefix(UTF8_BOM).lstrip()
     if head.startswith(b"["):
         return True
-    first = head.split(b"\n", 1)[0].strip()
-    if first in (b"{", b"{}") and head.count(b"\n"):
+    first, _, rest = (line.strip() for line in head.partition(b"\n"))
+    spread = first in (b"{", b"{}") and b"\n" in head
+    key = _key_of_rows(path, alone=not spread) if spread or not rest else ""
+    if key:
+        raise ValueError(
+            f"{path} holds one object; its rows are under {key!r}: write them as JSON Lines first "
+            f"(jq -c '.[{json.dumps(key)}][]' FILE > FILE.jsonl)"
+        )
+    if spread:
         raise ValueError(f"{path} holds one object over several lines; need a list or one object per line (jq -c)")
     return False
+
+
+def _key_of_rows(path: Path, *, alone: bool) -> str:
+    """Return the only key of a file's one object that holds a list of rows, or ""; `alone`: it has no other key."""
+    with open_bytes(path) as stream:
+        raw = stream.read(_LIST_LIMIT_MB << 20)
+    try:
+        value = json.loads(raw.decode("utf-8-sig"))
+    except (ValueError, RecursionError):  # no single object; it is read line by line, and each line says what is wrong
+        return ""
+    if not isinstance(value, dict) or (alone and len(value) != 1):
+        return ""
+    keys = [key for key, items in value.items() if isinstance(items, list) and items and all(map(_like_row, items))]
+    return keys[0] if len(keys) == 1 else ""
+
+
+def _like_row(item: Any) -> bool:
+    return isinstance(item, dict) and item.keys().isdisjoint(("role", "message"))  # those are messages and choices

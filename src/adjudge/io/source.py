@@ -169,6 +169,14 @@ def open_source(
                 raise ValueError(f"no file fits the pattern {name}; check the path")
             return _files_source(name, found, limit, split)
         hub = name.removeprefix("hub:")
+        if "/" not in name and not (split or subset or revision):  # those are for a dataset of the hub
+            beside = [
+                file for file in sorted(glob.glob(f"{glob.escape(name)}.*")) if _reader_of(Path(file)) is not None
+            ]
+            if beside:
+                raise ValueError(
+                    f"there is no {name} here; did you mean {' or '.join(beside)}? (hub:{name} is that of the hub)"
+                )
         if hub == name and (_reader_of(path) is not None or _HUB_NAME.fullmatch(name) is None):
             raise ValueError(f"there is no file or folder {name}; check the path")
         hubs = [
