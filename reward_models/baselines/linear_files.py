@@ -65,6 +65,12 @@ class LinearFiles:
             ValueError: the files are missing or damaged, or were written by another version of the features.
         """
         home = Path(folder)
+        missing = [name for name in (self.notes, self.arrays) if not (home / name).is_file()]
+        if len(missing) == 1:
+            raise ValueError(
+                f"no {self.called} can be read from {str(home)!r}: the folder is incomplete, {missing[0]} is not in it; "
+                "copy the whole folder again, or train anew"
+            )
         try:
             notes = json.loads((home / self.notes).read_text(encoding="utf-8"))
             if notes["format"] != self.format:

@@ -131,7 +131,21 @@ def test_a_key_that_no_header_can_carry_is_refused_unseen(monkeypatch: pytest.Mo
     assert KEY not in str(mistake.value)
 
 
-def test_the_fingerprint_follows_what_is_answered_and_not_how_it_is_fetched() -> None:
+def test_a_variable_that_is_named_and_not_set_is_a_mistake_when_the_engine_is_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("JUDGE_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ValueError, match="api_key_env='JUDGE_KEY': that environment variable is not set"):
+        OpenAIEngine(OpenAIConfig(model="m", api_key_env="JUDGE_KEY"))
+    monkeypatch.setenv("JUDGE_KEY", KEY)
+    assert OpenAIEngine(OpenAIConfig(model="m", api_key_env="JUDGE_KEY")).config.key() == KEY
+    for usual in ({}, {"api_key_env": ""}):
+        assert OpenAIEngine(OpenAIConfig(model="m", **usual)).config.key() == ""
+
+
+def test_the_fingerprint_follows_what_is_answered_and_not_how_it_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("X", KEY)
     changed: dict[str, Any] = {
         "model": "n",
         "base_url": "https://other.example.com/v1",

@@ -18,6 +18,7 @@ from adjudge.engines.retry import Retry
 Dialect = Literal["auto", "openai", "vllm"]
 _DIALECTS: tuple[Dialect, ...] = ("auto", "openai", "vllm")
 _LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
+_USUAL_VARIABLE = "OPENAI_API_KEY"  # may be unset: many servers want no key
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 
@@ -73,7 +74,7 @@ class OpenAIConfig:
 
     model: str
     base_url: str = "https://api.openai.com/v1"
-    api_key_env: str = "OPENAI_API_KEY"
+    api_key_env: str = _USUAL_VARIABLE
     api_key: InitVar[str | None] = None
     revision: str = ""
     dialect: Dialect = "auto"
@@ -175,8 +176,13 @@ class OpenAIConfig:
         """Return the key to be sent, or "".
 
         Raises:
-            ValueError: the variable holds something that no header can carry.
+            ValueError: the variable holds something that no header can carry, or was named and is not set.
         """
+        if self.api_key_env not in ("", _USUAL_VARIABLE) and self.api_key_env not in os.environ:
+            raise ValueError(
+                f"engine option api_key_env={self.api_key_env!r}: that environment variable is not set; set it to the "
+                "key, or leave the option out"
+            )
         key = os.environ.get(self.api_key_env, "").strip() if self.api_key_env else ""
         if not (self.is_local or self.base_url.startswith("https://")):
             return ""

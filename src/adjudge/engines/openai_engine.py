@@ -52,12 +52,13 @@ class OpenAIEngine:
         config: which server, which model, and how patient to be.
 
     Raises:
-        ValueError: httpx is not installed.
+        ValueError: httpx is not installed, or `api_key_env` names a variable without a usable key.
     """
 
     def __init__(self, config: OpenAIConfig) -> None:
         if importlib.util.find_spec("httpx") is None:
             raise ValueError(f"the openai engine needs httpx; {install_hint('openai')}")
+        config.key()
         self.config = config
         self._sessions: dict[int, OpenAISession] = {}  # by process id: connections do not survive a fork
         weakref.finalize(self, _let_go, self._sessions).atexit = False

@@ -334,8 +334,12 @@ def damaged(folder: Path, how: str) -> None:
 def test_damaged_files_are_refused(model: PreferenceModel, tmp_path: Path, how: str) -> None:
     folder = model.save(tmp_path / "model")
     damaged(folder, how)
-    with pytest.raises(ValueError, match="no preference model can be read"):
+    lost = {"no notes": "preference_model.json", "no arrays": "weights.npz"}
+    why = f".*the folder is incomplete, {lost[how]} is not in it" if how in lost else "(?!.*incomplete)"
+    with pytest.raises(ValueError, match=f"no preference model can be read{why}"):
         PreferenceModel.load(folder)
+    with pytest.raises(ValueError, match=r"can be read(?!.*incomplete).*or name its folder"):
+        PreferenceModel.load(tmp_path)
 
 
 @pytest.mark.parametrize(
