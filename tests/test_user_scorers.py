@@ -180,7 +180,7 @@ def test_what_a_sample_lacks_is_said_before_anything_runs() -> None:
 
     with pytest.raises(MissingReferenceError, match="'told' compares with a reference"):
         adjudge.score("p", "true", scorer=told)
-    with pytest.raises(ValueError, match=r"takes the column 'level', and Sample.extra has source; give it .label: --extra-column level"):
+    with pytest.raises(ValueError, match=r"Sample.extra has source; give it .label: --extra-column level"):
         adjudge.score("p", "r", scorer=levelled, extra={"source": "web"})
 
 

@@ -94,7 +94,7 @@ def test_mistakes_are_told_before_ray_is_started(scorers: Any, server: ServerCon
     ("text", "message"),
     [
         ("ray: 2", "ray is 2; it must be a mapping"),
-        ("ray: {replica: 2}", r"unknown option 'ray.replica' .did you mean 'ray.replicas'.*; there are address, replicas"),
+        ("ray: {replica: 2}", r"unknown option 'ray.replica' .did you mean 'ray.replicas'.*; there are address"),
         ("ray: {replicas: 0}", "ray option replicas=0"),
     ],
 )

@@ -193,7 +193,7 @@ def test_curricula_that_decide_different_things_go_together() -> None:
             r"the option 'pcl.rate'; begin it with one of the names and a dot \(mopps.\)",
         ),
         ({"names": "mopps", "set": {"memory": 0.1}}, "the option 'memory'; begin it"),
-        ({"names": "mopps", "set": {"mopps.memroy": 1}}, r"'curriculum.set.mopps.memroy' \(did you mean 'curriculum.set.mopps.memory'"),
+        ({"names": "mopps", "set": {"mopps.memroy": 1}}, r"mopps.memroy' \(did you mean 'curriculum.set.mopps.memory'"),
         ({"names": "mopps", "set": {"mopps.memory": 2.0}}, "memory=2.0"),
         ({"names": "mopps", "set": {"mopps.prior": [1.0]}}, "prior=.1.0,."),
         ({"names": "mopps", "set": {"mopps.pool": 0}}, "pool=0"),
