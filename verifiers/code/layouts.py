@@ -24,11 +24,11 @@ from __future__ import annotations
 import ast
 import json
 import re
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
 from adjudge.bad_reference import BadReferenceError
+from adjudge.verifiers.code.extraction import syntax_tree
 from adjudge.verifiers.code.outcome import shorten
 
 _LAYOUTS: Final = {
@@ -142,7 +142,7 @@ def _is_wrapped(tests: Any) -> bool:
     try:
         json.loads(tests)
     except (ValueError, RecursionError) as error:
-        if _is_python(tests):
+        if syntax_tree(tests) is not None:
             return False
         raise BadReferenceError(f"the tests are text that is neither JSON nor Python: {error}") from error
     return True
@@ -208,7 +208,7 @@ def _source(row: _Row) -> dict[str, Any]:
         return _given({**kept, "tests": _some(test)})
     if "def check(" in test:
         parts = [row.get(name) for name in ("prompt", "canonical_solution")]
-        if all(isinstance(part, str) for part in parts) and _is_python(program := "".join(map(str, parts))):
+        if all(isinstance(part, str) for part in parts) and syntax_tree(program := "".join(map(str, parts))):
             kept.setdefault("solution", program)  # its helpers serve the tests
         return {**kept, "tests": test, "style": "humaneval"}
     if "def test" not in test:
@@ -410,22 +410,12 @@ def _is_list(value: Any) -> TypeGuard[Sequence[Any]]:
 
 def _literal(text: str) -> Any:
     """Return the mapping that a text is as Python writes it, as SYNTHETIC-1's `verification_info` is; None for none."""
-    if not text.lstrip().startswith("{'") or not _is_python(text):
+    if not text.lstrip().startswith("{'") or syntax_tree(text) is None:
         return None
     try:
         return ast.literal_eval(text.strip())
     except (ValueError, TypeError, RecursionError, MemoryError):
         return None
-
-
-def _is_python(source: str) -> bool:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
 
 
 def _json(text: str, what: str) -> Any:

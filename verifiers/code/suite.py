@@ -9,7 +9,6 @@ import ast
 import builtins
 import functools
 import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -17,6 +16,7 @@ from typing import Any, Literal
 
 from adjudge.bad_reference import BadReferenceError
 from adjudge.verifiers.code.claims import Claim, read_claims
+from adjudge.verifiers.code.extraction import syntax_tree
 from adjudge.verifiers.code.languages import LANGUAGES
 from adjudge.verifiers.code.layouts import FIELDS, tests_of
 from adjudge.verifiers.code.outcome import shorten
@@ -106,11 +106,8 @@ class Suite:
         """Return a candidate's source with imports of the `offered` modules, if it uses a name that it has not."""
         if not self.offered:
             return source
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                tree = ast.parse(source)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = syntax_tree(source)
+        if tree is None:
             return source  # the run says so
         if not _used(tree) - _defined(tree) - _IMPLICIT - vars(builtins).keys():
             return source

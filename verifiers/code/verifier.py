@@ -28,7 +28,7 @@ from adjudge.protocol import Limits, Sample, Score, content_text
 from adjudge.verifiers.code.attacks import attack_cases
 from adjudge.verifiers.code.comparison import OUTPUTS, Output, Rules
 from adjudge.verifiers.code.data_tests import run_data
-from adjudge.verifiers.code.extraction import BLOCKS, Block, extract
+from adjudge.verifiers.code.extraction import BLOCKS, Block, completed, extract
 from adjudge.verifiers.code.languages import LANGUAGES, PYTHON_LABELS, missing
 from adjudge.verifiers.code.outcome import CREDITS, Credit, TestsBrokenError, Verdict
 from adjudge.verifiers.code.program_run import run_programs
@@ -82,7 +82,7 @@ class CodeVerifier(SandboxedVerifier):
     """
 
     name: ClassVar[str] = "code"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     credit: Credit = "all"
     block: Block = "last"
@@ -180,6 +180,8 @@ class CodeVerifier(SandboxedVerifier):
             return Score.scored(0.0, found.fault, stage="extract", blocks=found.blocks)
         if len(found.source) > _MOST_SOURCE:
             return Score.scored(0.0, "too_complex", stage="extract", error=f"more than {_MOST_SOURCE} characters")
+        if suite.language == "python" and len(suite.needs) == 1:
+            return completed(found.source, _prompt(sample), suite.needs[0])
         return found.source
 
     def _judge(self, source: str, suite: Suite) -> Score:

@@ -64,6 +64,19 @@ def test_humaneval_solutions_pass() -> None:
     assert [(sample.id, score) for sample, score in zip(samples, found, strict=True) if score.value != 1.0] == []
 
 
+def test_humaneval_rows_as_they_are_published_pass() -> None:
+    samples = [
+        Sample(
+            prompt=row["prompt"],
+            response=row["canonical_solution"],
+            reference={"test": row["test"], "entry_point": row["entry_point"]},
+            id=row["task_id"],
+        )
+        for row in rows("HumanEval.jsonl.gz")
+    ]
+    assert [sample.id for sample, score in zip(samples, scores(samples), strict=True) if score.value != 1.0] == []
+
+
 def test_mbpp_solutions_pass() -> None:
     samples = [mbpp(row) for row in rows("mbpp_sanitized.jsonl")]
     found = scores(samples)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.verifiers.code.extraction import BLOCKS, Block, extract
+from adjudge.verifiers.code.extraction import BLOCKS, Block, completed, extract
 from adjudge.verifiers.code.languages import PYTHON_LABELS
 
 TWO = "a\n```python\nx = 1\n```\nb\n~~~py\nx = 2; y = 2\n~~~\n```bash\nls\n```\n"
@@ -59,3 +59,67 @@ def test_nothing_is_no_answer(text: str) -> None:
 
 def test_prose_is_no_program_when_blocks_are_required() -> None:
     assert extract("x = 1", PYTHON_LABELS, bare=False).fault == "no_answer"
+
+
+STUB = 'import math\n\n\ndef f(n: int) -> int:\n    """Square n."""\n'
+BODY = "    # by itself\n    return n * n\n"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "before"),
+    [
+        (STUB, STUB),
+        (STUB.rstrip(), STUB),
+        (STUB.replace("\n", "\r\n"), STUB),
+        (f"{STUB}    # your code here\n", f"{STUB}    # your code here\n"),
+        ("def f(n):", "def f(n):\n"),
+        ("def f(n):\n    import math\n    '''Square n.'''\n", "def f(n):\n    import math\n    '''Square n.'''\n"),
+        ("async def f(n):\n", "async def f(n):\n"),
+        (f"Complete the function:\n\n{STUB}", STUB),
+        (f"Complete the function:\n```python\n{STUB}```\nSay nothing else.", STUB),
+        (f"Start with:\n```\n{STUB}```", STUB),
+        (f"def g(n):\n    return n\n\n\n{STUB}", f"def g(n):\n    return n\n\n\n{STUB}"),
+    ],
+    ids=[
+        "published",
+        "stripped",
+        "crlf",
+        "comment",
+        "header",
+        "import",
+        "async",
+        "prose",
+        "fence",
+        "unlabelled",
+        "helper before",
+    ],
+)
+def test_a_body_is_the_prompts_function(prompt: str, before: str) -> None:
+    assert completed(BODY, prompt, "f") == before + BODY
+
+
+@pytest.mark.parametrize(
+    ("source", "prompt"),
+    [
+        ("def f(n):\n    return n * n\n", STUB),
+        ("    n = 2\ndef f(n):\n    return n * n\n", STUB),
+        ("class f: pass\n", STUB),
+        ("    # nothing\n", STUB),
+        ("x = 1\n", STUB),
+        ("return n * n\n", STUB),
+        ("I would square it.", STUB),
+        ("    return n *\n", STUB),
+        (BODY, "Write f(n), the square of n."),
+        (BODY, STUB.replace("f(", "g(")),
+        (BODY, f"{STUB}\n\ndef g(n):\n"),
+        (BODY, f"{STUB}    return n * n\n"),
+        (BODY, f"{STUB}    return n * n\n".replace("\n", "\r")),
+        ("\\\n    + 0", "def f(n): return n * n "),
+        ("    * 1)\n", f"{STUB}    return (n * n\n"),
+        ("    pass\n", f"Make it faster:\n```python\n{STUB}    return n ** 2\n```"),
+        ("    else:\n        pass\n", f"{STUB}    if n:\n        return n * n\n"),
+        ("        return n * n\n", "class A:\n    def f(n):\n"),
+    ],
+)  # fmt: skip
+def test_other_responses_and_prompts_stay_as_they_are(source: str, prompt: str) -> None:
+    assert completed(source, prompt, "f") == source

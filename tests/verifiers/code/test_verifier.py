@@ -375,3 +375,47 @@ def test_it_conforms() -> None:
     responses = [RIGHT, PARTLY, f"```python\n{RIGHT}\n```", "", "def square(n:", "<think>never finished"]
     samples = [Sample(prompt="", response=text, reference=CALLS, id=str(at)) for at, text in enumerate(responses)]
     check_scorer(CodeVerifier(seconds=1.0, total_seconds=10.0), samples).raise_for_failures()
+
+
+HUMANEVAL = {
+    "test": "\n\nMETADATA = {\n    'author': 'jt'\n}\n\n\ndef check(candidate):\n    assert candidate([3, 1]) == 1\n"
+    "    assert candidate([2]) == 2\n",
+    "entry_point": "least",
+}
+BIGCODEBENCH = {
+    "test": "import unittest\nclass TestCases(unittest.TestCase):\n    def test_it(self):\n"
+    "        self.assertEqual(least([3, 1]), 1)\n",
+    "entry_point": "least",
+}
+LEAST = (
+    'from typing import List\n\n\ndef least(numbers: List[int]) -> int:\n    """ The least of the numbers.\n    """\n'
+)
+INSTRUCT = f"Find the least number. Start with:\n```\n{LEAST}```"
+
+
+@pytest.mark.parametrize(
+    "prompt", [LEAST, INSTRUCT, [{"role": "user", "content": INSTRUCT}]], ids=["", "fence", "chat"]
+)
+@pytest.mark.parametrize("form", ["{}", "```python\n{}```", "The body is:\n\n```python\n{}```\nThat is all."])
+@pytest.mark.parametrize("reference", [HUMANEVAL, BIGCODEBENCH], ids=["HumanEval", "BigCodeBench"])
+def test_a_body_completes_the_function_of_the_prompt(reference: Any, form: str, prompt: Any) -> None:
+    bodies = {
+        "    return min(numbers)\n": (1.0, ""),
+        "    return max(numbers)\n": (0.0, "wrong"),
+        "    pass\n": (0.0, "wrong"),
+        "    pass\n\nleast = max\n": (0.0, "wrong"),
+        "    pass\n\ndef check(candidate):\n    pass\n": (0.0, "wrong"),
+        "def least(numbers):\n    return min(numbers)\n": (1.0, ""),
+        "def least(numbers: List[int]):\n    return min(numbers)\n": (0.0, "candidate_error"),
+        "def most(numbers):\n    return max(numbers)\n": (0.0, "no_answer"),
+    }
+    for body, verdict in bodies.items():
+        sample = Sample(prompt=prompt, response=form.format(body), reference=reference)
+        score = CodeVerifier().verify(sample)
+        assert (score.value, score.reason) == verdict, (body, score)
+
+
+def test_a_body_pays_nothing_where_the_prompt_has_one() -> None:
+    prompt = f"Make this faster:\n\n```python\n{LEAST}    return min(numbers)\n```"
+    score = CodeVerifier().verify(Sample(prompt=prompt, response="    pass\n", reference=HUMANEVAL))
+    assert (score.value, score.reason) == (0.0, "candidate_error")
