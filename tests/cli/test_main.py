@@ -34,6 +34,22 @@ def test_no_command_prints_the_help_and_is_a_mistake(adjudge: Adjudge) -> None:
     assert ran.out.startswith("usage: adjudge COMMAND")
 
 
+@pytest.mark.parametrize(
+    ("words", "hinted"),
+    [
+        (("label", "a.jsonl", "b.jsonl", "out.jsonl", "--scorer", "math"), True),
+        (("label", "--scorer", "math", "a.jsonl", "b.jsonl", "out.jsonl"), True),
+        (("data", "dedup", "a.jsonl", "b.jsonl", "out.jsonl"), True),
+        (("label", "a.jsonl", "out.jsonl", "--colour", "red"), False),
+        (("data", "dedup", "a.jsonl", "out.jsonl", "--colour"), False),
+    ],
+)
+def test_a_pattern_that_the_shell_spelt_out(adjudge: Adjudge, words: tuple[str, ...], hinted: bool) -> None:
+    ran = adjudge(*words)
+    assert ran.code == exits.USER
+    assert ("quote a pattern" in ran.err) == hinted
+
+
 def test_unknown_command_names_the_nearest(adjudge: Adjudge) -> None:
     ran = adjudge("labl", "in", "out")
     assert ran.code == exits.USER

@@ -79,6 +79,16 @@ def test_label_with_a_file(adjudge: Adjudge, folder: Path) -> None:
     assert values("reward.jsonl") == [(3.0, ""), (0.0, ""), (None, "out_of_scope")], ran.err
 
 
+def test_what_a_module_prints_stays_out_of_the_json(adjudge: Adjudge, folder: Path) -> None:
+    for name in ("loud", "louder"):
+        Path(f"{name}.py").write_text(f"print('importing {name}')\n{MINE}")
+    words = ("score", "--response", "yes", "--reference", "yes", "--scorer")
+    ran = adjudge(*words, "./loud.py:reward", "--json")
+    assert (ran.json["value"], "importing loud" in ran.err) == (1.0, True)
+    ran = adjudge(*words, "./louder.py:reward")
+    assert "importing louder" in ran.out
+
+
 def test_scorers_describes_it(adjudge: Adjudge, folder: Path) -> None:
     ran = adjudge("scorers", "./rewards.py:ShoutingVerifier")
     assert (ran.code, "Is the response all upper case?" in ran.out) == (exits.FINE, True)

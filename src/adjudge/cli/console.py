@@ -5,10 +5,11 @@ Model text goes through `visible` first: it may hold terminal escapes, and nothi
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Annotated, Any, Final
 
 import tyro
@@ -22,6 +23,7 @@ JsonFlag = Annotated[bool, tyro.conf.arg(name="json", help="Print one line of JS
 
 _PIPE_WIDTH: Final = 110  # columns of a table that no terminal shows
 _CUT: Final = " ... "
+_answers: list[IO[str]] = []  # standard output, while `json_alone` keeps it for JSON
 
 
 def visible(text: str, width: int = 0) -> str:
@@ -51,8 +53,19 @@ def plain(value: Any, width: int = 0) -> str:
 
 
 def print_json(data: Mapping[str, Any]) -> None:
-    """Print plain data as one line of ASCII JSON on standard output."""
-    print(json.dumps(data, allow_nan=False))
+    """Print plain data as one line of ASCII JSON on standard output, also inside `json_alone`."""
+    print(json.dumps(data, allow_nan=False), file=_answers[-1] if _answers else sys.stdout, flush=True)
+
+
+@contextlib.contextmanager
+def json_alone() -> Iterator[None]:
+    """Send what is printed to standard error while the block runs, such as by a user's module; but for `print_json`."""
+    _answers.append(sys.stdout)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _answers.pop()
 
 
 def console(stream: IO[str] | None = None) -> Console:

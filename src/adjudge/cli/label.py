@@ -39,7 +39,7 @@ class LabelCommand(LabelConfig):
     scorer: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=]SPEC")] = ()
     """A name, module:object, ./file.py:object, a reward model's folder or hub name,
     a spec as YAML or JSON text, or a .yaml or .json file.
-    Without it, or with "auto", the first reference chooses.
+    Without it, or with "auto", the reference of each row chooses.
     Give it several times for several scorers, with NAME=SPEC where one needs a name.
     Scores are then written by name."""
 

@@ -33,6 +33,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
 }
 """Each command: where its dataclass is, or what makes it of its words, and one line about it."""
 
+_MOST_PATHS: Final = 2  # of `adjudge label` and `adjudge data`
 _TEXT_FLAGS: Final = ("--response", "--reference", "--reference-json", "--prompt")
 
 
@@ -83,9 +84,23 @@ def _run(args: list[str]) -> int:
     try:
         command = _parse(name, rest)
     except SystemExit as stop:  # tyro has printed the help, or what is wrong with the flags
+        if stop.code == exits.USER and _paths(name, rest) > _MOST_PATHS:
+            print(f"adjudge {name} takes IN and OUT; quote a pattern ('runs/*.jsonl'), which the shell would spell out",
+                  file=sys.stderr)  # fmt: skip
         return stop.code if isinstance(stop.code, int) else exits.FINE
-    code: int = command.run()
-    return code
+    if "--json" not in rest:
+        return int(command.run())
+    from adjudge.cli.console import json_alone
+
+    with json_alone():
+        return int(command.run())
+
+
+def _paths(name: str, args: list[str]) -> int:
+    """Return how many words are paths to read and write: no flag, no flag's value, and not the kind of data."""
+    pairs = zip(["", *args], args, strict=False)
+    words = sum(not word.startswith("-") and not before.startswith("-") for before, word in pairs)
+    return {"label": words, "data": words - 1}.get(name, 0)
 
 
 def _parse(name: str, args: list[str]) -> Any:
