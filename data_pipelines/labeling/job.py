@@ -97,6 +97,7 @@ class _Job:
         most = plan.config.fail_on
         self._patience = {name: Patience(name, after=after, most=most) for name in self._scores if most}
         self._held: list[tuple[Batch, list[_Row], bytes]] = []
+        self._started: tuple[float, int] | None = None  # seconds and rows when the first batch was done
 
     def run(self) -> LabelReport:
         journal = self._journal
@@ -169,6 +170,7 @@ class _Job:
         for batch, rows, lines in self._held:
             self._count(batch, rows)  # when all lines are there: the tally never counts one that is not
             self._journal.append(lines, batch.after)
+            self._started = self._started or (self._journal.seconds, self._journal.tally.rows)
         self._held.clear()
 
     def _watch(self, name: str, batch: Batch, column: Column, written: Sequence[Written | None]) -> None:
@@ -248,6 +250,7 @@ class _Job:
         journal, tally, stages = self._journal, self._journal.tally, self._plan.stages
         done = self._share_of_all()
         scale = 1 / done if done else 0.0
+        seconds, bound = self._seconds_of_all(scale)
         return LabelReport(
             output=self._plan.config.output,
             scorer=", ".join(stages.names if stages.named else [stages.each[0].bench.name]),
@@ -267,9 +270,12 @@ class _Job:
             errors=dict(tally.errors),
             out_of_scope=tally.count("abstained", "out_of_scope"),
             cost=tally.cost,
+            references=self._plan.references,
             whole_rows=round(journal.cursor.row * scale) if done else None,
+            whole_counted=self._plan.source.count() is not None,
             whole_cost=_scaled(tally.cost, scale),
-            whole_seconds=journal.seconds * scale,
+            whole_seconds=seconds,
+            whole_bound=bound,
         )
 
     def _share_of_all(self) -> float | None:
@@ -278,6 +284,18 @@ class _Job:
             return None
         share = self._plan.source.fraction(self._journal.cursor)
         return share if share and share < 1 else None
+
+    def _seconds_of_all(self, scale: float) -> tuple[float, bool]:
+        """Return the wall time of the whole input, and whether it is an upper bound; start-up is counted once.
+
+        The first batch starts the scorers, and others wait beside it: a rate is known when more were done behind it.
+        """
+        seconds, rows = self._journal.seconds, self._journal.tally.rows
+        start, first = self._started or (seconds, rows)
+        new = first - self._journal.resumed_rows
+        if rows - first < self._plan.at_once * new or rows == first:
+            return seconds * scale, True
+        return start + (rows * scale - first) * (seconds - start) / (rows - first), False
 
 
 def _scaled(cost: Cost, scale: float) -> Cost:

@@ -19,6 +19,7 @@ from adjudge.data_pipelines.labeling.stages import Stages
 from adjudge.io.columns import ColumnMap, map_columns, no_column
 from adjudge.io.row import Row
 from adjudge.io.source import Source, open_source
+from adjudge.io.values import kind_of
 from adjudge.protocol import MissingReferenceError, Sample
 
 
@@ -46,6 +47,7 @@ class Plan:
     identity: Mapping[str, Any]
     convert: Callable[[Path, Path], None] | None
     notes: tuple[str, ...]
+    references: tuple[str, ...] = ()
     earlier: EarlierOutput | None = None
 
     @property
@@ -111,6 +113,7 @@ def make_plan(config: LabelConfig, load: Load) -> Plan:
         identity=_identity(config, source, columns, stages) | ({RETRY: earlier.identity()} if earlier else {}),
         convert=convert,
         notes=tuple(notes),
+        references=tuple(dict.fromkeys(kind_of(sample.reference) for sample in samples)),
         earlier=earlier,
     )
 

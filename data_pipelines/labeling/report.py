@@ -180,9 +180,13 @@ class LabelReport:
         errors: the first error of each entry of `counts` that has one.
         out_of_scope: those of `abstained` that are of a kind the scorer does not judge: no number, and no failure.
         cost: seconds and tokens, summed over the scores.
+        references: what the references in the first rows are, such as "text" or "a list".
         whole_rows: after `limit`, the rows of the whole input, counted or estimated from its bytes; else None.
+        whole_counted: whether they were counted.
         whole_cost: what they would cost, in proportion.
-        whole_seconds: the wall time they would take, in proportion.
+        whole_seconds: the wall time they would take, at the rate after the first batch.
+        whole_bound: whether too few batches were done to tell that rate from the start-up; that is in proportion then,
+            so the time is an upper bound.
     """
 
     output: str
@@ -203,9 +207,12 @@ class LabelReport:
     errors: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     out_of_scope: int = 0
     cost: Cost = NO_COST
+    references: tuple[str, ...] = ()
     whole_rows: int | None = None
+    whole_counted: bool = False
     whole_cost: Cost = NO_COST
     whole_seconds: float = 0.0
+    whole_bound: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data; the counts become a list of objects, largest first."""
@@ -233,8 +240,12 @@ class LabelReport:
             "notes": list(self.notes),
         }
         if self.whole_rows is not None:
-            data["whole_input"] = {"rows": self.whole_rows, "seconds": round(self.whole_seconds, 1)} | {
-                "cost": self.whole_cost.to_dict()
+            data["whole_input"] = {
+                "rows": self.whole_rows,
+                "counted": self.whole_counted,
+                "seconds": round(self.whole_seconds, 1),
+                "at_most": self.whole_bound,
+                "cost": self.whole_cost.to_dict(),
             }
         if self.by_scorer:
             data["by_scorer"] = {name: dataclasses.asdict(report) for name, report in self.by_scorer.items()}

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from adjudge.cli import exits
@@ -52,6 +54,40 @@ def test_rows_that_fail_are_in_the_exit_code(adjudge: Adjudge, toys: str, tmp_pa
     ran = adjudge("label", str(path), str(tmp_path / "scores.jsonl"), "--scorer", f"{toys}:Toy")
     assert ran.code == exits.FOUND
     assert "bad_sample" in ran.out
+
+
+def test_a_job_that_scored_nothing_is_in_the_exit_code_with_the_references_it_saw(
+    adjudge: Adjudge, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    words = ("label", str(path), str(tmp_path / "scores.jsonl"), "--scorer", "token_f1", "--overwrite")
+    for references, code in (([{"test": "x"}, {"test": "y"}], exits.FOUND), ([{"test": "x"}, "1"], exits.FINE)):
+        path.write_text("".join(json.dumps({"response": "1", "reference": each}) + "\n" for each in references))
+        ran = adjudge(*words)
+        told = "Not one row was scored. What the references in the first rows are: an object with the fields test;"
+        assert (ran.code, told in ran.out) == (code, code == exits.FOUND), ran.out
+
+
+def test_start_up_is_counted_once_in_what_all_rows_would_take(adjudge: Adjudge, rows: str, tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(
+        "import time\nfrom adjudge.protocol import Score\n\n\nclass Slow:\n    name = fingerprint = 'slow'\n"
+        "    started = False\n\n    def validate(self, sample):\n        pass\n\n"
+        "    async def score(self, samples):\n"
+        "        if not self.started:\n            time.sleep(1.0)\n            self.started = True\n"
+        "        return [Score(value=1.0) for _ in samples]\n"
+    )
+    table = tmp_path / "rows.csv"
+    table.write_text("response\n" + "x\n" * 1000)
+    saved = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"response": ["x"] * 1000}), saved)
+    for path, counted in ((table, False), (saved, True)):
+        words = ("label", str(path), str(tmp_path / "out.jsonl"), "--scorer", f"{tmp_path}/slow.py:Slow", "--overwrite")
+        told = adjudge(*words, "--batch-size", "5", "--limit", "100", "--json").json["whole_input"]
+        assert (told["counted"], told["at_most"]) == (counted, False)
+        assert 1.0 <= told["seconds"] < 5.0, "not ten times the second that the start takes"
+        told = adjudge(*words, "--limit", "100", "--json").json["whole_input"]
+        assert (told["at_most"], told["seconds"] > 5.0) == (True, True)
+        assert told["rows"] == pytest.approx(1000, rel=0.1)
 
 
 def test_a_mistake_is_one_paragraph(adjudge: Adjudge, toys: str, rows: str, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ class LabelCommand(LabelConfig):
     A job that was interrupted goes on when the same command is given again.
 
     Exit code: 0 every row was judged, 1 some rows could not be judged,
+    or not one was scored,
     2 the call is wrong, the job could not go on or a scorer judged nothing any
     more, 130 Ctrl-C.
     """
@@ -84,7 +85,7 @@ class LabelCommand(LabelConfig):
             print_json(report.to_dict())
         else:
             print_report(report)
-        return exits.FOUND if report.failed else exits.FINE
+        return exits.FOUND if report.failed or report.samples > report.scored == 0 else exits.FINE
 
 
 class _Bar(JobBar):
@@ -118,11 +119,17 @@ def print_report(report: LabelReport) -> None:
         print_table(told, [[visible(name), *dataclasses.astuple(cost)] for name, cost in costs.items()])
     if report.whole_rows is not None:
         print(
-            f"All {report.whole_rows:,} rows would take about {duration(report.whole_seconds)}, "
+            f"All {'' if report.whole_counted else 'of about '}{report.whole_rows:,} rows would take "
+            f"{'at most ' if report.whole_bound else ''}about {duration(report.whole_seconds)}, "
             f"{report.whole_cost.prompt_tokens:,} prompt and {report.whole_cost.completion_tokens:,} completion tokens."
         )
     if report.out_of_scope:
         print(f"{report.out_of_scope} samples are of a kind that the scorer does not judge; they are no failures.")
+    if report.samples and not report.scored:
+        print(
+            "Not one row was scored. What the references in the first rows are: "
+            f"{visible('; '.join(report.references))}; name another --scorer or another --reference-column."
+        )
     if report.failed:
         print("A failed row has no number; its `reason` and `evidence` in the output say why.")
         print("The same command with --retry-failed judges those again, and keeps the rest.")
