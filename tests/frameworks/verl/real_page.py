@@ -17,9 +17,9 @@ from importlib import import_module
 from typing import Any
 
 import ray
-from real_verl import DataProto, TokenOutput, agents, configured, loops, seen
 from transformers import AutoTokenizer
 
+real: Any = import_module("real_verl")  # beside this file, and run as a script
 datasets: Any = import_module("verl.utils.dataset.rl_dataset")
 
 ROOM = ("data.max_prompt_length=256", "data.max_response_length=256")
@@ -42,7 +42,7 @@ class Expert:
             said = f"```python\nprint(int(input()) * {times[1]})\n```"
         text = f"<think>\nEasily.\n</think>\n<answer>\n{said}\n</answer>"
         ids = self._tokenizer.encode(text, add_special_tokens=False)
-        return TokenOutput(token_ids=[*ids, self._tokenizer.eos_token_id])
+        return real.TokenOutput(token_ids=[*ids, self._tokenizer.eos_token_id])
 
 
 def main() -> None:
@@ -52,13 +52,13 @@ def main() -> None:
     tokenizer = AutoTokenizer.from_pretrained(model)
     ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)  # not a cluster that is up here
     try:
-        config = configured(model, *json.loads(settings)["function"], *ROOM)
+        config = real.configured(model, *json.loads(settings)["function"], *ROOM)
         rows = datasets.RLHFDataset(data_files=config.data.train_files, tokenizer=tokenizer, config=config.data)
-        batch = DataProto.from_single_dict(datasets.collate_fn([rows[place] for place in range(len(rows))]))
-        loop = loops.RewardLoopManager(config)
+        batch = real.DataProto.from_single_dict(datasets.collate_fn([rows[place] for place in range(len(rows))]))
+        loop = real.loops.RewardLoopManager(config)
         handles = loop.reward_loop_worker_handles
-        worker = agents.AgentLoopWorker(config, Expert(tokenizer), reward_loop_worker_handles=handles)
-        found = seen(asyncio.run(worker.generate_sequences(batch)))
+        worker = real.agents.AgentLoopWorker(config, Expert(tokenizer), reward_loop_worker_handles=handles)
+        found = real.seen(asyncio.run(worker.generate_sequences(batch)))
     finally:
         ray.shutdown()
     print(json.dumps(found))
