@@ -340,7 +340,10 @@ class Choice:
         if name:
             return self.given(role, name)
         tried = usual or GUESSES[role]
-        return next((self._guessed(role, guess) for guess in tried if self._fits(role, guess)), None)
+        fits = [guess for guess in tried if self._fits(role, guess)]
+        if not fits and role == "response":  # one that cannot be read is named in the error that follows
+            fits = [guess for guess in tried if guess in self.known and guess not in self._taken and guess != "choices"]
+        return self._guessed(role, fits[0]) if fits else None
 
     def chat(self) -> Column | None:
         """Return a column of whole chats, each with the prompt and an assistant's answer; None if there is none."""

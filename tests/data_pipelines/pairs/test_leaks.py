@@ -139,7 +139,7 @@ def test_what_cannot_be_used_is_counted_and_an_empty_side_refused() -> None:
         "the two texts have no common beginning, and there is no prompt": 1,
         "unreadable": 1,
         "the response is an object with the fields x; it must be text or chat turns with a role": 1,
-        "a part of a message's content is a int; it must be text or a mapping": 1,
+        "a turn of the response has the content a list; it must be text or parts": 1,
     }
     assert any("could not be used" in line for line in report.lines())
     with pytest.raises(ValueError, match="test holds neither pairs"):

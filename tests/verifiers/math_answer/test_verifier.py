@@ -143,7 +143,7 @@ def test_references(reference: Any, answer: str, expected: float) -> None:
 
 @pytest.mark.parametrize(
     "reference",
-    [None, True, float("nan"), float("inf"), [], {}, [None], ["3", True], b"5", {"answer": 5}, {"5"}, object()],
+    [None, True, float("nan"), float("inf"), [], {}, [None], ["3", True], b"5", {"gold": 5}, {"5"}, object()],
 )
 def test_what_is_no_reference(reference: Any) -> None:
     sample = Sample(prompt="?", response=box("5"), reference=reference)

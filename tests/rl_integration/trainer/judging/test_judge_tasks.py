@@ -248,7 +248,7 @@ def test_each_kind_has_its_scorer() -> None:
     samples = [sample("yes", "exact"), sample("YES", "exact"), sample("YES", "upper"), sample("yes", "other")]
     scores = asyncio.run(scorer.score(samples))
     assert [score.value for score in scores] == [1.0, 0.0, 1.0, None]
-    assert scores[3].reason == "bad_sample"
+    assert scores[3].reason == "out_of_scope"
     check_scorer(scorer, samples[:3]).raise_for_failures()
 
 
