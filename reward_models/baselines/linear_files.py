@@ -68,7 +68,7 @@ class LinearFiles:
         missing = [name for name in (self.notes, self.arrays) if not (home / name).is_file()]
         if len(missing) == 1:
             raise ValueError(
-                f"no {self.called} can be read from {str(home)!r}: the folder is incomplete, {missing[0]} is not in it; "
+                f"no {self.called} can be read from {str(home)!r}: the folder is incomplete, it has no {missing[0]}; "
                 "copy the whole folder again, or train anew"
             )
         try:

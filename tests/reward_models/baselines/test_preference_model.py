@@ -335,7 +335,7 @@ def test_damaged_files_are_refused(model: PreferenceModel, tmp_path: Path, how: 
     folder = model.save(tmp_path / "model")
     damaged(folder, how)
     lost = {"no notes": "preference_model.json", "no arrays": "weights.npz"}
-    why = f".*the folder is incomplete, {lost[how]} is not in it" if how in lost else "(?!.*incomplete)"
+    why = f".*the folder is incomplete, it has no {lost[how]}" if how in lost else "(?!.*incomplete)"
     with pytest.raises(ValueError, match=f"no preference model can be read{why}"):
         PreferenceModel.load(folder)
     with pytest.raises(ValueError, match=r"can be read(?!.*incomplete).*or name its folder"):
