@@ -239,7 +239,7 @@ def as_scorer(thing: Any, options: Mapping[str, Any] | None = None, *, called: s
             f"{what} gave a {type(thing).__name__}, which is no scorer (it lacks {', '.join(lacking)}); derive from "
             "adjudge.Verifier, or write a class with `name`, `fingerprint` and `async def score(self, samples)`"
         )
-    scorer: Scorer = thing
+    scorer: Scorer = thing  # pyright: ignore[reportAssignmentType]  # nothing is lacking
     return scorer
 
 

@@ -126,7 +126,7 @@ def text_or_chat(value: Any, what: str, column: str = "") -> Text:
     where = f" in {column!r}" if column else ""
     if not is_chat(value):
         raise ValueError(f"the {what}{where} is {kind_of(value)}; it must be text or chat turns with a role")
-    turns = [_turn(turn) for turn in value]
+    turns = [_turn(turn) for turn in value]  # pyright: ignore[reportGeneralTypeIssues]
     for turn in turns:
         parts = turn.get("content")
         known = all(isinstance(part, str | Mapping) for part in parts) if isinstance(parts, list) else True
