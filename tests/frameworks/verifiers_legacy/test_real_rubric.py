@@ -21,7 +21,7 @@ def test_it_is_the_version_that_the_documents_name(ran: Any) -> None:
 
 
 def test_a_rollout_is_scored(ran: Any) -> None:
-    assert (ran["shown"]["metrics"], ran["shown"]["error"]) == ({"math": 1.0, "adjudge": 0.5}, None), (
+    assert (ran["shown"]["metrics"], ran["shown"]["error"]) == ({"math": 1.0, "transform": 0.5}, None), (
         "what the page shows"
     )
     assert (ran["right"]["reward"], ran["right"]["metrics"], ran["right"]["error"]) == (1.0, {"math": 1.0}, None)
