@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.rl_integration.adapters.scripted_scorer import Scripted
+from tests.rl_integration.adapters.test_roll import DataProto, Letters, tokens
+from tests.rl_integration.adapters.test_verifiers import plain as message
+from tests.rl_integration.adapters.test_verifiers import trace
 
+from adjudge.areal import ArealReward
 from adjudge.data_pipelines.labeling.samples import Sampler
 from adjudge.io.columns import Wanted, map_columns
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
+from adjudge.open_instruct import OpenInstructReward
 from adjudge.openrlhf import OpenRlhfReward
-from adjudge.protocol import Sample
+from adjudge.prime_rl import RubricReward, VerifiersReward
+from adjudge.protocol import Sample, response_text
 from adjudge.rl_integration.adapters.verl_scores import VerlOptions
 from adjudge.rl_integration.trainer.tasks.task_files import TaskFiles
 from adjudge.rl_integration.trainer.tasks.task_reader import read_tasks
+from adjudge.rllm import RllmEvaluator
+from adjudge.roll import RollReward
+from adjudge.skyrl import SkyRLReward
+from adjudge.slime import SlimeReward
 from adjudge.trl import Reward as TrlReward
 from adjudge.verl import _sample as verl_sample
 
@@ -75,25 +91,104 @@ def by_trainer(path: Path) -> list[Sample]:
     return [task.sample("4", id="", finish_reason=None) for task in tasks]
 
 
+def rows_of(path: Path) -> list[Row]:
+    return [dict(row.data) for row in open_source(str(path), limit=1 << 20).rows(Cursor()) if row.data is not None]
+
+
 def by_trl(path: Path) -> list[Sample]:
-    rows = [dict(row.data) for row in open_source(str(path), limit=1 << 20).rows(Cursor()) if row.data is not None]
     reward = TrlReward("format", reference="ref")
-    return [reward.made_sample(row, row.pop("prompt"), row.pop("response")) for row in rows]
+    return [reward.made_sample(row, row.pop("prompt"), row.pop("response")) for row in rows_of(path)]
 
 
 def by_verl(path: Path) -> list[Sample]:
-    rows = [dict(row.data) for row in open_source(str(path), limit=1 << 20).rows(Cursor()) if row.data is not None]
     options = VerlOptions(scorer="format")
     return [
         verl_sample("x", row["response"], row["ref"], {"level": row["level"], "q": row["prompt"]}, options, "q", "")
-        for row in rows
+        for row in rows_of(path)
     ]
 
 
 def by_openrlhf(path: Path) -> list[Sample]:
-    rows = [row.data for row in open_source(str(path), limit=1 << 20).rows(Cursor()) if row.data is not None]
     reward = OpenRlhfReward("format")
-    return [reward._sample(row["prompt"] + row["response"], row["prompt"], row["ref"]) for row in rows]
+    return [reward._sample(row["prompt"] + row["response"], row["prompt"], row["ref"]) for row in rows_of(path)]
+
+
+def by_slime(path: Path) -> list[Sample]:
+    scorer = Scripted()
+    reward = SlimeReward(scorer=scorer)
+    for row in rows_of(path):
+        kept = SimpleNamespace(
+            prompt=row["prompt"],
+            response=row["response"],
+            label=row["ref"],
+            metadata={"level": row["level"]},
+            status="completed",
+            group_index=0,
+        )
+        asyncio.run(reward(None, kept))
+    return scorer.seen
+
+
+def by_areal(path: Path) -> list[Sample]:
+    scorer = Scripted()
+    reward = ArealReward(scorer=scorer, reference="ref")
+    for row in rows_of(path):
+        reward(row.pop("prompt"), row.pop("response"), [1], [2], **row)
+    return scorer.seen
+
+
+def by_skyrl(path: Path) -> list[Sample]:
+    scorer = Scripted()
+    reward = SkyRLReward(scorer=scorer)
+    for row in rows_of(path):
+        spec = {"reward_spec": {"method": "rule", "ground_truth": row["ref"]}, "level": row["level"]}
+        reward.last_step(row["prompt"], row["response"], spec)
+    return scorer.seen
+
+
+def by_open_instruct(path: Path) -> list[Sample]:
+    reward = OpenInstructReward(scorer="format")
+    return [reward.sample(row["response"], row["ref"], row["prompt"]) for row in rows_of(path)]
+
+
+def by_roll(path: Path) -> list[Sample]:
+    scorer = Scripted()
+    reward = RollReward(scorer=scorer)
+    for row in rows_of(path):
+        columns = {"ground_truth": np.array([row["ref"], None], dtype=object)[:-1], "level": np.array([row["level"]])}
+        data = DataProto({"prompts": tokens([row["prompt"]]), "responses": tokens([row["response"]])}, columns)
+        reward.rewards(data, Letters())
+    return scorer.seen
+
+
+def by_rllm(path: Path) -> list[Sample]:
+    scorer = Scripted()
+    evaluator = RllmEvaluator(scorer=scorer, reference="ref")
+    kinds = ModuleType("rllm.eval.types")
+    kinds.__dict__.update(EvalOutput=SimpleNamespace, Signal=SimpleNamespace)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "rllm.eval.types", kinds)
+        for row in rows_of(path):
+            task = SimpleNamespace(instruction=row["prompt"], metadata={"ref": row["ref"], "level": row["level"]})
+            evaluator.evaluate(task, SimpleNamespace(artifacts={"answer": row["response"]}, trajectories=[]))
+    return scorer.seen
+
+
+def by_rubric(path: Path) -> list[Sample]:
+    scorer = Scripted()
+    reward = RubricReward(scorer)
+    for row in rows_of(path):
+        asyncio.run(reward(row["prompt"], row["response"], row["ref"], {"level": row["level"]}, {"error": None}))
+    return scorer.seen
+
+
+def by_verifiers(path: Path) -> list[Sample]:
+    """A task of version 1; its trace holds messages, whose texts are compared."""
+    scorer = Scripted()
+    reward = VerifiersReward(scorer, reference="ref")
+    for row in rows_of(path):
+        asyncio.run(reward(message(**row, prompt_text=row["prompt"]), trace(row["response"])))
+    return [replace(sample, prompt="What is 2 + 2?", response=response_text(sample)) for sample in scorer.seen]
 
 
 READERS: dict[str, Callable[[Path], list[Sample]]] = {
@@ -102,7 +197,18 @@ READERS: dict[str, Callable[[Path], list[Sample]]] = {
     "TRL": by_trl,
     "verl": by_verl,
     "OpenRLHF": by_openrlhf,
+    "slime": by_slime,
+    "AReaL": by_areal,
+    "SkyRL": by_skyrl,
+    "open-instruct": by_open_instruct,
+    "ROLL": by_roll,
+    "rLLM": by_rllm,
+    "Rubric": by_rubric,
+    "verifiers": by_verifiers,
 }
+"""NeMo Gym's is tried in its own environment, tests/frameworks/nemo_gym."""
+NO_OTHER_COLUMNS = ("OpenRLHF", "open-instruct")
+"""The reward is given prompt, response and label alone."""
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -116,7 +222,7 @@ def test_a_reference_is_the_same_for_every_reader(form: str, reader: str, tmp_pa
         (sample,) = READERS[reader](tmp_path / name)
         assert sample.reference == expected, name
         assert (sample.prompt, sample.response) == ("What is 2 + 2?", "4"), name
-        assert reader == "OpenRLHF" or sample.extra["level"] == 3, name
+        assert reader in NO_OTHER_COLUMNS or sample.extra["level"] == 3, name
 
 
 @pytest.mark.parametrize("reader", READERS)
