@@ -261,6 +261,8 @@ USER, ASSISTANT = {"role": "user", "content": "2 + 2?"}, {"role": "assistant", "
         ({"messages": [USER, ASSISTANT]}, [USER], [ASSISTANT]),
         ({"conversations": [{"from": "human", "value": "2 + 2?"}, {"from": "gpt", "value": "4"}]}, [USER], [ASSISTANT]),
         ({"messages": [USER], "response": "4"}, [USER], "4"),
+        ({"instruction": "Add.", "input": "2 2", "output": "4"}, "Add.\n\n2 2", "4"),
+        ({"instruction": "Add 2 and 2.", "input": "", "output": "4"}, "Add 2 and 2.", "4"),
         ({"prompt": json.dumps([USER]), "response": "4"}, [USER], "4"),
         ({"prompt": "2 + 2?", "response": json.dumps([USER, ASSISTANT])}, "2 + 2?", json.dumps([USER, ASSISTANT])),
         ({"question": "2 + 2?", "choices": [{"index": 0, "message": ASSISTANT}]}, "2 + 2?", [ASSISTANT]),

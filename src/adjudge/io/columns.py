@@ -23,7 +23,10 @@ from adjudge.io.values import MISSING as MISSING
 from adjudge.io.values import is_chat, turns_of
 
 GUESSES: Final[dict[str, tuple[str, ...]]] = {
-    "prompt": ("prompt", "question", "problem", "instruction", "query", "messages", "input", "request.messages"),
+    "prompt": (
+        "prompt", "question", "problem", "instruction+input", "instruction", "query", "messages", "input",
+        "request.messages",
+    ),
     "response": (
         "response", "responses", "completion", "completions", "output", "outputs",
         "generation", "generations", "solution", "solutions", "choices", "response.choices", "response.body.choices",
@@ -369,7 +372,8 @@ class Choice:
         return self._guessed("reference", "|".join(found)) if found else None
 
     def _fits(self, role: str, name: str) -> bool:
-        if name not in self.known or name in self._taken:
+        parts = name.split("+")
+        if any(part not in self.known for part in parts) or self._taken.intersection((name, *parts)):
             return False
         values = [value for row in self._rows if (value := Column(name).of(row)) not in (MISSING, None)]
         if not values and self._rows:
@@ -379,7 +383,7 @@ class Choice:
         return role != "response" or not values or not all(map(_is_object, values))
 
     def _guessed(self, role: str, name: str) -> Column:
-        self._taken.add(name)
+        self._taken.update((name, *name.split("+")))
         self.notes.append(f"{role.replace('_', ' ')}: column {name!r} (guessed; {self._flag(role)} chooses another)")
         return Column(name)
 

@@ -92,12 +92,14 @@ def reference_of(value: Any) -> Any:
 
 
 def prompt_of(value: Any, column: str = "") -> Text:
-    """Return the prompt of a cell: text, or chat turns.
+    """Return the prompt of a cell: text, or chat turns; of several columns ("instruction+input"), their texts in order.
 
     Raises:
         ValueError: the cell holds something else.
     """
     found = plain(value)
+    if isinstance(found, Mapping) and "+" in column and all(isinstance(part, str | None) for part in found.values()):
+        return "\n\n".join(part for part in found.values() if part)
     if isinstance(found, str) and found.lstrip().startswith("[{"):
         turns = _parsed(found)
         found = turns if is_chat(turns) else found
