@@ -1,4 +1,4 @@
-r"""Find the boxes of a response: `\boxed{...}`, or `\fbox{...}` where there is none.
+r"""Find the boxes of a response: `\boxed{...}`, or `\fbox{...}` or `\framebox{...}` where there is none.
 
 Not covered: boxes that a user's own macro draws, and a box whose braces close only after 16,000 characters.
 """
@@ -42,7 +42,7 @@ def boxed(text: str) -> tuple[list[Box], bool]:
     command = "\\boxed"
     at = text.rfind(command)
     if at < 0:
-        command = "\\fbox"
+        command = "\\framebox" if "\\framebox" in text else "\\fbox"
         at = text.rfind(command)
     found: list[Box] = []
     while at >= 0 and len(found) < MAX_BOXES:

@@ -29,6 +29,10 @@ class BracketParser(Cursor, ABC):
         """Read a sum."""
 
     @abstractmethod
+    def product(self) -> Node:
+        """Read a product."""
+
+    @abstractmethod
     def starts_factor(self) -> bool:
         """Whether a factor can start here."""
 

@@ -1,13 +1,15 @@
 """What the words of a clause do to the value that stands in it: deny it, bound it, scale it, or only suppose it.
 
 English and Chinese, and the plain negations of a few other languages.  A condition after a value ("5 if he walks")
-often repeats the question, so it counts only with its "otherwise".  Not covered: a value withdrawn in a later sentence
-in other words than "that is wrong", and irony.
+often repeats the question, so it counts only with its "otherwise".  A later sentence withdraws a value when it takes
+back and names another ("No wait, it's 6"), or says that it is wrong.  Not covered: a long way to the other value, and
+irony.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Final
 
 from adjudge.verifiers.math_answer.unit_text import changes_value
@@ -94,7 +96,7 @@ _AFTER = re.compile(
     r"|(?:plus|minus|times|over|divided\s+by|multiplied\s+by)\s+(?:-?\d|\\|[a-z]\b)|to\s+the\s+(?:power|\w+\s+power)\b"
     r"|or\s+(?:-?\d|so\b|more\b|less\b|fewer\b|greater\b|above\b|below\b|perhaps|maybe|possibly)"
     r"|to\s+-?\d|and\s+(?:more|a\s+half|a\s+third|a\s+quarter|one\s+half|\d)"
-    r"|at\s+(?:most|least)\b"
+    r"|at\s+(?:most|least)\b|,?\s*but\s+(?:not|no|probably|maybe|perhaps|that)\b"
     r"|,?\s*(?:if|when)\b[^.;!?]*\b(?:otherwise|else)\b|,?\s*(?:unless|else)\b"
     rf"|(?:[.;!,\s]+(?:(?:but|however|actually|no)\b,?\s*)?)?(?:(?:this|that|it|which)\s+)?{_REFUTED}"
     rf"|[.;!,\s]+(?:but\s+)?(?:this|that|it)(?:'s)\s+{_WRONG}"
@@ -118,6 +120,43 @@ _BESIDE_AFTER: Final = re.compile(
 )
 """Without one of these, or a sign that is not ASCII, the words after a value do not deny it."""
 _NEXT_WORD = re.compile(r"\s*([A-Za-z]+)")
+
+
+MAX_OPENINGS: Final = 12  # words that may take a value back; each costs up to 3 ms
+_TAKES_BACK = re.compile(
+    r"(?:\A|[.!?;:,\n)\]$}—–-])[\s*_]*(?:(?:oh|oops|hm+|ah|uh|but|ok|okay|well|and|so|then)\b\W*)*"
+    r"(?:no\b|nope\b|wait\b|hold\s+on\b|actually\b|correction\b|sorry\b|apolog\w+|oops\b|(?:scratch|strike|forget)\s+that\b"
+    r"|on\s+second\s+thoughts?\b|or\s+rather\b|i\s+(?:made|mis\w+|meant|mean|was\s+wrong|take\s+(?:that|it)\s+back|forgot)\b"
+    r"|(?:my|a)\s+(?:mistake|bad|error)\b|let\s+me\s+(?:correct|fix|redo|revise|reconsider)\b|update\b|edit\b|不对|等等|更正|其实)",
+    re.IGNORECASE,
+)
+_OTHER = re.compile(
+    r"[\s,.:;!*_—–-]*(?:(?:no|wait|sorry|actually|rather|make\s+that|make\s+it|i\s+mean|i\s+meant|not\s+that|but)\b[\s,.:;!*_—–-]*)*"
+    r"(?:[^\n]{0,160}?\b(?:it|that|this|which|answers?|result|value|solution|total|应该|答案)\s*"
+    r"(?:'s|is|are|was|equals|=|:|是|为|(?:should|must|would|will|ought\s+to)\s+(?:be|have\s+been))\s*"
+    r"(?:(?:actually|really|in\s+fact|just|instead|rather|indeed|equal\s+to)\s+)*)?"
+    r"[\s:*_]*(?:\$|\\\(|\\\[)?\s*([-−]?(?:\d[\d,./]*|\\[A-Za-z]+\S*|[A-Za-z](?![A-Za-z'’])\S*))",
+    re.IGNORECASE,
+)
+_WITHDRAWN = re.compile(
+    rf"[^\n]{{0,80}}?(?:\b(?:this|that|it|which|answer)\s+)?{_REFUTED}|[^\n]{{0,80}}?(?:this|that|it)'s\s+{_WRONG}|[^\n]{{0,80}}?\bnot\s+(?:the\s+)?(?:right|correct)",
+    re.IGNORECASE,
+)
+
+
+def withdrawn(after: str, value: str) -> bool:
+    """Whether the text behind a value takes it back: "No wait, it's 6", "Actually, that is wrong".
+
+    Args:
+        after: what follows the last time that the value is written.
+        value: the value as written.
+    """
+    for opening in islice(_TAKES_BACK.finditer(after), MAX_OPENINGS):
+        rest = after[opening.end() : opening.end() + 400].replace("’", "'")
+        other = _OTHER.match(rest)
+        if (other and other[1].strip("$.,;*") != value) or _WITHDRAWN.match(rest):
+            return True
+    return False
 
 
 def suspicious(before: str, last: str, after: str) -> bool:

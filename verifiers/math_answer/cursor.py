@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Self
+from typing import Final, Self
 
+from adjudge.verifiers.math_answer import vocabulary as known
 from adjudge.verifiers.math_answer.lexer import Token
 from adjudge.verifiers.math_answer.nodes import NotMathError
+
+_ENDING_COMMANDS: Final = frozenset({*known.CONSTANTS, "}", "$", "rvert", "degree", "circ"})
 
 
 class Cursor:
@@ -58,6 +61,15 @@ class Cursor:
             return "end" in closers
         mark = "\\" + token.value if token.kind == "command" else token.value
         return token.kind in ("sign", "command") and mark in closers
+
+    def behind_operand(self) -> bool:
+        """Whether an operand or a slash stands before the token just read, so that a unit may be it."""
+        before = self.tokens[self.position - 2] if self.position > 1 else Token("end", "")
+        if before.value in ("cdot", "*") and self.position > 2:  # `N \\cdot m`
+            return self.tokens[self.position - 3].kind == "text"
+        if before.kind == "command":
+            return before.value in _ENDING_COMMANDS
+        return before.kind in ("number", "name", "text") or before.value in ("}", ")", "]", "/", "|", "!")
 
     def expect(self, *closers: str) -> Token:
         """Move past a closer.

@@ -29,8 +29,10 @@ from adjudge.verifiers.math_answer.nodes import (
     rebuild,
     walk,
 )
+from adjudge.verifiers.math_answer.plus_minus import expand
 from adjudge.verifiers.math_answer.relations import Solution, entries_of, is_tuple, relation_verdict, solutions
 from adjudge.verifiers.math_answer.scalars import Rules, Verdict, scalar_verdict
+from adjudge.verifiers.math_answer.vectors import as_vector
 
 MAX_ITEMS: Final = 64  # of an unordered collection: matching costs items squared
 MAX_CALLS: Final = 20  # of unknown functions, whose arguments are compared with one another
@@ -54,7 +56,7 @@ class Equality:
 
     def verdict(self, gold: Node, answer: Node) -> Verdict:
         """Compare two answers."""
-        gold, answer = _expand(gold), _expand(answer)
+        gold, answer = expand(gold), expand(answer)
         if gold != answer:
             gold, answer = self.same_calls(gold, answer)
         equal = self.equal(gold, answer)
@@ -98,6 +100,7 @@ class Equality:
         if isinstance(gold, Words) or isinstance(answer, Words):
             return self.words(gold, answer)
         if isinstance(gold, Relation | Collection | Matrix) or isinstance(answer, Relation | Collection | Matrix):
+            gold, answer = as_vector(gold, answer), as_vector(answer, gold)
             left, right = solutions(gold, self.equal), solutions(answer, self.equal)
             if left and right and (_several(left) or _several(right) or _from_set(gold) or _from_set(answer)):
                 return self.named(gold, answer, left, right)
@@ -257,7 +260,7 @@ class Equality:
             return self.sets(gold, answer)
         lines = all(isinstance(item, Collection) for item in (*gold.items, *answer.items))
         repeats = not lines and len(_once(gold.items)) < len(gold.items)
-        if self.rules.ordered or repeats:  # a list with repeats is a sequence
+        if self.rules.ordered or repeats or _is_sequence(gold):
             return self.in_order(list(gold.items), list(answer.items))
         if lines:
             return self.any_order(_once(gold.items), _once(answer.items))
@@ -435,6 +438,14 @@ def _mixed(node: Collection) -> bool:
     return len({isinstance(item, Relation) for item in node.items}) == 2
 
 
+def _is_sequence(node: Collection) -> bool:
+    """Whether a bare list cannot be a set of solutions, which nobody writes as `3, 1`: positive numbers, not rising."""
+    if node.brackets or not all(isinstance(item, Number) and item.value > 0 for item in node.items):
+        return False
+    values = [item.value for item in node.items if isinstance(item, Number)]
+    return values != sorted(values)
+
+
 def _bag(node: Node, found: list[Solution]) -> Node:
     """Return the values of the only name as what they stood in: a list or a set."""
     values = tuple(value for solution in found for value in solution.values())
@@ -462,35 +473,3 @@ def _numbered(found: list[Solution], name: Node) -> bool:
             for key in found[0]
         )
     )
-
-
-# -- plus-minus ---------------------------------------------------------------------------------------------------
-
-
-def _expand(node: Node) -> Node:
-    r"""Write out plus-minus signs: `x = 2 \pm a` becomes the two equations, all signs of one choice together."""
-    if isinstance(node, Collection) and node.kind in ("list", "set"):
-        items: list[Node] = []
-        for item in node.items:
-            opened = _expand(item)
-            items.extend(
-                opened.items
-                if isinstance(opened, Collection) and opened is not item and opened.kind == "list"
-                else [opened]
-            )
-        return (
-            Collection(node.kind, tuple(items), node.brackets)
-            if len(items) != len(node.items) or tuple(items) != node.items
-            else node
-        )
-    if not any(isinstance(item, Operation) and item.name in ("pm", "mp") for item in walk(node)):
-        return node
-    return Collection("list", (_choose(node, "pm"), _choose(node, "mp")))
-
-
-def _choose(node: Node, plus: str) -> Node:
-    if isinstance(node, Operation) and node.name in ("pm", "mp"):
-        left, right = (_choose(arg, plus) for arg in node.args)
-        right = right if node.name == plus else Operation("neg", (right,))
-        return right if left == Number(Fraction(0)) else Operation("add", (left, right))
-    return rebuild(node, tuple(_choose(part, plus) for part in children(node)))

@@ -2,7 +2,7 @@ r"""Find the answer that a response commits to.
 
 Markers, strongest first: `<answer>` tags; the last `\boxed{...}`, unless a "final answer" follows it; "final
 answer"; `#### ...`; a line "A: ..." or "answer: ..." or "the answer is ..."; a response that is nothing but an
-answer; the last formula or the last number of the last line.  Of equal markers the last wins.
+answer; a bold value, the last formula or the last number of the last line.  Of equal markers the last wins.
 
 Policies.  *Several tags*: they must agree.  *Several boxed answers*: boxes joined by nothing but "and", "or" and
 commas are one list, so a hedge is read as a hedge; otherwise the last box is the answer (`boxed="last"`), or all
@@ -20,6 +20,7 @@ import re
 from typing import Final, Literal, NamedTuple
 
 from adjudge.verifiers.math_answer.boxes import Box, boxed, earlier_boxes, unescape
+from adjudge.verifiers.math_answer.clauses import withdrawn
 from adjudge.verifiers.math_answer.markers import after_answer, after_final, after_hashes
 from adjudge.verifiers.math_answer.opening import opened, with_unit
 from adjudge.verifiers.math_answer.sentences import FORMULA, NUMBER, clean, without_hope, wordy
@@ -28,9 +29,13 @@ from adjudge.verifiers.math_answer.standing import standing
 TAGGED: Final = 60_000  # where `<answer>` tags are looked for
 TAIL: Final = 20_000  # where weaker markers than a box are looked for: the end of a response
 
-Marker = Literal["tag", "boxed", "####", "final answer", "answer", "whole", "formula", "number"]
+LEAST: Final = 5  # characters behind a value that can take it back
+MOST: Final = 4000  # characters behind it that are read for that
+
+Marker = Literal["tag", "boxed", "####", "final answer", "answer", "whole", "bold", "formula", "number"]
 Policy = Literal["last", "same"]
 
+_BOLD = re.compile(r"(?:\b(?:is|are|be|equals|was|gives|gets?)|[=:：])\s*\*\*([^*\n]{0,60}\d[^*\n]{0,60})\*\*")
 _STOP = re.compile(r"<\|(?:im_start|im_end|endoftext|eot_id|end_of_text|end)\|>|</s>")
 
 
@@ -41,11 +46,13 @@ class Extraction(NamedTuple):
         text: the answer as written, without its marker.
         marker: how it was found.
         others: answers of the same marker that this one replaced.
+        parts: what each of several joined boxes holds, repeats included.
     """
 
     text: str
     marker: Marker
     others: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
 
 
 def extract(text: str, *, boxes: Policy = "last") -> Extraction | None:
@@ -69,14 +76,21 @@ def extract(text: str, *, boxes: Policy = "last") -> Extraction | None:
         return None
     tail = text[max(found[-1].stop if found else 0, len(text) - TAIL) :]
     if final := after_final(tail):
-        return Extraction(final, "final answer")
-    if found:
+        answer = Extraction(final, "final answer")
+    elif found:
         return _from_boxes(text, found, boxes)
-    if line := after_hashes(tail):
-        return Extraction(line, "####")
-    if answer := after_answer(tail):
-        return Extraction(answer, "answer")
-    return _unmarked(tail)
+    elif line := after_hashes(tail):
+        answer = Extraction(line, "####")
+    elif line := after_answer(tail):
+        answer = Extraction(line, "answer")
+    else:
+        return _unmarked(tail)
+    return None if _taken_back(tail, tail.rfind(answer.text) + len(answer.text), answer.text) else answer
+
+
+def _taken_back(text: str, stop: int, value: str) -> bool:
+    """Whether what follows a value takes it back."""
+    return len(text) - stop > LEAST and withdrawn(text[stop : stop + MOST], value)
 
 
 def _tagged(text: str, policy: Policy) -> Extraction | None:
@@ -102,9 +116,12 @@ def _from_boxes(text: str, boxes: list[Box], policy: Policy) -> Extraction | Non
         answer = ", ".join(dict.fromkeys(box.text.strip() for box in boxes))
     else:
         answer = with_unit(text, boxes[0]).strip()
-    if answer is None:
+    if answer is None or _taken_back(text, boxes[-1].stop, boxes[-1].text):
         return None
-    return Extraction(answer, "boxed", earlier_boxes(text[: boxes[0].start]) if policy == "same" else ())
+    others = earlier_boxes(text[: boxes[0].start]) if policy == "same" else ()
+    if len(boxes) == 1 or stands == "part":
+        return Extraction(answer, "boxed", others)
+    return Extraction(answer, "boxed", others, tuple(box.text.strip() for box in boxes))
 
 
 def _unmarked(text: str) -> Extraction | None:
@@ -113,6 +130,9 @@ def _unmarked(text: str) -> Extraction | None:
     whole = clean(text)
     if whole and "\n" not in whole and len(whole) <= 200 and not wordy(whole):
         return Extraction(whole, "whole")
+    bold = next(reversed(list(_BOLD.finditer(text, max(text.rstrip().rfind("\n"), 0)))), None)
+    if bold and not wordy(bold[1]) and standing(text, *bold.span(1), marked=True) == "alone":
+        return Extraction(clean(bold[1]), "bold")
     formula = None
     for found in FORMULA.finditer(text):
         formula = found

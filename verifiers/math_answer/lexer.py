@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from adjudge.verifiers.math_answer.nodes import NotMathError
+from adjudge.verifiers.math_answer.numerals import is_list
 
 MAX_TOKENS = 4000  # the longest gold of the public sets has about 700; a longer answer is no answer
 
@@ -54,9 +55,10 @@ _UNICODE = str.maketrans(
         "⌊": "\\lfloor ", "⌋": "\\rfloor ", "⌈": "\\lceil ", "⌉": "\\rceil ", "（": "(", "）": ")", "，": ", ",
         "、": ", ", "；": "; ", "：": ":", "。": ". ", "［": "[", "］": "]", "｛": "\\{", "｝": "\\}", "＝": "=",
         "＜": "<", "＞": ">", "％": "%", "＄": "$", "∣": "|", "｜": "|", "‖": "\\|", "¢": " cents", "€": "\\euro ",
-        "£": "\\pounds ", "¥": "\\yen ", "∖": "\\setminus ", "→": "\\to ", "\u00a0": "~", "\u202f": "~",
-        "\u2009": "~", "\u2002": " ", "\u2003": " ", "\u3000": " ", "\u200b": "", "\u200c": "", "\u200d": "",
-        "\ufeff": "", "\u2060": "", "\u2061": "", "\u2062": "*", "ⅈ": "i", "ⅇ": "e", "ℯ": "e", "∆": "\\Delta ",
+        "£": "\\pounds ", "¥": "\\yen ", "₹": "\\rupee ", "∖": "\\setminus ", "→": "\\to ", "\u00a0": "~",
+        "\u202f": "~", "\u2009": "~", "\u2002": " ", "\u2003": " ", "\u3000": " ", "\u200b": "", "\u200c": "",
+        "\u200d": "", "\ufeff": "", "\u2060": "", "\u2061": "", "\u2062": "*", "ⅈ": "i", "ⅇ": "e", "ℯ": "e",
+        "∆": "\\Delta ",
     }
 )  # fmt: skip
 _GREEK = {
@@ -112,12 +114,16 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _THOUSANDS = re.compile(r"(?:(?:,\\! ?|,|\{,\}|\\!?,|~|\\ )\d{3})+(?![\d])")
+_IN_LIST = re.compile(r"\d,\Z")
 _NOT_DIGITS = re.compile(r"\D+")
 _AMBIGUOUS = re.compile(r"\d\.\d+\(\d+\)")
+_DOTS = re.compile(r"\s*(?:\\[lc]?dots[bc]?(?![A-Za-z])|\.\.\.)")
+_PERIODIC = re.compile(r"(\d+\.\d*?)(?:(\d)\2{2,}|(\d{2,}?)\3+)")
 _REPEATING = re.compile(r"\\(?:overline|bar|dot)\s*\{?|\(")
 _FRACTION_PART = re.compile(r"\.\d+")
 _BRACE = re.compile(r"[{}]")
-_TEXT_MARKUP = re.compile(r"\\(?:mathrm|text|operatorname|mathbf|,|;|:|!| )|[{}~$]")
+_TEXT_MARKUP = re.compile(r"\\(?:mathrm|text|operatorname|mathbf|,|;|:|!| )|[~$]")
+_TEXT_BRACES = re.compile(r"(?<=\^)\s*\{|(?<=\d)\}|[{}]")
 _SPACING = re.compile(r"q?quad(?=[a-zA-Z])")
 _RENAMED = {"lbrace": "{", "rbrace": "}", "tfrac": "frac", "dfrac": "frac", "cfrac": "frac"}
 _MACROS = frozenset("def newcommand renewcommand let input include write csname expandafter edef gdef".split())
@@ -145,16 +151,18 @@ def tokenize(text: str) -> list[Token]:
         if len(tokens) >= MAX_TOKENS:
             raise NotMathError(f"more than {MAX_TOKENS} tokens")
         if kind == "number":
-            # "1,234" is one number, but inside brackets a comma separates
+            # "1,234" is one number, but inside brackets and in lists ("27,54,108", "108,135,189") a comma separates
             if "." not in value and "e" not in value.lower() and len(value) <= 3:
                 group = _THOUSANDS.match(text, at)
-                if group and value[0] != "0" and not (depth and "," in group[0].replace("\\,", "").replace("{,}", "")):
+                if group and value[0] != "0" and not _separates(text, match.start(), value + group[0], depth):
                     value += _NOT_DIGITS.sub("", group[0])
                     at = group.end()
                     fraction = _FRACTION_PART.match(text, at)
                     if fraction:
                         value += fraction[0]
                         at = fraction.end()
+            elif "." in value and (going := _DOTS.match(text, at)) and (period := _PERIODIC.fullmatch(value)):
+                value, at = f"{period[1]}r{period[2] or period[3]}", going.end()
             tokens.append(Token("number", value, spaced))
         elif kind == "repeating":
             tokens.append(Token("number", _REPEATING.sub("r", value).rstrip("})"), spaced))
@@ -171,6 +179,13 @@ def tokenize(text: str) -> list[Token]:
         spaced = False
     tokens.append(Token("end", "", spaced))
     return tokens
+
+
+def _separates(text: str, start: int, grouped: str, depth: int) -> bool:
+    """Whether the commas of a number in groups of three digits separate the numbers of a list."""
+    if "," not in grouped.replace("\\,", "").replace("{,}", ""):
+        return False
+    return bool(depth or _IN_LIST.search(text, 0, start) or is_list(grouped))
 
 
 def _dollar(text: str, at: int, tokens: list[Token], spaced: bool) -> bool:
@@ -198,7 +213,8 @@ def _command(text: str, at: int, value: str, tokens: list[Token], spaced: bool, 
     if name in _TEXT:
         body, at = _argument(text, at)
         if "\\" in body or "^" in body or "_" in body:
-            body = _TEXT_MARKUP.sub(" ", body)
+            body = _TEXT_MARKUP.sub(" ", _TEXT_BRACES.sub("", body)).replace("\\AA", "Å")
+        spaced = spaced or body[:1] in (" ", "~")
         body = body.replace("~", " ").strip()
         if body.startswith((",", ";")):
             tokens.append(Token("sign", body[0], spaced))
@@ -207,6 +223,9 @@ def _command(text: str, at: int, value: str, tokens: list[Token], spaced: bool, 
             tokens.append(Token("text", f"{name}:{body}", spaced))
         if body.endswith((",", ";")):
             tokens.append(Token("sign", body[-1]))
+        return at, depth
+    if name == "AA":
+        tokens.append(Token("name", "Å", spaced))
         return at, depth
     if name == "textcolor":
         return _argument(text, at)[1], depth

@@ -18,9 +18,12 @@ _ANSWER: Final = re.compile(
     r"(?:^[ \t>*#]*(?:A|Ans|Answer)[ \t*]*[:：][ \t*]*"
     r"|\banswers?[ \t*]*(?:[:：]|\b(?:is|are|=|would be|will be|must be|should be)\b)[ \t*]*[:：]?"
     r"|\b(?:result|solution|value)[ \t*]*(?:is|are)\b[ \t*]*[:：]?"
-    r"|答案(?:[是为]|[:：])[:：]?|答[:：])",
+    r"|答案(?:[是为]|[:：])[:：]?|答[:：]|答え(?:は|[:：]))",
     re.IGNORECASE | re.MULTILINE,
 )
+
+
+_COPULA: Final = re.compile(r"\s*(?:です|である|だ|(?:と|に)な(?:る|ります))\Z")
 
 
 def after_final(text: str) -> str:
@@ -53,7 +56,8 @@ def _after(text: str, pattern: re.Pattern[str]) -> str:
     display = FORMULA.match(rest)
     if display and (display.lastgroup in ("a", "b") or not _same_sentence(rest, display.end())):
         return clean(display[display.lastgroup or 0])
-    return said(clean(rest[: sentence_end(rest)]))
+    sentence = clean(rest[: sentence_end(rest)])
+    return said(sentence if sentence.isascii() else _COPULA.sub("", sentence))
 
 
 def _last_match(text: str, pattern: re.Pattern[str]) -> int:

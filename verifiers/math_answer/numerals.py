@@ -56,6 +56,27 @@ def decimal_comma(text: str) -> Number | None:
     return Number(-found.value, found.places, found.digits) if match[1] == "-" else found
 
 
+_LEAST_LISTED = 9  # digits: `12,345,678` is one number
+
+
+def is_list(grouped: str) -> bool:
+    """Whether three-digit groups are numbers of a list: `108,135,189`, long and in rising order like no one number."""
+    groups = grouped.split(",")
+    return (
+        all(map(str.isdigit, groups))
+        and len(groups[0]) > 1
+        and sum(map(len, groups)) >= _LEAST_LISTED
+        and not any(group.startswith("0") for group in groups)
+        and groups == sorted(set(groups), key=int)
+    )
+
+
+def grouped_number(text: str) -> Number | None:
+    """Return the one number that a list of three-digit groups may also be, or None for any other text."""
+    return numeral(text.replace(",", "")) if _GROUPED.fullmatch(text) else None
+
+
+_GROUPED = re.compile(r"[1-9]\d{0,2}(?:,\d{3}){1,40}")
 _INTEGER = re.compile(r"-?\d{1,300}")
 _RATIONAL = re.compile(
     r"(?P<sign>[+-]?)"
@@ -81,6 +102,8 @@ def rational(text: str) -> Number | None:
         return None
     sign, grouped, tail, minus, above, below, number, over = match.groups()
     if grouped is not None:
+        if is_list(grouped):
+            return None
         found = numeral(grouped.replace("{,}", "").replace(",", "") + (tail or ""))
     elif above is not None:
         if not int(below):

@@ -24,11 +24,11 @@ from adjudge.verifiers.math_answer.nodes import (
     Words,
 )
 from adjudge.verifiers.math_answer.numerals import numeral
-from adjudge.verifiers.math_answer.unit_text import is_noun, unit_expression
-from adjudge.verifiers.math_answer.units import is_unit
+from adjudge.verifiers.math_answer.series import series
+from adjudge.verifiers.math_answer.unit_text import SCALES, is_noun, scale, unit_expression
+from adjudge.verifiers.math_answer.units import FACTORS, is_unit
 from adjudge.verifiers.math_answer.words import meaning
 
-_CURRENCY = {"$": "$", "euro": "euro", "pounds": "sterling", "yen": "yen"}
 _UNITS_TOO = frozenset({"lb", "min", "sec"})  # pounds and log 2, minutes and minimum, seconds and secant
 _OPAQUE_ENDS = frozenset("= < > <= >= , ; le ge leq geq ne neq approx and or text:and text:or".split())
 _VECTORS = frozenset("vec hat mathbf bm boldsymbol textbf".split())
@@ -39,8 +39,8 @@ class OperandParser(BracketParser):
     """Reads operands with their powers, subscripts, arguments and units."""
 
     OPENERS: ClassVar[frozenset[str]] = frozenset(
-        "frac sqrt cbrt binom dbinom tbinom { langle lfloor lceil lvert vert | $ euro pounds yen".split()
-    )
+        "frac sqrt cbrt binom dbinom tbinom { langle lfloor lceil lvert vert |".split()
+    ) | frozenset(known.CURRENCIES)
 
     # -- factors --------------------------------------------------------------------------------------------
 
@@ -227,7 +227,9 @@ class OperandParser(BracketParser):
         if len(word) == 1 or word in known.CONSTANTS or word in known.GREEK or word in known.CALLABLE:
             return self.symbol(word)
         before = self.tokens[self.position - 2] if self.position > 1 else Token("end", "")
-        follows = before.kind in ("number", "name", "text") or before.value in ("}", ")", "/")
+        follows = self.behind_operand()
+        if follows and word.lower() in SCALES:
+            return scale(word)
         if is_unit(word, upright=follows and token.spaced and len(word) > 1):
             return Unit(word)
         split = self.prefix(word)
@@ -276,10 +278,15 @@ class OperandParser(BracketParser):
             name += "'"
         if name in known.CONSTANTS:
             return Constant(known.CONSTANTS[name])
-        if word in known.CALLABLE and self.sign("(") and not self.peek().spaced:
+        if self.sign("(") and not self.peek().spaced and (word in known.CALLABLE or self.at_number(word)):
             inside = self.atom()
             return Operation("call", (Symbol(name), inside))
         return Symbol(name)
+
+    def at_number(self, word: str) -> bool:
+        """Whether a bracket holds what only a function takes: `R(0)` and `N(12)` are no products."""
+        argument, closer = self.peek(1), self.peek(2)
+        return argument.kind == "number" and closer.value == ")" and (word.isupper() or argument.value == "0")
 
     def raw(self) -> str:
         """Return the text of a subscript."""
@@ -363,7 +370,14 @@ class OperandParser(BracketParser):
         if name in known.FUNCTIONS:
             return self.function(known.FUNCTIONS[name])
         if name in known.OPAQUE:
-            return self.opaque(name)
+            return self.series(name) or self.opaque(name)
+        if (
+            name == "mu"
+            and self.peek().kind == "text"
+            and (unit := f"u{self.peek().value.partition(':')[2]}") in FACTORS
+        ):
+            self.next()
+            return Unit(unit)
         if name in known.CONSTANTS or name in known.GREEK:
             return self.symbol(name)
         if name in ("angle", "measuredangle", "triangle"):
@@ -376,13 +390,29 @@ class OperandParser(BracketParser):
             return self.bracket(name)
         if name in ("lvert", "vert"):
             return self.absolute(("\\rvert", "\\vert"))
-        if name in _CURRENCY:
-            return Operation("mul", (self.factor(), Unit(_CURRENCY[name])))
+        if name in known.CURRENCIES:
+            return Operation("mul", (self.factor(), Unit(known.CURRENCIES[name])))
         if name in ("ldots", "cdots", "dots", "dotsc", "dotsb", "vdots", "ddots"):
             return Constant("dots")
         if name.startswith("begin:"):
             return self.environment(name[6:])
         raise NotMathError(f"the command \\{name[:40]} is not read here")
+
+    def series(self, name: str) -> Node | None:
+        """Read a finite sum or product, or nothing where it is none that can be written out."""
+        start, tokens = self.position, list(self.tokens)
+        if name in ("sum", "prod") and self.sign("_"):
+            try:
+                self.next()
+                low = self.argument()
+                if self.sign("^") and self.next():
+                    found = series(name, low, self.argument(), self.product())
+                    if found is not None:
+                        return found
+            except NotMathError:
+                pass  # it is kept as text
+        self.position, self.tokens = start, tokens
+        return None
 
     def opaque(self, name: str) -> Node:
         """Keep the text from a command whose meaning is not computed up to the next relation or separator."""
@@ -413,10 +443,11 @@ class OperandParser(BracketParser):
             return self.symbol(f"{style} {body.lstrip(chr(92))}")
         if body.replace(".", "", 1).isdigit() and body.isascii():
             return numeral(body)
-        before = self.tokens[self.position - 2] if self.position > 1 else None
-        attached = before is not None and (
-            before.kind in ("number", "name", "text") or before.value in ("}", ")", "/", "$")
-        )
+        attached = self.behind_operand()
+        if body in ("K", "T") and style == "text" and not token.spaced:
+            raise NotMathError(f"{body} is a thousand or a trillion here, or a unit")
+        if not attached and body.strip(". ") in known.MONEY:
+            return Operation("mul", (self.factor(), Unit(body.strip(". "))))
         unit, _, joint = body.rpartition(" ")
         if attached and joint in ("and", "or") and is_unit(unit, upright=True):  # `\text{ hour and }`
             self.tokens.insert(self.position, Token("text", f"text:{joint}"))

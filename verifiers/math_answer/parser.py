@@ -24,6 +24,7 @@ from adjudge.verifiers.math_answer.nodes import (
     Number,
     Operation,
     Relation,
+    Symbol,
     Unit,
     children,
 )
@@ -96,7 +97,7 @@ class Parser(OperandParser):
 
     def statement(self) -> Node:
         """Read a chain of relations."""
-        sides, operators = [self.union()], []
+        sides, operators = [self.defined() or self.union()], []
         while (operator := self.relation_sign()) is not None:
             operators.append(operator)
             sides.append(self.union())
@@ -105,6 +106,25 @@ class Parser(OperandParser):
         if len(operators) > 12:
             raise NotMathError("a chain of more than 12 relations")
         return Relation(tuple(operators), tuple(sides))
+
+    def defined(self) -> Node | None:
+        """Read the left side of `p(2) = 5`, `f^{-1}(x) = ...` or `N(s, t) = ...`: a letter with its arguments."""
+        start, token = self.position, self.next()
+        name = token.value
+        if (token.kind == "name" and len(name) == 1) or (token.kind == "command" and name in known.GREEK):
+            while self.sign("'", "^", "_", "{", "}", "-") or (
+                self.position > start + 1 and self.peek().kind == "number"
+            ):
+                name += self.next().value
+            inside = self.sign("(") and not self.peek().spaced
+            at = 1
+            while inside and self.peek(at).kind in ("name", "number", "command") and self.peek(at + 1).value == ",":
+                at += 2
+            closes = self.peek(at).kind in ("name", "number", "command") and self.peek(at + 1).value == ")"
+            if inside and closes and self.peek(at + 2).value in ("=", ":="):
+                return Operation("call", (Symbol(name.replace("^{-1}", "^-1")), self.atom()))
+        self.position = start
+        return None
 
     def relation_sign(self) -> str | None:
         """Read a relation sign if one is next."""
@@ -205,6 +225,8 @@ class Parser(OperandParser):
                 node = Operation("div", (node, self.factor()))
             elif token.kind == "number" and is_measure(node):
                 node = self.compound(node)
+            elif token.kind == "command" and token.value in known.CURRENCIES:
+                node = self.paid(node)
             elif self.starts_factor():
                 before = self.tokens[self.position - 1]
                 right = self.factor()
@@ -216,6 +238,17 @@ class Parser(OperandParser):
                     node = _extend("mul", node, right)
             else:
                 return node
+
+    def paid(self, amount: Node) -> Node:
+        r"""Read a currency sign behind an amount: `5\$`, but not `3\$5`, which is no product of 3 and 5.
+
+        Raises:
+            NotMathError: an amount follows the sign.
+        """
+        unit = Unit(known.CURRENCIES[self.next().value])
+        if self.starts_factor():
+            raise MisleadingMathError("a currency sign between two amounts")
+        return _extend("mul", amount, unit)
 
     def compound(self, first: Node) -> Node:
         """Read the smaller units after a quantity: `1 hr 15 min`, `5 ft 3 in`.

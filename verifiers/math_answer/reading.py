@@ -8,10 +8,22 @@ from typing import Final, Literal
 
 from adjudge.verifiers.math_answer import vocabulary as known
 from adjudge.verifiers.math_answer.boxes import MAX_ANSWER, unescape
+from adjudge.verifiers.math_answer.clauses import denied_before
 from adjudge.verifiers.math_answer.extraction import extract
-from adjudge.verifiers.math_answer.nodes import MisleadingMathError, Node, NotMathError, Number, Words
+from adjudge.verifiers.math_answer.families import declared
+from adjudge.verifiers.math_answer.nodes import (
+    Collection,
+    MisleadingMathError,
+    Node,
+    NotMathError,
+    Number,
+    Operation,
+    Relation,
+    Words,
+)
 from adjudge.verifiers.math_answer.numerals import rational
 from adjudge.verifiers.math_answer.parser import parse
+from adjudge.verifiers.math_answer.sentences import without_remark
 from adjudge.verifiers.math_answer.units import is_unit
 from adjudge.verifiers.math_answer.words import PHRASES, meaning, words
 
@@ -24,21 +36,36 @@ _NOUN: Final = re.compile(r"(.*\d)\s*\(([A-Za-z][A-Za-z .-]*)\)")
 _TIME: Final = re.compile(r"(\d{1,2}:\d{2}(?::\d{2})?)\s*([ap])\.?\s?m\.?", re.IGNORECASE)
 _DATE: Final = re.compile(r"(?=.*\d{4})\d{1,4}([-/.])\d{1,2}\1\d{1,4}")
 _STATEMENTS: Final = re.compile(r"(?:\(\d{1,2}\)\s*){3,}")
-_SEVERAL: Final = re.compile(r"[,;]|(?<![\\A-Za-z])[A-Za-z]{3,}|[<>]|\\(?:text|and|or|le|ge|ne)")
+_OPTION: Final = re.compile(
+    r"[(\s{*]*(?:\\(?:text|textbf|mathrm|mathbf|textrm|bf|rm)\s*\{?\s*)?(?:\(\s*(?:\\(?:text|textbf|mathrm|mathbf)\{)?([A-J])\}?\s*\)|([A-J])(?=[).:}]|\Z))"
+    r"[).:}*]{0,3}(?:\s|~|\\[,;: ]|\\q?quad(?![A-Za-z])|[.:])*((?![\^_+*/=!<>]).*)",
+    re.DOTALL,
+)
+_NAME: Final = re.compile(
+    r"(\s*(?:\\text\{\s*[A-Z][A-Za-z ]{1,40}\}?(?=:)|[A-Z][A-Za-z ]{2,40}(?=:)"
+    r"|(?=[^\d\s])(?:[^=(\[{}\])]|(?<=\\)[{}]|\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\]|\{(?:[^{}]|\{[^{}]*\})*\}){1,80}?(?==)))"
+    r"[:=]\s*\}?(.+)",
+    re.DOTALL,
+)
+_BRACKETED: Final = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
+_NO_NAME: Final = re.compile(  # a list, a bound, a statement: more than a name
+    r"[,;<>≤≥≠≈$\n]|\\(?:le|leq|ge|geq|ne|neq|lt|gt|approx|in|to|pm|mp|boxed|def|frac\{\d)(?![A-Za-z])"
+    r"|\b(?:or|and|not|no|if|then|so|but|is|are|than|between|maybe|either)\b",
+    re.IGNORECASE,
+)
 _LETTERS: Final = re.compile(r"[^\W\d_]{3,}")  # a word or a name; two letters are a product
 _SPACED_NUMBER: Final = re.compile(r"-?[1-9]\d{0,2}(?: \d{3})+")
 _RANGE: Final = re.compile(r"\d\s*[–—]\s*\d")
 _CLOCK_MARKUP: Final = re.compile(r"\\text|\\mathrm|[{}\\$~]")
 _TEXT_ONLY: Final = re.compile(r"\\(?:text|mathrm|textbf|mbox)\{([^{}\\]*)\}")
-_MEASURED: Final = re.compile(r"(-?[\d.,]{1,50}) ?\\(?:text|mathrm)\{\s*([A-Za-z]+)\s*\}")
+_MEASURED: Final = re.compile(r"(-?[\d.,]{1,50}) ?\\(?:text|mathrm)\{\s*([A-Za-z]{2,})\s*\}")
 _FRACTIONS: Final = re.compile(r"\\[dtc]frac(?![A-Za-z])")
-_SPACED_GROUP: Final = re.compile(r"(?<=\d),\s+(?=\d{3}(?!\d))")
 
 
 class Reading:
     """A text with the forms that the tiers of the verifier compare, each made when first asked for."""
 
-    __slots__ = ("_literal", "_number", "_tree", "misleading", "problem", "text", "whole")
+    __slots__ = ("_literal", "_number", "_tree", "misleading", "parameter", "problem", "text", "whole")
 
     def __init__(self, text: str) -> None:
         """Strip what surrounds the answer; the text is kept otherwise as written."""
@@ -49,6 +76,7 @@ class Reading:
         self._number: Number | Literal[False] | None = False
         self.problem = ""
         self.misleading = False
+        self.parameter = ""  # a letter that the text says to be any integer
         self.whole = ""  # the literal form of the solution that the answer was taken from, if it was
         self._literal: str | None = None
         self._tree: Node | None = None
@@ -71,8 +99,7 @@ class Reading:
     def literal(self) -> str:
         """The text without layout: what two spellings of the same answer share."""
         if self._literal is None:
-            text = _SPACED_GROUP.sub("#", self.text)  # "32, 349" are two numbers, "32,349" is one
-            text = _TEXT_ONLY.sub(r"\1", _FRACTIONS.sub(r"\\frac", text))
+            text = _TEXT_ONLY.sub(r"\1", _FRACTIONS.sub(r"\\frac", self.text))
             text = _LAYOUT.sub(_gap, text)
             self._literal = _SINGLE.sub(r"\1", text).rstrip(".")
         return self._literal
@@ -92,6 +119,17 @@ class Reading:
                 self.parse()
         return self._tree
 
+    @property
+    def option(self) -> tuple[str, str] | None:
+        r"""The letter and the text of an option, as in `(B)`, `\textbf{(B)}\ 12` or `B. 12`; None for anything else."""
+        match = _OPTION.fullmatch(self.text)
+        return ((match[1] or match[2]), match[3].strip()) if match else None
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the text is a bare list."""
+        return isinstance(self.tree, Collection) and self.tree.kind == "list"
+
     def parse(self) -> None:
         """Read the text as mathematics, and as words where it is none."""
         try:
@@ -100,14 +138,37 @@ class Reading:
             if _STATEMENTS.fullmatch(self.text):
                 raise NotMathError("a list of numbered statements")
             noun = _NOUN.fullmatch(self.text) if self.text.endswith(")") else None
-            self._tree = parse(f"{noun[1]}\\text{{ {noun[2]}}}" if noun else self.text)
+            text, self.parameter = declared(f"{noun[1]}\\text{{ {noun[2]}}}" if noun else self.text)
+            self._tree = parse(text)
         except NotMathError as error:
             self.misleading = isinstance(error, MisleadingMathError)
-            text = words(self.text)
-            if text is None:
+            if not self.misleading and (said := without_remark(self.text)) != self.text:
+                inner = Reading(said)
+                self._tree, self.problem, self.parameter = inner.tree, inner.problem, inner.parameter
+                return
+            if not self.misleading and (stated := _stated(self.text)) is not None:
+                self._tree = stated
+                return
+            phrase = words(self.text)
+            if phrase is None:
                 self.problem = str(error)
             else:
-                self._tree = meaning(text)
+                self._tree = meaning(phrase)
+
+
+def _stated(text: str) -> Node | None:
+    r"""Return `name = value` where only the name cannot be read: `\text{Area} = 5`, `P(A|B) = 0.5`, `Answer: 5`."""
+    match = _NAME.match(text)
+    if match is None or _NO_NAME.search(_BRACKETED.sub("", match[1])) or denied_before(match[1], marked=True):
+        return None
+    try:
+        value = parse(match[2])
+    except NotMathError:
+        return None
+    name = Operation("opaque", (Words(" ".join(match[1].split())),))
+    if isinstance(value, Relation):
+        return Relation(("=", *value.operators), (name, *value.sides)) if set(value.operators) <= {"=", "~"} else None
+    return Relation(("=",), (name, value))
 
 
 def _gap(layout: re.Match[str]) -> str:
@@ -176,7 +237,7 @@ def read_gold(text: str) -> Reading:
             if inner.tree is not None:
                 inner.whole = reading.literal
                 return inner
-    if "=" in text and not _SEVERAL.search(text) and reading.tree is None:
+    if "=" in text and not _NO_NAME.search(reading.text) and reading.tree is None:
         value = Reading(reading.text.rpartition("=")[2])  # the left side names the value in a way that is not read here
         if value.number is not None:
             return value

@@ -20,7 +20,7 @@ from typing import Any, Final, TypeAlias
 
 import flint
 
-from adjudge.verifiers.math_answer.nodes import Node, Number, Operation, Symbol, walk
+from adjudge.verifiers.math_answer.nodes import Constant, Node, Number, Operation, Symbol, walk
 from adjudge.verifiers.math_answer.values import PRECISION, Ball, Evaluation, NoValueError, exact, free_names
 
 Point: TypeAlias = dict[str, Fraction]
@@ -42,6 +42,10 @@ EXTREME: Final = 10**6  # a constant beyond this, or below its inverse, can hide
 _LEVELS: Final = (-1, 0, 1, 2)  # steps of floor and ceil that are looked for; the rest is left to points far out
 _STEPS: Final = frozenset({"floor", "ceil"})
 _KINKED: Final = _STEPS | {"abs", "sgn", "min", "max", "root"}
+_JUMPS: Final = _STEPS | {"sgn", "mod"}
+_TOTAL: Final = frozenset(
+    "add mul neg call abs min max floor ceil percent degree sin cos exp sinh cosh tanh arctan erf Re Im".split()
+)
 _INVERSE: Final = frozenset("arcsin arccos arctan arccot arcsec arccsc".split())
 _MAGNITUDES: Final = (-9, -3, -1, 0, 1, 2, 3, 6, 12)
 
@@ -68,6 +72,55 @@ def _fractional(node: Operation) -> bool:
         return node.name == "pow" and isinstance(node.args[1], Number) and node.args[1].value.denominator > 1
     value = exact(node.args[1])
     return value is not None and value.denominator > 1
+
+
+def everywhere(gold: Node, answer: Node, extra: set[str]) -> bool:
+    """Whether agreement at random points means agreement at every point, as far as the forms of two sides tell.
+
+    A letter that only one side has must cancel, which it does everywhere only where that side is defined everywhere
+    (`5x/x` is not 5 at 0).  And steps that both sides do not share may hide at single points unless they are steps of
+    something linear (`floor(cos(x)^2)` is 0 nearly everywhere): then the points are integers too, where they lie.
+    """
+    steps = [
+        {item for item in walk(side) if isinstance(item, Operation) and item.name in _JUMPS} for side in (gold, answer)
+    ]
+    return all(is_linear(step.args[0]) for step in steps[0] ^ steps[1]) and not any(
+        isinstance(item, Operation) and item.name not in _TOTAL and extra & free_names(item) and not _is_total(item)
+        for side in (gold, answer)
+        for item in (walk(side) if extra else ())
+    )
+
+
+def _is_total(node: Operation) -> bool:
+    """Whether a quotient or a power has a value wherever its parts have one."""
+    if node.name == "div":
+        return _is_positive(node.args[1]) or not free_names(node.args[1])
+    exponent = exact(node.args[1]) if node.name == "pow" else None
+    return _is_positive(node) or (exponent is not None and exponent > 0 and exponent.denominator == 1)
+
+
+def _is_positive(node: Node) -> bool:
+    """Whether the form of an expression says that it is never zero: `2^n`, `e^{-x}`."""
+    base = node.args[0] if isinstance(node, Operation) and node.name == "pow" else None
+    value = exact(base) if base is not None else None
+    return (
+        base == Constant("e")
+        or (value is not None and value > 0)
+        or (isinstance(node, Operation) and node.name == "exp")
+    )
+
+
+def is_linear(node: Node) -> bool:
+    """Whether an expression is of the first degree in its letters."""
+    if isinstance(node, Symbol) or not free_names(node):
+        return True
+    if not isinstance(node, Operation) or node.name not in ("add", "neg", "mul", "div"):
+        return False
+    open_parts = [part for part in node.args if free_names(part)]
+    single = node.name in ("add", "neg") or (
+        len(open_parts) == 1 and (node.name == "mul" or open_parts[0] is node.args[0])
+    )
+    return single and all(map(is_linear, open_parts))
 
 
 class Regions:

@@ -19,9 +19,25 @@ from adjudge.verifiers.math_answer.nodes import (
     is_expression,
     walk,
 )
-from adjudge.verifiers.math_answer.regions import Regions, is_kinked
-from adjudge.verifiers.math_answer.scalars import MIN_AGREEMENTS, REGION_PRECISION, Rules, less_at, points
-from adjudge.verifiers.math_answer.values import Ball, Evaluation, NoValueError, free_names, is_complex, zero_test
+from adjudge.verifiers.math_answer.regions import Regions, is_kinked, is_linear
+from adjudge.verifiers.math_answer.scalars import (
+    MIN_AGREEMENTS,
+    REGION_PRECISION,
+    Rules,
+    decimal,
+    less_at,
+    points,
+    replace_symbols,
+)
+from adjudge.verifiers.math_answer.values import (
+    Ball,
+    Evaluation,
+    NoValueError,
+    exact,
+    free_names,
+    is_complex,
+    zero_test,
+)
 
 Equal: TypeAlias = Callable[[Node, Node], bool | None]
 Solution: TypeAlias = dict[Node, Node]  # name -> value
@@ -33,7 +49,9 @@ def is_label(node: Node, value: Node) -> bool:
     Names are: a variable, `f(x)`, a tuple of variables before a tuple; and, before a value without variables,
     quantities in capitals (`AB`, `|AB|`, `V_1:V_2`, `NO/BO`), an angle, and an expression that is only text here.
     """
-    if isinstance(node, Symbol) or (isinstance(node, Operation) and node.name in ("call", "opaque")):
+    if isinstance(node, Symbol) or (
+        isinstance(node, Operation) and (node.name in ("call", "opaque") or _derives(node))
+    ):
         return True
     if isinstance(node, Collection):
         return (
@@ -49,6 +67,27 @@ def is_label(node: Node, value: Node) -> bool:
     )
 
 
+def _derives(node: Operation) -> bool:
+    """Whether an expression is a derivative in Leibniz's notation, `dy/dx`."""
+    heads = [arg.args[0] if isinstance(arg, Operation) and arg.name == "mul" else arg for arg in node.args]
+    return node.name == "div" and heads == [Symbol("d"), Symbol("d")] and node.args[1] != Symbol("d")
+
+
+def states_value(node: Node, value: Node) -> bool:
+    """Whether an equation only says what a quantity is worth: `m+n = 25`, `sin t = 1/2`, `|r-s| = 16`.
+
+    What is asked for is then its right side.  An equation that is still to be solved says something else: one of the
+    first degree in one letter (`2x = 10`), or one with numbers among its terms (`x^2-5x+6 = 0`, `a+3z = 0`).
+    """
+    letters = {name for name in free_names(node) if not name.startswith("unit:")}
+    if not is_expression(node) or free_names(value) or not letters or (len(letters) == 1 and is_linear(node)):
+        return False
+    if not (isinstance(node, Operation) and node.name == "add"):
+        return True
+    bare = exact(value) != 0 or not any(isinstance(item, Number) for item in walk(node))
+    return bare and all(map(free_names, node.args))
+
+
 _NAMING = frozenset({"mul", "div", "ratio", "abs", "call"})
 
 
@@ -62,6 +101,8 @@ def relation_verdict(gold: Node, answer: Node, equal: Equal, rules: Rules, seed:
         return _against_value(gold, answer, equal, rules)
     left, right = _label_and_values(gold, equal), _label_and_values(answer, equal)
     if left is not None and right is not None:
+        right = _same_argument(left[0], right)
+    if left is not None and right is not None:
         if left[0] == right[0] or _same_role(left, right):
             found = _any_equal(left[1], right[1], equal)
             if found or left[0] == right[0]:
@@ -71,13 +112,28 @@ def relation_verdict(gold: Node, answer: Node, equal: Equal, rules: Rules, seed:
     return _as_statements(gold, answer, equal, seed)
 
 
+def _same_argument(name: Node, other: tuple[Node, list[Node]]) -> tuple[Node, list[Node]]:
+    """Return `f(t) = t+1` as `f(x) = x+1` beside `f(x)`: the letter of an argument is bound."""
+    label, values = other
+    if not (isinstance(name, Operation) and isinstance(label, Operation) and name.name == label.name == "call"):
+        return other
+    (function, argument), (same, letter) = name.args, label.args
+    if function != same or not (isinstance(argument, Symbol) and isinstance(letter, Symbol)):
+        return other
+    if any(_mentions(value, argument) for value in values) or not any(_mentions(value, letter) for value in values):
+        return other
+    return name, [replace_symbols(value, {letter.name: argument.name}) for value in values]
+
+
 def _same_role(left: tuple[Node, list[Node]], right: tuple[Node, list[Node]]) -> bool:
-    """Whether both define the same function: `y = 2x` and `f(x) = 2x`, but not `f'(x) = 2x`."""
+    """Whether both define the same function: `y(x) = 2x`, `y = 2x` and `f(x) = 2x`, but not `f'(x) = 2x`."""
     return any(
         isinstance(one[0], Operation)
         and one[0].name == "call"
-        and "'" not in getattr(one[0].args[0], "name", "'")
-        and other[0] == Symbol("y")
+        and (
+            other[0] == one[0].args[0]
+            or (other[0] == Symbol("y") and str(getattr(one[0].args[0], "name", "'")).isalpha())
+        )
         for one, other in ((left, right), (right, left))
     )
 
@@ -109,10 +165,15 @@ def _consistent(values: list[Node], operators: tuple[str, ...], equal: Equal) ->
 
 
 def _near(left: Node, right: Node) -> bool:
-    """Whether `left` may be said to be about `right`: within 5 %."""
+    """Whether `left` may be said to be about `right`: within 5 %, and rounded or cut off where `right` says so."""
+    if free_names(left) or free_names(right):
+        return False
     gap = Operation("abs", (Operation("add", (left, Operation("neg", (right,)))),))
-    bound = Operation("mul", (Number(Fraction(1, 20)), Operation("abs", (left,))))
-    return not free_names(left) and not free_names(right) and less_at(gap, bound, {}) is True
+    twentieth: Node = Operation("mul", (Number(Fraction(1, 20)), Operation("abs", (left,))))
+    shown = decimal(right)
+    last = shown[0] * 2 if shown else Fraction(1) if isinstance(right, Number) else None
+    bound = twentieth if last is None else Operation("min", (twentieth, Number(last)))
+    return less_at(gap, bound, {}) is True
 
 
 def _against_value(gold: Node, answer: Node, equal: Equal, rules: Rules) -> bool | None:
@@ -127,6 +188,8 @@ def _against_value(gold: Node, answer: Node, equal: Equal, rules: Rules) -> bool
                 values = list(relation.sides)  # a computation such as `2+3=5`
             elif closed:
                 return False
+            elif relation is answer and _states(relation, equal):
+                values = list(relation.sides[1:])
             else:
                 return False if not is_label(relation.sides[0], relation.sides[-1]) else None
         else:
@@ -138,6 +201,16 @@ def _against_value(gold: Node, answer: Node, equal: Equal, rules: Rules) -> bool
     if relation is gold:
         return _any_equal(values, [value], equal)
     return equal(value, values[0]) if "~" in relation.operators else equal(value, values[-1])
+
+
+def _states(node: Relation, equal: Equal) -> bool:
+    """Whether a chain of equations gives a quantity one value."""
+    values = list(node.sides[1:])
+    return (
+        node.operators[0] == "="
+        and states_value(node.sides[0], values[-1])
+        and _consistent(values, node.operators[1:], equal)
+    )
 
 
 # -- solutions ------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from itertools import product
 from typing import Final, Literal, TypeAlias
 
 from adjudge.verifiers.math_answer.nodes import Constant, Node, Number, Operation, Symbol, Unit, children, rebuild, walk
-from adjudge.verifiers.math_answer.regions import Regions, is_kinked
+from adjudge.verifiers.math_answer.regions import Regions, everywhere, is_kinked
 from adjudge.verifiers.math_answer.units import is_unit
 from adjudge.verifiers.math_answer.values import (
     Ball,
@@ -36,6 +36,8 @@ Draw: TypeAlias = Callable[[], Fraction]
 MAX_NODES: Final = 1500
 MAX_NAMES: Final = 40
 CONSTANTS_OF_INTEGRATION: Final = frozenset("C c K k C_0 c_0 C_1 c_1 C_2 c_2 C_3 c_3 C_4 c_4 k_1 k_2 K_1 K_2".split())
+CAPITAL_UNITS: Final = frozenset("L J N W V Omega".split())
+UNIT_LETTERS: Final = CAPITAL_UNITS | frozenset("m g s h l A".split())
 VARIABLES: Final = frozenset("x y z t u v w r s theta".split())
 
 
@@ -98,7 +100,10 @@ def scalar_verdict(gold: Node, answer: Node, rules: Rules, seed: str) -> Verdict
         return Verdict(None, "structure")
     if not names:
         return Verdict(_closed_verdict(gold, answer, rules), "ball")
-    return Verdict(_open_verdict(gold, answer, names, seed), "points")
+    agree = _open_verdict(gold, answer, names, seed)
+    if agree and not everywhere(gold, answer, {name for name in ours ^ theirs if ":" not in name}):
+        agree = None
+    return Verdict(agree, "points")
 
 
 def _infinite(node: Node) -> int:
@@ -119,14 +124,14 @@ def _infinite_verdict(gold: Node, answer: Node) -> bool | None:
 # -- tolerances -------------------------------------------------------------------------------------------------
 
 
-def _decimal(node: Node) -> tuple[Fraction, int] | None:
+def decimal(node: Node) -> tuple[Fraction, int] | None:
     """Return half a unit in the last place of a decimal literal, and how many digits it shows."""
     if isinstance(node, Number):
         return (Fraction(1, 2 * 10**node.places), node.digits) if node.places >= 0 else None
     if isinstance(node, Operation) and node.name == "neg":
-        return _decimal(node.args[0])
+        return decimal(node.args[0])
     if isinstance(node, Operation) and node.name == "mul" and len(node.args) == 2:
-        head, scale = _decimal(node.args[0]), node.args[1]
+        head, scale = decimal(node.args[0]), node.args[1]
         if head and isinstance(scale, Operation) and scale.name == "pow" and scale.args[0] == Number(Fraction(10)):
             factor = exact(scale)
             return (head[0] * factor, head[1]) if factor is not None else None
@@ -143,19 +148,25 @@ def numbers_equal(gold: Number, answer: Number, rules: Rules) -> bool:
 
 
 def _close(gold: Node, gold_value: Fraction, answer: Node, answer_value: Fraction, rules: Rules) -> bool:
-    slacks = _slacks(gold, answer, rules)
-    if not slacks and not rules.rel_tol and not rules.abs_tol:
-        return False
-    gap = abs(gold_value - answer_value)
-    if gap <= max(Fraction(rules.abs_tol), Fraction(rules.rel_tol) * abs(gold_value)):
-        return True
-    return any(gap <= slack for slack in slacks)
+    slack = _slack(gold, answer, rules, whole=gold_value.denominator == 1)
+    allowed = max(slack, Fraction(rules.abs_tol), Fraction(rules.rel_tol) * abs(gold_value))
+    return bool(allowed) and abs(gold_value - answer_value) <= allowed
 
 
-def _slacks(gold: Node, answer: Node, rules: Rules) -> list[Fraction]:
-    """Return the rounding errors that decimals with enough digits may stand for."""
-    found = (_decimal(gold), _decimal(answer))
-    return [item[0] for item in found if item is not None and item[1] >= rules.precision]
+def _slack(gold: Node, answer: Node, rules: Rules, *, whole: bool) -> Fraction:
+    """Return the rounding error that a decimal with enough digits may stand for, or 0.
+
+    A decimal stands for what cannot be written out.  A whole number can, so that an answer's `1.26765e30` is no
+    2^100; a gold `1.26765e30` has that precision and no more.
+
+    Args:
+        gold: the reference.
+        answer: the candidate's.
+        rules: the digits that are wanted.
+        whole: the gold is a whole number, however it is written.
+    """
+    sides = [decimal(gold)] if whole else [decimal(gold), decimal(answer)]
+    return max((half for half, digits in filter(None, sides) if digits >= rules.precision), default=Fraction(0))
 
 
 def _closed_verdict(gold: Node, answer: Node, rules: Rules) -> bool | None:
@@ -175,11 +186,12 @@ def _closed_verdict(gold: Node, answer: Node, rules: Rules) -> bool | None:
 
 
 def _within(gold: Node, answer: Node, rules: Rules) -> bool:
-    slacks = _slacks(gold, answer, rules)
-    if not slacks and not rules.rel_tol and not rules.abs_tol:
+    slack = _slack(gold, answer, rules, whole=False)
+    if not slack and not rules.rel_tol and not rules.abs_tol:
         return False
-    limit = max(slacks, default=Fraction(0))
-    bound = Number(max(limit, Fraction(rules.abs_tol)))
+    if slack and is_whole(gold):
+        slack = _slack(gold, answer, rules, whole=True)
+    bound = Number(max(slack, Fraction(rules.abs_tol)))
     gap = Operation("abs", (Operation("add", (gold, Operation("neg", (answer,)))),))
     if rules.rel_tol:
         relative = Operation("mul", (Number(Fraction(rules.rel_tol)), Operation("abs", (gold,))))
@@ -187,6 +199,18 @@ def _within(gold: Node, answer: Node, rules: Rules) -> bool:
     else:
         bound_node = bound
     return less_at(gap, bound_node, {}) is True
+
+
+def is_whole(node: Node) -> bool:
+    """Whether a closed expression that is no fraction on its face has a whole number as its value (`log_2 8`)."""
+    value = exact(node)
+    if value is not None:
+        return value.denominator == 1
+    nearest = Operation("floor", (Operation("add", (node, Number(Fraction(1, 2)))),))
+    try:
+        return zero_test(lambda run: (run.value(node), run.value(nearest)), {}, real=True) is True
+    except NoValueError:
+        return False
 
 
 def less_at(left: Node, right: Node, point: dict[str, Fraction]) -> bool | None:
@@ -219,14 +243,16 @@ def strip_units(node: Node) -> Node:
 
 
 def _stripped(node: Node) -> Node:
-    if isinstance(node, Unit):
-        return Number(Fraction(1))
     if not isinstance(node, Operation):
         return node
     if node.name == "degree":
         return node.args[0]
-    if node.name in ("mul", "div", "neg") or (node.name == "pow" and isinstance(node.args[0], Unit)):
-        bare = tuple(map(_stripped, node.args))
+    if node.name == "add":
+        units = [frozenset(item for item in walk(part) if isinstance(item, Unit)) for part in node.args]
+        shared = units[-1] and (not any(units[:-1]) or len(set(units)) == 1)  # `x+5 dollars`: that of the whole sum
+        return rebuild(node, tuple(map(_stripped, node.args))) if shared else node
+    if node.name in ("mul", "div", "neg"):
+        bare = tuple(Number(Fraction(1)) if _only_units(arg) else _stripped(arg) for arg in node.args)
         if all(new is old for new, old in zip(bare, node.args, strict=True)):
             return node
         if node.name == "mul":
@@ -249,6 +275,8 @@ def _align_units(gold: Node, answer: Node, rules: Rules) -> tuple[Node, Node]:
         return gold, answer
     if rules.units == "ignore":
         return strip_units(gold), strip_units(answer)
+    if not _letters(gold) and (letters := _letters(answer)) and letters <= UNIT_LETTERS and _written_units(answer):
+        answer = _as_units(answer)  # `5 m/s` for 5: letters that the question does not have
     bare_gold, bare_answer = strip_units(gold), strip_units(answer)
     if (bare_gold is gold) == (bare_answer is answer) or _angle_against_value(gold, answer):
         return gold, answer
@@ -257,6 +285,16 @@ def _align_units(gold: Node, answer: Node, rules: Rules) -> tuple[Node, Node]:
     if any(isinstance(item, Unit) for item in walk(measured)):  # also in a sum: `1 hr 15 min` beside `75 min`
         return (measured, answer) if plain is gold else (gold, measured)
     return bare_gold, bare_answer
+
+
+def _written_units(node: Node) -> bool:
+    """Whether letters behind a number can only be units: `5 m/s`, `5 N`, but neither `3 m 2` nor `3 m`."""
+    above, below = node.args if isinstance(node, Operation) and node.name == "div" else (node, None)
+    if not isinstance(above, Operation) or above.name != "mul":
+        return False
+    bare = [not _letters(arg) for arg in above.args]
+    known = _letters(below) if below is not None else _letters(above) & CAPITAL_UNITS
+    return bool(known) and bare[0] and bare == sorted(bare, reverse=True)
 
 
 def _letters_as_units(node: Node) -> Node:

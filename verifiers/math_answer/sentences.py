@@ -15,15 +15,49 @@ FORMULA: Final = re.compile(
     re.DOTALL,
 )
 NUMBER: Final = re.compile(
-    r"(?<![\w.])[-−]?\$?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+,\d{1,2}(?![\d,])|\d+)(?:\.\d+)?(?:/\d+)?%?"
+    r"(?<![A-Za-z\d_.])[-−]?\$?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+,\d{1,2}(?![\d,])|\d+)(?:\.\d+)?(?:/\d+)?%?"
 )
 
-_END = re.compile(r"(?<=[^\s.])\.(?=\s|$)|\n|。")
+_END = re.compile(r"(?<=[^\s.])(?<!\bi\.e)(?<!\be\.g)\.(?=\s|$)|\n|。")
 _WORD = re.compile(r"(?<![\\A-Za-z{])[A-Za-z]{3,}")
 _VERB = re.compile(
     r"(?:\b(?:is|are|equals|was|were|be|as|by|to)\b|[:：=])(?!.*\b(?:is|are|equals|was|were)\b)", re.DOTALL
 )
 _MATH_WORDS = frozenset(known.FUNCTIONS) | known.GREEK | known.PERCENT | known.SEPARATORS | set(known.CONSTANTS)
+
+
+_EXPLAINS = (
+    r"(?:i\.\s*e\.|e\.\s*g\.|(?:since|because|as|that\s+is|namely|by|from|using|where|which|obtained|attained|achieved|occurring|with"
+    r"|for\s+(?:some|any|all|every|each)|note|recall|see|here|in\s+other\s+words)\b)"
+)
+_TEXT_OPEN = r"(?:\\(?:text|mathrm|textrm|mbox)\s*\{\s*)?"
+_REMARK = re.compile(
+    r"(?P<value>.*?[^\s,(~])(?:\s|~|\\[,;: ]|\\q?quad(?![A-Za-z]))*"
+    rf"(?:{_TEXT_OPEN}\(\s*(?:(?P<same>=[^()]*(?:\([^()]*\)[^()]*)*)|{_EXPLAINS}.*)\)\s*\}}?"
+    rf"|,\s*{_TEXT_OPEN}{_EXPLAINS}.*|\\text\s*\{{[\s,(]*{_EXPLAINS}.*)[\s.]*",
+    re.DOTALL | re.IGNORECASE,
+)
+_DENIES = re.compile(
+    r"\b(?:not|no|never|wrong|incorrect|false|or|otherwise|else|unless|but|except|maybe|perhaps|possibly|probably|about|roughly|"
+    r"approximately|estimate|guess|at\s+(?:least|most)|more|less|instead|actually)\b|\?",
+    re.IGNORECASE,
+)
+
+
+def without_remark(text: str) -> str:
+    """Return a value without the remark that explains it: `42 (since 6*7=42)`, `42, as 50-8=42`.
+
+    A remark that may deny or change the value stays; one that only computes it, `42 (=6*7)`, becomes an equation, so
+    that it has to be true.
+    """
+    match = (
+        _REMARK.fullmatch(text)
+        if len(text) <= MAX_SENTENCE and ("(" in text or "," in text or "\\text" in text)
+        else None
+    )
+    if match is None or not match["value"] or wordy(match["value"]) or _DENIES.search(text, match.end("value")):
+        return text
+    return f"{match['value']} {match['same'] or ''}".strip()
 
 
 def wordy(text: str) -> bool:
@@ -54,6 +88,7 @@ def said(text: str) -> str:
 
     A value that does not stand alone ("is not 42") is not what it says; the sentence is then returned whole.
     """
+    text = without_remark(text)
     if len(text) > MAX_SENTENCE or not _WORD.search(text) or not wordy(text):
         return text
     for verb in _VERB.finditer(text):

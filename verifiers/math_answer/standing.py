@@ -38,7 +38,7 @@ class _Token(NamedTuple):
 _TEXT = r"\\(?:text(?:bf|it|rm|sf|superscript)?|math(?:rm|bf|it|sf)|[mh]box|operatorname)\s*"
 _TOKEN = re.compile(
     r"(?P<space>(?:\s|~|\{\s*\}|\\[,;:!\s]"
-    r"|\\(?:[nrt]|(?:display|text)style|left|right|[bB]igg?[lr]?|[lL]arge|bf|rm)(?![A-Za-z]))+)"
+    r"|\\color\s*\{[^{}]*\}(?!\s*\{)|\\(?:[nrt]|(?:display|text)style|left|right|[bB]igg?[lr]?|[lL]arge|bf|rm)(?![A-Za-z]))+)"
     r"|(?P<delimiter>\\[()\[\]\\]|\$+|&|\\(?:begin|end|tag|label|[hv]space)\*?\{[^{}]*\}|\\q?quad(?![A-Za-z]))"
     rf"|(?P<text>{_TEXT}\{{[^{{}}]*\}})"
     rf"|(?P<wrapper>(?:{_TEXT}|\\(?:color|textcolor)\s*\{{[^{{}}]*\}}\s*|\\(?:boldsymbol|bm|underline|fbox|boxed)\s*)\{{)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Final
 
 from adjudge.verifiers.math_answer.nodes import Node, NotMathError, Number, Operation, Symbol, Unit
 from adjudge.verifiers.math_answer.units import factor, is_unit
@@ -17,21 +18,32 @@ NOT_NOUNS = frozenset(
     "is are was were be been not no never neither nor cannot can wrong incorrect false untrue maybe perhaps possibly "
     "either or and but if then than else unless except until about approximately roughly around between might could "
     "should would will what which who why how because since therefore thus hence so to from with without plus minus "
-    "thousand million billion hundred dozen squared cubed factorial doubled tripled halved half halves third thirds "
-    "quarter quarters fifths sixths eighths tenths hundredths thousandths".split()
+    "for some where when".split()
 )
 
 
-_SCALE = re.compile(r"\w*(?:illions?|illiards?|hundreds?|thousands?|dozens?|ths?)", re.IGNORECASE)
-_SCALE_CJK = re.compile("[万亿千百兆倍‰%]|分之|以上|以下|次方|左右")
+SCALES: Final[dict[str, tuple[int, int]]] = {
+    "hundred": (10, 2), "thousand": (10, 3), "million": (10, 6), "billion": (10, 9), "trillion": (10, 12),
+    "lakh": (10, 5), "lakhs": (10, 5), "crore": (10, 7), "crores": (10, 7), "dozen": (12, 1), "gross": (12, 2),
+    "score": (20, 1), "万": (10, 4), "亿": (10, 8),
+}  # fmt: skip
+"""Words that multiply the number before them, as a power: `5 million` is 5 * 10^6."""
+
+_SCALE = re.compile(
+    r"\w*(?:illions?|illiards?|illionen|hundreds?|thousands?|dozens?|ths?|tuples?|folds?|akhs?|rores?"
+    r"|hundert|tausend|dutzend|douzaines?|docenas?)",
+    re.IGNORECASE,
+)  # by their endings, which languages share and hardly a counted thing has
+_SCALE_CJK = re.compile("[万亿千百兆倍半‰%]|分之|以上|以下|次方|左右|割|ない|以外|아니|아닌|不")
 _NO_NOUN = re.compile(r"[\d\\α-ω]")
-_CHANGING = frozenset(
-    "at least most halves "
-    "gross lakh crore modulo mod negative below above under over inverse reciprocal twice thrice double triple root "
-    "less more fewer per mille fifth sixth ninth third thirds half quarter squared cubed factorial "
-    "score tens couple couples myriad myriads lakhs crores grand mil mill mils bn mn bil mio hundredweight "
-    "hundredweights cwt permille permil ppm ppb bps percents percentile basis kilo mega giga "
-    "milli micro nano googol googols base choose fold tenfold".split()
+_CHANGING = frozenset(  # scales, shares, powers, signs, bounds, estimates: the closed classes of words about a number
+    "ish tens score couple couples myriad myriads grand mil mill mils mille bn mn bil mio mrd hundredweight "
+    "hundredweights cwt googol googols lac lacs kilo mega giga tera milli micro nano trio trios brace gross "
+    "permille permil ppm ppb pp bps percent pct percents percentage percentages percentile percentiles basis per "
+    "half halves halved third thirds quarter quarters squared cubed root factorial choose base modulo mod inverse "
+    "reciprocal negative below above under over beyond at least most less more fewer twice thrice double doubled "
+    "triple tripled max maximum minimum tops upward upwards onward onwards something approx approximate circa ca "
+    "nearly almost estimated est exponent".split()
 )
 
 
@@ -40,19 +52,28 @@ def changes_value(word: str) -> bool:
     return word.lower() in _CHANGING or bool(_SCALE.fullmatch(word) or _SCALE_CJK.search(word))
 
 
+def scale(word: str) -> Node:
+    """Return what a word of `SCALES` multiplies by."""
+    base, exponent = SCALES[word.lower()]
+    return Operation("pow", (Number(Fraction(base)), Number(Fraction(exponent))))
+
+
 def is_noun(word: str) -> bool:
     """Whether a word can be what is counted."""
     return word.lower() not in NOT_NOUNS and not changes_value(word)
 
 
 def unit_expression(text: str) -> Node:
-    """Return the product of units that a text names; a text that names none is a counted noun.
+    """Return the product of scales and units that a text names; a text that names none is a counted noun.
 
     Raises:
         NotMathError: the text holds a word that no noun phrase has, such as "is" or "not".
     """
     words = text.strip(" .,()").replace(" per ", "/").replace("\\cdot", " ").replace("*", " ").replace("·", " ")
     node: Node | None = None
+    first, _, rest = words.strip().partition(" ")
+    if first.lower() in SCALES:
+        return Operation("mul", (scale(first), unit_expression(rest))) if rest.strip() else scale(first)
     for index, side in enumerate(words.split("/")):
         part = _product(side)
         if part is None:

@@ -18,20 +18,22 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score, Verifier, response_text, split_reasoning
-from adjudge.verifiers.math_answer.echo import only_asks
+from adjudge.verifiers.math_answer.echo import Prompt, only_asks, wants_order
 from adjudge.verifiers.math_answer.equality import Equality
 from adjudge.verifiers.math_answer.extraction import Extraction, extract
-from adjudge.verifiers.math_answer.numerals import MAX_DIGITS, decimal_comma
+from adjudge.verifiers.math_answer.families import family_verdict
+from adjudge.verifiers.math_answer.numerals import MAX_DIGITS, decimal_comma, grouped_number
 from adjudge.verifiers.math_answer.reading import Reading, read_answer, read_gold
 from adjudge.verifiers.math_answer.scalars import Rules, Verdict, numbers_equal
 from adjudge.verifiers.math_answer.symbolic import load, symbolic_verdict
 
+HEDGE = re.compile(r"\b(?:or|and|not|maybe|either|if|but)\b|(?<![A-Za-z\\])[A-J]\s*[).:]|\([A-J]\)", re.IGNORECASE)
 SHOWN = 200  # characters of an answer kept as evidence
 
 
@@ -60,7 +62,7 @@ class MathVerifier(Verifier):
     """
 
     name: ClassVar[str] = "math"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     limits: ClassVar[Limits] = Limits(seconds=5.0, memory_mb=1024)
 
     undecided: Literal["zero", "failed"] = "zero"
@@ -121,14 +123,24 @@ class MathVerifier(Verifier):
                 return Score.failed("gold_unparsable", error=golds[0].problem, gold=golds[0].text[:SHOWN])
             return found
         answer = read_answer(found.text)
-        score = self.compare(golds[0], answer, found)
+        score = self.judge(golds[0], answer, found, sample.prompt)
         for gold in golds[1:]:
             if score.value == 1.0:
                 break
-            other = self.compare(gold, answer, found)
+            other = self.judge(gold, answer, found, sample.prompt)
             if other.value == 1.0 or _rank(other) > _rank(score):
                 score = other
         return score
+
+    def judge(self, gold: Reading, answer: Reading, found: Extraction, prompt: Prompt) -> Score:
+        """Compare one gold with what was found; boxes that each hold the gold are one answer, as `-2, -2` may be."""
+        score = self.compare(gold, answer, found, prompt)
+        if score.value == 1.0 or not found.parts:
+            return score
+        scores = [self.compare(gold, read_answer(part), found, prompt) for part in found.parts]
+        if all(one.value == 1.0 for one in scores):
+            return scores[0]
+        return self.compare(gold, read_answer(", ".join(found.parts)), found, prompt)
 
     def answer(self, sample: Sample) -> Extraction | Score:
         """Return the answer that the response commits to, or the zero that it earns without one."""
@@ -151,8 +163,8 @@ class MathVerifier(Verifier):
             )
         return found
 
-    def compare(self, gold: Reading, answer: Reading, found: Extraction) -> Score:
-        """Compare one gold with the answer, tier by tier."""
+    def compare(self, gold: Reading, answer: Reading, found: Extraction, prompt: Prompt = "") -> Score:
+        """Compare one gold with the answer, tier by tier; the prompt may say that the order of a list matters."""
         evidence: dict[str, Any] = {"answer": answer.text[:SHOWN], "gold": gold.text[:SHOWN], "marker": found.marker}
         if gold.text == answer.text:
             evidence["tier"] = "literal"
@@ -168,12 +180,20 @@ class MathVerifier(Verifier):
             if bare is not None and self.units != "required" and numbers_equal(number, bare, self.rules):
                 evidence["tier"] = "rational"
                 return Score(value=1.0, evidence=evidence)
-        if answer.number is None and answer.literal in (gold.literal, gold.whole) and answer.literal:
+        if (
+            (answer.number is None or "," in answer.text)
+            and answer.literal in (gold.literal, gold.whole)
+            and answer.literal
+        ):
             evidence["tier"] = "literal"
             return Score(value=1.0, evidence=evidence)
         if not answer.text:
             return Score(value=0.0, reason="no_answer", evidence=evidence)
         verdict = self.trees(gold, answer)
+        if verdict.equal and gold.is_list and wants_order(prompt):
+            verdict = self.trees(gold, answer, in_order=True)
+        if not verdict.equal and (chosen := self.options(gold, answer)) is not None:
+            verdict = chosen
         evidence["tier"] = verdict.tier
         if verdict.equal is True:
             return Score(value=1.0, evidence=evidence)
@@ -193,11 +213,13 @@ class MathVerifier(Verifier):
             ordered=self.ordered,
         )
 
-    def trees(self, gold: Reading, answer: Reading) -> Verdict:
-        """Compare by our own parser, then by the symbolic tier."""
+    def trees(self, gold: Reading, answer: Reading, *, in_order: bool = False) -> Verdict:
+        """Compare by our own parser, then by the symbolic tier; `in_order` makes the order of a bare list matter."""
         left, right = gold.tree, answer.tree
         if left is not None and right is not None:
-            verdict = Equality(self.rules, f"{gold.text}\0{answer.text}").verdict(left, right)
+            rules = replace(self.rules, ordered=True) if in_order else self.rules
+            equality, letters = Equality(rules, f"{gold.text}\0{answer.text}"), (gold.parameter, answer.parameter)
+            verdict = family_verdict(left, right, letters, equality) if any(letters) else equality.verdict(left, right)
             if verdict.equal is False and (comma := self.comma(gold, answer)) is not None:
                 return comma
             return verdict
@@ -208,11 +230,24 @@ class MathVerifier(Verifier):
             return Verdict(None, "none")
         return symbolic_verdict(gold.text, answer.text, self.limits)
 
+    def options(self, gold: Reading, answer: Reading) -> Verdict | None:
+        r"""Compare where a side is an option with its letter and its text: `\textbf{(B)}\ 12` for B, or for 12."""
+        ours, theirs = gold.option, answer.option
+        if ours and theirs:
+            if ours[0] != theirs[0] or HEDGE.search(theirs[1]):
+                return Verdict(False, "words")
+            texts = Reading(ours[1]), Reading(theirs[1])
+            alone = not all(text.text for text in texts) or texts[0].literal == texts[1].literal
+            return Verdict(True, "words") if alone else self.trees(*texts)
+        if theirs and theirs[1] and not HEDGE.search(theirs[1]):
+            return self.trees(gold, Reading(theirs[1]))
+        return self.trees(Reading(ours[1]), answer) if ours and ours[1] else None
+
     @staticmethod
     def comma(gold: Reading, answer: Reading) -> Verdict | None:
-        """Compare with a decimal comma on one side (`2,74` beside `2.74`), which otherwise reads as two numbers."""
+        """Compare with a comma on one side that is no separator, as it is read otherwise: `2,74`, `108,135,189`."""
         for one, other in ((gold, answer), (answer, gold)):
-            number = decimal_comma(one.text)
+            number = decimal_comma(one.text) or (grouped_number(one.text) if one is answer else None)
             if number is not None and other.number is not None and number.value == other.number.value:
                 return Verdict(True, "rational")
         return None

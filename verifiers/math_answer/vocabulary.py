@@ -59,6 +59,12 @@ MATRICES: Final[frozenset[str]] = frozenset(
     "matrix pmatrix bmatrix Bmatrix vmatrix Vmatrix smallmatrix psmallmatrix bsmallmatrix array".split()
 )
 
+CURRENCIES: Final[dict[str, str]] = {"$": "$", "euro": "euro", "pounds": "sterling", "yen": "yen", "rupee": "rupee"}
+
+MONEY: Final[frozenset[str]] = frozenset("Rs INR USD US$ EUR GBP CAD AUD".split())
+"""Names of currencies that stand before the amount."""
+
+
 CLOSERS: Final[dict[str, str]] = {"(": ")", "[": "]", "langle": "rangle", "lfloor": "rfloor", "lceil": "rceil"}
 
 CALLABLE: Final[frozenset[str]] = frozenset("f g h F G H P E Var Cov Pr".split())

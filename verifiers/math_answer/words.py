@@ -20,6 +20,8 @@ _SAME: Final[dict[str, str]] = {
     "it diverges": "diverges", "it converges": "converges", "series diverges": "diverges",
     "series converges": "converges", "none exist": "none", "all reals": "all real numbers", "correct": "true",
     "incorrect": "false", "not defined": "undefined",
+    "even function": "even", "odd function": "odd", "even number": "even",
+    "odd number": "odd",
 }  # fmt: skip
 
 PHRASES: Final = frozenset("yes no true false none dne odd even all never always undefined".split())

@@ -70,6 +70,7 @@ EQUAL_GOLDS: dict[frozenset[str], str] = {
     frozenset(("1 (dollar)", "1 (dollars)")): "same unit",
     frozenset(("$20$", "20 $cm^{2}$")): "unit left out",
     frozenset(("20", "20 $cm^{2}$")): "unit left out",
+    frozenset(("81", "81 km/h")): "unit left out",
     frozenset(("$x=-1,0,1$", "$x=-1, x=0$ or $x=1$")): "the name is repeated",
     frozenset(("$i$", "$i^{5}=i^{4} \\cdot i=1 \\cdot i=i$")): "a chain that ends in i",
     frozenset(("$\\lim _{n \\rightarrow \\infty} 5 /\\left(2^{1 / n}+14\\right)=1 / 3$", "$\\frac{1}{3}$")): "5/15",

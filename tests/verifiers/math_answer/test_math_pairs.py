@@ -26,7 +26,6 @@ KNOWN_REJECTS: dict[str, str] = {
     "inequalities_and_intervals-027": "x != -1,4 reads as two statements in one; not worth a rule",
     "sets_tuples_lists-013": "set builders over the integers are not listed out",
     "complex_numbers-007": "an overline over a sum is not read as conjugation",
-    "matrices_and_vectors-044": "i, j, k are letters, not unit vectors",
 }
 """Pairs that should be accepted and are not: id -> reason.  An entry that is accepted again must be removed."""
 

@@ -166,10 +166,10 @@ def test_shape(text: str, expected: Shape) -> None:
 
 UNREAD = [
     "", "   ", r"\def\x{5}", r"\frac{1}", r"\frac", "1 2", "(1", "1)", "[1)", "{", "}", "^2", "5^", "x_", "3 +", "+",
-    r"\begin{pmatrix}1&2", r"\begin{tikzpicture}\end{tikzpicture}", r"\unknowncommand{5}", "half of them", "5 million",
+    r"\begin{pmatrix}1&2", r"\begin{tikzpicture}\end{tikzpicture}", r"\unknowncommand{5}", "half of them", "5 tens",
     "1.2.3", r"\begin{pmatrix}1&2\end{pmatrix}+\begin{pmatrix}1\end{pmatrix}", "5@6", "<1>", r"\sqrt", "1/", "||", "=",
-    r"5\text{ cm }3\text{ kg}", "1 hr 90 min", "5 in 3 ft", r"5\text{ m }3", "5 tens", r"5\text{ score}", "5 grand",
-    "5 dozen",
+    r"5\text{ cm }3\text{ kg}", "1 hr 90 min", "5 in 3 ft", r"5\text{ m }3", "5 grand", "5 couples",
+    r"5\text{ish}", r"5\text{K}", r"3\$5",
 ]  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from adjudge.verifiers.math_answer.symbolic import MAX_LENGTH, Pair, same, symbo
 from adjudge.verifiers.math_answer.verifier import MathVerifier
 
 LIMITS = Limits(seconds=5.0)
-UNREAD_GOLD = "C. 1-i"  # our parser does not read it, and nothing keeps it from the last tier
+UNREAD_GOLD = "K. 1-i"  # our parser does not read it, and nothing keeps it from the last tier
 
 
 class StandInPool:

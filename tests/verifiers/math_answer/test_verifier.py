@@ -227,7 +227,7 @@ def test_the_deciding_tier_is_in_the_evidence(gold: str, answer: str, tier: str)
 
 
 SYMMETRIC = [
-    ("1/2", "0.5"), ("x=5", "5"), ("(x+1)^2", "x^2+2x+1"), ("1,2", "2,1"), ("[0,1)", r"0\le x<1"), (r"\pi", "3.14"),
+    ("1/2", "0.5"), ("x=5", "5"), ("(x+1)^2", "x^2+2x+1"), ("1,-2", "-2,1"), ("[0,1)", r"0\le x<1"), (r"\pi", "3.14"),
     ("5", "6"), ("Paris", "London"), (r"\ln|x|", r"\ln x"), ("x<2", "x>2"), (r"50\%", "0.5"),
     (r"5\text{ m}", r"500\text{ cm}"),
 ]  # fmt: skip
