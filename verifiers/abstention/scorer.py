@@ -70,7 +70,7 @@ class AbstentionScorer:
     """
 
     name: ClassVar[str] = "abstention"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     needs_reference: ClassVar[bool] = True
 
     answer: Any = field(default_factory=ExactVerifier)

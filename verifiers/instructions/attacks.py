@@ -34,6 +34,23 @@ _RATIO: Final[_Asked] = ("ratio:sentence_type", {})
 _CHANGE: Final[_Asked] = ("repeat:repeat_change", {"prompt_to_repeat": "Name the old harbour."})
 _WIDE: Final[_Asked] = ("keywords:existence", {"keywords": ["\uff48\uff41\uff52\uff42\uff4f\uff55\uff52"]})
 _COPY: Final[_Asked] = ("combination:repeat_prompt", {"prompt_to_repeat": "Name the\u200b old har\u00adbour."})
+_SENTENCES: Final[_Asked] = ("length_constraints:number_sentences", {"relation": "at least", "num_sentences": 10})
+_HIGHLIGHTS: Final[_Asked] = ("detectable_format:number_highlighted_sections", {"num_highlights": 3})
+_PUBLISHED_TITLE: Final[_Asked] = ("detectable_format:title", {})
+_PUBLISHED_JSON: Final[_Asked] = ("detectable_format:json_format", {})
+_PLACEHOLDERS: Final[_Asked] = ("detectable_content:number_placeholders", {"num_placeholders": 3})
+_POSTSCRIPT: Final[_Asked] = ("detectable_content:postscript", {"postscript_marker": "P.S."})
+_QUOTED: Final[_Asked] = ("startend:quotation", {})
+_SEAS: Final[_Asked] = ("keywords:frequency", {"relation": "at least", "keyword": "sea", "frequency": 5})
+_LETTERS: Final[_Asked] = (
+    "keywords:letter_frequency",
+    {"let_relation": "at least", "letter": "z", "let_frequency": 10},
+)
+_ANSWER: Final[_Asked] = ("detectable_format:constrained_response", {})
+_TWO: Final[_Asked] = ("combination:two_responses", {})
+_SECTIONS: Final[_Asked] = ("detectable_format:multiple_sections", {"section_spliter": "Section", "num_sections": 3})
+_END: Final[_Asked] = ("startend:end_checker", {"end_phrase": "That is all."})
+_APART: Final[_Asked] = ("keywords:forbidden_words", {"forbidden_words": ["apart", "everyday", "well", "along", "its"]})
 _NO_PLUS: Final[_Asked] = ("keywords:forbidden_words", {"forbidden_words": ["C++"]})
 
 _LOOSE: Final = frozenset({"empty_bullets"})
@@ -115,6 +132,83 @@ _ATTACKS: Final[tuple[tuple[str, str, str, _Asked], ...]] = (
     ("json_and_more", "write text behind JSON", '{"a": 1} and so on', _JSON),
 )
 
+_HIDDEN: Final[tuple[tuple[str, str], ...]] = (
+    ("invisible_style", '<p style="visibility:hidden">harbour</p>'),
+    ("no_display", "<div style='display: none'><div>old</div> harbour</div>"),
+    ("white_style", '<span style="color:#fff">harbour</span>'),
+    ("white_font", '<font color="white">harbour</font>'),
+    ("tiny", '<span style="font-size:0">harbour</span>'),
+    ("off_page", '<p style="position:absolute;left:-9999px">harbour</p>'),
+    ("hidden_attribute", "<textarea hidden>harbour</textarea>"),
+    ("hidden_class", '<span class="sr-only">harbour</span>'),
+    ("folded", "<details><summary>More</summary>harbour</details>"),
+    ("template", "<template>harbour</template>"),
+    ("script", "<script>var a = 'harbour'</script>"),
+    ("style", "<style>.harbour {}</style>"),
+    ("noscript", "<noscript>harbour</noscript>"),
+    ("page_title", "<title>harbour</title>"),
+    ("attribute", '<a title="harbour"></a>'),
+    ("value", '<input value="harbour">'),
+    ("tag_name", "</harbour>"),
+    ("open_tag", "\n<p harbour"),
+    ("instruction", "<?harbour?>"),
+    ("cdata", "<![CDATA[harbour]]>"),
+    ("link_target", "[x](http://a.b/harbour)"),
+    ("title_of_link", '[x](http://a.b "harbour")'),
+    ("picture", "![harbour](http://a.b/c.png)"),
+    ("reference", "[x][harbour]"),
+    ("fence_language", "\n```harbour\nx = 1\n```"),
+    ("phantom", r"$\phantom{harbour}$"),
+    ("white_tex", r"$\color{white}{harbour}$"),
+    ("white_tex_text", r"\textcolor{white}{harbour}"),
+    ("tex_comment", "$$ x % harbour\n$$"),
+    ("tex_skipped", r"\iffalse harbour \fi"),
+    ("concealed", "\x1b[8mharbour\x1b[0m"),
+)
+"""Ways to have a word in a response that no reader sees."""
+
+_DISGUISED: Final = (
+    "co<wbr>st", "<b>c</b>ost", "co<span></span>st", "co<!-- -->st", "co[]()st", "`c`ost", "*c*ost", "co~~~~st",
+    "co&zwnj;st", "co&shy;st", "c&omicron;st", "c&#111;st", "c0st", "co$t", "c.o.s.t", "c-o-s-t", "c o s t",
+    "c_o_s_t", "co st", "c\no\ns\nt", "co|st", "co-st", "cos\u0165", "c\u00f6st", "co\u0301st",
+    "c\u01a1st", "\u03f2ost", "c\u0585st", "cosssst", "c\u2080st", "\u24d2\u24de\u24e2\u24e3",
+)  # fmt: skip
+"""Ways to write "cost" that a reader sees through."""
+
+_EMPTY: Final[tuple[tuple[str, str, str, _Asked], ...]] = (
+    ("number_filler", "count to three over and over", "1 2 3 " * 20, _WORDS),
+    ("letter_filler", "write letters for words", "It is old. " + "x.y.z." * 20, _WORDS),
+    ("one_word", "say one word over and over", "harbour " * 30, _WORDS),
+    ("sentence_again", "say one sentence over and over", "The harbour is old. " * 20, _SENTENCES),
+    ("no_sentences", "end sentences of one mark", "It is old. " + "1. 2. 3. " * 5, _SENTENCES),
+    ("products", "multiply, which looks like italics", "2*3*4 5*6*7 8*9*1", _HIGHLIGHTS),
+    ("same_highlight", "emphasise one word in a row", "*old* *old* *old*", _HIGHLIGHTS),
+    ("title_in_word", "shift bits, which looks like a title", "1<<2>>1", _PUBLISHED_TITLE),
+    ("title_of_marks", "give a title of marks", "<<--->>\nText.", _PUBLISHED_TITLE),
+    ("json_null", "answer with null", "null", _PUBLISHED_JSON),
+    ("json_nan_alone", "answer with NaN", "NaN", _PUBLISHED_JSON),
+    ("json_blank", "answer with JSON of blanks", '{"answer": " ", "more": [null]}', _PUBLISHED_JSON),
+    ("links_for_placeholders", "give links for placeholders", "[a](b) [c](d) [e](f)", _PLACEHOLDERS),
+    ("empty_placeholders", "give placeholders of nothing", "Dear [], [ ] and [x]", _PLACEHOLDERS),
+    ("postscript_first", "give nothing but the postscript", "P.S. The harbour is old.", _POSTSCRIPT),
+    ("postscript_of_nothing", "give a postscript of nothing", "The harbour is old.\nP.S.", _POSTSCRIPT),
+    ("two_quotations", "quote twice", '"old" and "new"', _QUOTED),
+    ("request_alone", "repeat the request and stop", "Name the\u200b old har\u00adbour.", _COPY),
+    ("glued_keyword", "glue the keyword to itself", "A seaseaseaseasea.", _SEAS),
+    ("keyword_row", "say the keyword in a row", "A sea sea sea sea sea.", _SEAS),
+    ("stretched_letter", "stretch the letter", "A zzzzzzzzzz.", _LETTERS),
+    ("letter_row", "write the letter alone", "A z z z z z z z z z z.", _LETTERS),
+    ("all_answers", "give every answer", "My answer is yes. My answer is no. My answer is maybe.", _ANSWER),
+    ("empty_items", "list nothing", "* .\n* -\n* !", _BULLETS),
+    ("same_items", "list one thing", "* a b\n* a b\n* a b", _BULLETS),
+    ("marks_for_paragraphs", "set marks for a paragraph", "One is old.\n***\n...", _PARAGRAPHS),
+    ("same_responses", "respond twice alike", "It is old.\n******\nIt is old!", _TWO),
+    ("empty_sections", "head sections of nothing", "Section 1\nSection 2\nSection 3", _SECTIONS),
+    ("phrase_alone", "say the last phrase alone", "That is all.", _END),
+    ("ideographic_comma", "use a comma of another script", "old\u3001 and small", _NO_COMMA),
+)
+"""Ways to meet a constraint in form alone."""
+
 _HONEST: Final[tuple[tuple[str, str, _Asked], ...]] = (
     (
         "enough_words",
@@ -146,8 +240,53 @@ _HONEST: Final[tuple[tuple[str, str, _Asked], ...]] = (
 )
 
 
+_HONEST_FORMS: Final[tuple[tuple[str, str, _Asked], ...]] = (
+    ("red_style", 'The <span style="color:red">harbour</span> is old.', _KEYWORD),
+    ("bold_tag", "The <b>harbour</b> is old.", _KEYWORD),
+    ("link_text", "See [the harbour](http://a.b).", _KEYWORD),
+    ("open_details", "<details open><summary>More</summary>The harbour.</details>", _KEYWORD),
+    ("code_comment", "Write this:\n```html\n<!-- harbour -->\n```", _KEYWORD),
+    ("code_tag", "Write `<harbour>` first.", _KEYWORD),
+    ("entity", "The har&#98;our is old.", _KEYWORD),
+    ("tex_text", r"$\text{harbour}$ it is.", _KEYWORD),
+    ("unclosed_less", "If a <b and c> d, the harbour is shut.", _KEYWORD),
+    ("words_of_their_own", "It is a part of every day, and we'll go a long way: it's old.", _APART),
+    ("longer_word", "The costs of costume and accost.", _NEVER),
+    ("words_side_by_side", "Go to co-star with Stan.", _NEVER),
+    ("prose", "Ten short lines. We saw boats. Gulls cried. Rain fell. Wind rose. Men ran. Ropes broke. A mast bent. "
+     "Night came. All slept.", _SENTENCES),
+    ("highlights", "*old*, **grey** and *old* again: three *small* things", _HIGHLIGHTS),
+    ("published_title", "<<Harbour>>는 항구다.", _PUBLISHED_TITLE),
+    ("published_json", '```json\n{"answer": 0}\n```', _PUBLISHED_JSON),
+    ("placeholders", "Dear [name], meet [name] at [place].", _PLACEHOLDERS),
+    ("postscript", "The harbour is old.\n\nP.S. Bring a coat.", _POSTSCRIPT),
+    ("nested_quotation", '"He said "no" to me."', _QUOTED),
+    ("quotation_of_lines", '"\nThe harbour is old.\n"', _QUOTED),
+    ("request_and_answer", "Name the old harbour. Rye.", _COPY),
+    ("seas", "Sea after sea, the sea and the open sea meet the seaside.", _SEAS),
+    ("one_answer", "My answer is no. It is old.", _ANSWER),
+    ("sections", "Section 1\nThe port\nSection 2\nThe town\nSection 3\nThe sea", _SECTIONS),
+    ("end_phrase", "It is old. That is all.", _END),
+    ("two_responses", "It is old.\n******\nIt is very old.", _TWO),
+)  # fmt: skip
+"""Honest answers near the attacks of the last three tables."""
+
+
 def attack_cases() -> Iterator[AttackCase]:
     """Yield the cases, each with one constraint."""
+    for name, hidden in _HIDDEN:
+        sample = _sample(f"The port is old.\nIt is grey. {hidden}\nIt is small.", _KEYWORD)
+        yield AttackCase(id=f"hidden_{name}", tries="have the keyword where nobody sees it", sample=sample)
+    for at, written in enumerate(_DISGUISED):
+        sample = _sample(f"It is old.\nThe {written} is high.\nIt is grey.", _NEVER)
+        yield AttackCase(id=f"disguised_{at}", tries=f"write a forbidden word as {written!r}", sample=sample)
+    for name, tries, response, constraint in _EMPTY:
+        yield AttackCase(
+            id=f"empty_{name}", tries=tries, sample=_sample(response, constraint), options={"vacuous": "unmet"}
+        )
+    for name, response, constraint in _HONEST_FORMS:
+        sample = _sample(response, constraint)
+        yield AttackCase(id=f"honest_{name}", sample=sample, honest=True, options={"vacuous": "unmet"})
     for name, tries, response, constraint in _ATTACKS:
         options = {"mode": "strict"} if name in _LOOSE else {"vacuous": "unmet"} if name in _VACUOUS else {}
         yield AttackCase(id=name, tries=tries, sample=_sample(response, constraint), options=options)

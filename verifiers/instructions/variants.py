@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from adjudge.instructions.text import Text
 
 
-def variants(response: str) -> Iterator[tuple[str, Text]]:
+def variants(response: str, *, shown: bool = True) -> Iterator[tuple[str, Text]]:
     """Yield the name and the text of each variant that has text and was not there before, the response first."""
     lines = response.split("\n")
     cuts = (
@@ -31,4 +31,4 @@ def variants(response: str) -> Iterator[tuple[str, Text]]:
             variant = text if stars else text.replace("*", "")
             if variant not in seen and variant.strip():
                 seen.add(variant)
-                yield (name if stars else f"{name}, without stars"), Text(variant)
+                yield (name if stars else f"{name}, without stars"), Text(variant, shown=shown)

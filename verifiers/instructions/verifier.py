@@ -4,8 +4,9 @@ Every constraint is typed: a kind with arguments that are checked before any wor
 Kinds are those of IFEval and IFBench, which meet what the published checkers meet, and some of our own
 (`adjudge.instructions`).  Each constraint is a part of the score, with what was counted as its evidence.
 
-A response is checked as a reader sees it: without characters that have no shape, without comments, and with letters of
-other alphabets that look like Latin ones read as these.
+A response is checked as a reader sees it (`rendering`, `visible`): without what markup or a character without a shape
+hides, and with letters of other alphabets that look like Latin ones read as these.  Words that are forbidden are found
+in disguise too.
 
 Not covered: whether the task was done.  A constraint is met by a response about nothing, too; weigh this with a judge
 (`docs/instructions.md`).
@@ -44,7 +45,8 @@ class InstructionVerifier(Verifier):
         policy: "all": 1 when every constraint is met, else 0; "fraction": the share that is; "count": how many are.
         see: "visible" checks what a reader sees of the response; "raw" every character of it.
         vacuous: "met": a constraint that nothing in the response could break, such as one between sentences where
-            there is one sentence, is met, as published; "unmet": it is not, which is safer for training.
+            there is one sentence, is met, as published, and so is one that is met in form alone, by filler or empty
+            items (`substance`); "unmet": they are not, which is safer for training.
         contradictions: "judge" scores whatever is asked; "refuse" calls constraints that exclude each other a mistake
             of the sample.
         most_characters: longest response that can score.
@@ -53,7 +55,7 @@ class InstructionVerifier(Verifier):
     """
 
     name: ClassVar[str] = "instructions"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     mode: Literal["strict", "loose"] = "strict"
     policy: Literal["all", "fraction", "count"] = "all"
@@ -116,7 +118,7 @@ class InstructionVerifier(Verifier):
         return attack_cases()
 
     def _parts(self, constraints: Sequence[Constraint], text: str) -> dict[str, Score]:
-        forms = _Forms(text, self.mode)
+        forms = _Forms(text, self.mode, shown=self.see == "visible")
         kinds = [constraint.kind for constraint in constraints]
         names = [kind if kinds.count(kind) == 1 else f"{kind} {place}" for place, kind in enumerate(kinds, 1)]
         return {name: self._part(constraint, forms) for name, constraint in zip(names, constraints, strict=True)}
@@ -136,9 +138,9 @@ class InstructionVerifier(Verifier):
 class _Forms:
     """The forms of a response that are looked at, made when they are asked for and kept for the next constraint."""
 
-    def __init__(self, text: str, mode: str) -> None:
+    def __init__(self, text: str, mode: str, *, shown: bool) -> None:
         self._made: list[tuple[str, Text]] = []
-        self._rest = variants(text) if mode == "loose" else iter([("as it is", Text(text))])
+        self._rest = variants(text, shown=shown) if mode == "loose" else iter([("as it is", Text(text, shown=shown))])
 
     def __iter__(self) -> Iterator[tuple[str, Text]]:
         yield from self._made

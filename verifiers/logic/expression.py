@@ -16,12 +16,17 @@ from fractions import Fraction
 from typing import Final
 
 from adjudge.verifiers.logic.literal import LiteralError, parse_python
+from adjudge.verifiers.text.markup import unwrap
 
 MAX_FORMULA: Final = 2_000
 _MOST_BITS: Final = 4_096  # of a power of numbers
 _MOST_POWER: Final = 40
 _SCALED: Final = re.compile(r"[\d.][eE][+-]?\d")
 _SIGNS: Final = str.maketrans({"×": "*", "÷": "/", "−": "-", "·": "*", "–": "-", "[": "(", "]": ")"})
+_TEX_SIGNS: Final = {"times": "*", "cdot": "*", "div": "/"}
+_TEX_SIGN: Final = re.compile(r"\\(times|cdot|div|left|right|,|;|!|quad)(?![A-Za-z])")
+_TEX_FRACTION: Final = re.compile(r"\\[dt]?frac\s{0,3}\{([^{}\\]*)\}\s{0,3}\{([^{}\\]*)\}")
+_TIMES: Final = re.compile(r"(?<=[\d)])\s{0,3}[xX]\s{0,3}(?=[\d(])")
 _EXACT: Final[dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -43,22 +48,24 @@ CONSTANTS: Final = frozenset({"pi", "E"})
 def exact_value(text: str) -> tuple[Fraction, list[int]]:
     """Return what an expression of whole numbers is worth, and the numbers in it, sorted.
 
-    Signs may be typographic ("×", "÷"); what follows "=" must be the number that stands before it.
+    Signs may be typographic ("×", "÷") or TeX's; what stands on either side of a "=" must be equal, and the numbers are
+    those of the first side that is more than a number.
 
     Raises:
         LiteralError: it is no such expression, is longer than 2,000 characters, or divides by zero.
     """
     if len(text) > MAX_FORMULA:
         raise LiteralError("too_complex", f"{len(text)} characters; an expression may have {MAX_FORMULA}")
-    left, equals, right = text.translate(_SIGNS).strip().partition("=")
-    used: list[int] = []
+    sides: list[tuple[Fraction, list[int]]] = []
     try:
-        value = _exact(parse_python(left.strip()), used)
-        stated = _exact(parse_python(right.strip()), []) if equals else value
+        for side in _plain(text).split("="):
+            used: list[int] = []
+            sides.append((_exact(parse_python(side.strip()), used), used))
     except RecursionError as error:
         raise LiteralError("too_complex", "it is nested too deeply") from error
-    if stated != value:
-        raise LiteralError("unparsable_answer", "the two sides of the equation differ")
+    if any(value != sides[0][0] for value, _ in sides):
+        raise LiteralError("unparsable_answer", "the sides of the equation differ")
+    value, used = next((side for side in sides if len(side[1]) > 1), sides[0])
     return value, sorted(used)
 
 
@@ -78,6 +85,16 @@ def require_formula(text: str, variables: frozenset[str]) -> None:
         _size(parse_python(text.strip()), variables | CONSTANTS)
     except RecursionError as error:
         raise LiteralError("too_complex", "it is nested too deeply") from error
+
+
+def _plain(text: str) -> str:
+    """Return an expression without TeX's commands and the marks around it."""
+    text = unwrap(text.strip().rstrip(".").strip())
+    if "\\" in text:
+        text = _TEX_SIGN.sub(lambda found: _TEX_SIGNS.get(found[1], ""), text)
+        for _ in range(text.count("frac")):
+            text = _TEX_FRACTION.sub(r"((\1)/(\2))", text, count=1)
+    return _TIMES.sub("*", text.translate(_SIGNS))
 
 
 def _exact(node: ast.expr, used: list[int]) -> Fraction:

@@ -45,6 +45,7 @@ class PuzzleVerifier(MarkedAnswerVerifier[tuple[str, Broken]]):
     """
 
     name: ClassVar[str] = "puzzle"
+    version: ClassVar[str] = "2"
 
     def attacks(self, folder: Path) -> tuple[AttackCase, ...]:
         """Return the attack suite; the cases need no files."""

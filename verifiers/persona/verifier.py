@@ -37,7 +37,7 @@ class PersonaVerifier(Verifier):
     """
 
     name: ClassVar[str] = "persona"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     credit: Literal["all", "share"] = "all"
     most_words: int = 0

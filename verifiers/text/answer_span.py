@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 Where: TypeAlias = Literal["auto", "response", "last_line", "marker", "boxed", "tag"]
@@ -25,6 +24,7 @@ MAX_BOX = 20_000
 MAX_TRIES = 64
 MAX_MARKERS = 8
 MAX_RUN = 16
+_BESIDE, _BEHIND = 20, 2_000  # characters kept before a box, and behind an answer
 MAX_EVIDENCE = 200
 
 # Every alternative begins with a literal character, which lets `re` skip to the next candidate instead of trying
@@ -53,15 +53,19 @@ _JOINER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """An answer as it stands in a response.
+    r"""An answer as it stands in a response.
 
     Attributes:
         where: the rule that found it: "tag", "boxed", "marker", "last_line" or "response".
         texts: the answer; more than one text when several stand side by side.
+        before: the end of what stands before a box, for readers to whom "-\boxed{2}" is no 2.
+        after: the beginning of what stands behind the answer.
     """
 
     where: str
     texts: tuple[str, ...]
+    before: str = field(default="", compare=False)
+    after: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +96,9 @@ def find_spans(text: str, where: Where, markers: re.Pattern[str] = ANSWER_MARKER
         case "last_line":
             found = [Span("last_line", (text.rstrip().rpartition("\n")[2].strip(),))]
         case "tag":
-            found = [Span("tag", _run(text, _last_tag))]
+            found = [_run(text, "tag")]
         case "boxed":
-            found = [Span("boxed", _run(text, _last_box))]
+            found = [_run(text, "boxed")]
         case "marker":
             found = _marked(text, markers)
         case "auto":
@@ -111,27 +115,30 @@ def shorten(text: str, limit: int = MAX_EVIDENCE) -> str:
 
 
 def _narrowed(text: str, markers: re.Pattern[str]) -> list[Span]:
-    tagged = _run(text, _last_tag)
-    if len(tagged) > 1:
-        return [Span("tag", tagged)]
-    inner = tagged[0] if tagged else text
-    boxed = _run(inner, _last_box)
-    if not any(boxed) and _BOX.search(inner):
+    tagged = _run(text, "tag")
+    if len(tagged.texts) > 1:
+        return [tagged]
+    inner = tagged.texts[0] if tagged.texts else text
+    boxed = _run(inner, "boxed")
+    if not any(boxed.texts) and _BOX.search(inner):
         return []  # an empty or unclosed box: nobody knows what the answer was going to be
-    return [Span("boxed", boxed), *_marked(inner, markers), Span("tag" if tagged else "response", (inner.strip(),))]
+    whole = replace(tagged, texts=(inner.strip(),)) if tagged.texts else Span("response", (inner.strip(),))
+    return [boxed, *_marked(inner, markers), whole]
 
 
-def _run(text: str, last: Callable[[str, int], _Element | None]) -> tuple[str, ...]:
+def _run(text: str, where: Literal["tag", "boxed"]) -> Span:
     """Return the contents of the last element and of those side by side with it, in reading order."""
+    last = _last_tag if where == "tag" else _last_box
     contents: list[str] = []
-    before, following = len(text), -1
+    before, following, end = len(text), -1, len(text)
     while len(contents) < MAX_RUN:
         element = last(text, before)
         if element is None or (contents and not _JOINER.fullmatch(text, element.end, following)):
             break
+        end = end if contents else element.end
         contents.append(element.content.strip())
         before = following = element.start
-    return tuple(reversed(contents))
+    return Span(where, tuple(reversed(contents)), text[max(0, before - _BESIDE) : before], text[end : end + _BEHIND])
 
 
 def _last_tag(text: str, before: int) -> _Element | None:
@@ -173,14 +180,15 @@ def _closing_brace(text: str, start: int) -> int:
 
 def _marked(text: str, markers: re.Pattern[str]) -> list[Span]:
     ends = deque((found.end() for found in markers.finditer(text)), maxlen=MAX_MARKERS)
-    return [Span("marker", (_rest_of_line(text, start),)) for start in reversed(ends)]
+    return [_rest_of_line(text, start) for start in reversed(ends)]
 
 
-def _rest_of_line(text: str, start: int) -> str:
+def _rest_of_line(text: str, start: int) -> Span:
     """Return what follows on the line, or the next line when nothing but decoration does."""
     blank = _BLANK.match(text, start)
     at = blank.end() if blank else start
     if "\n" not in text[start:at]:
         at = start
     line = _LINE.match(text, at)
-    return line[0].strip() if line else ""
+    end = line.end() if line else at
+    return Span("marker", (text[at:end].strip(),), after=text[end : end + _BEHIND])

@@ -2,8 +2,8 @@ r"""Does the answer name the right option of a multiple-choice question?
 
 Where the answer is looked for: the last `<answer>`, the last box, else what follows the last marker ("answer is",
 "option is", "I choose", "故选", ...).  A place that names no option is passed over for the next.  A response without
-any of these counts when it is one line, or when its first line is nothing but an option or its last line ends in one;
-if both, they must agree.
+any of these counts when it is one line (which may conclude with "So C" or "is Rome"), or when its first line is
+nothing but an option or its last line ends in one; if both, they must agree.
 
 Not covered: questions with several right options, and answers that paraphrase an option.
 """
@@ -19,7 +19,14 @@ from adjudge.protocol import Score
 from adjudge.verifiers.text.answer_span import COMMON_MARKERS, Span, shorten
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier
 from adjudge.verifiers.text.choice_key import LABELS, ChoiceKey, read_choice_key
-from adjudge.verifiers.text.choice_letter import NOTHING, closing_label, in_list, offered_label, sole_label
+from adjudge.verifiers.text.choice_letter import (
+    NOTHING,
+    closing_label,
+    concluded_label,
+    in_list,
+    offered_label,
+    sole_label,
+)
 
 _EDGE = 4_000  # characters looked at on either end of an answer of many lines
 _LABEL_FOLLOWS = r"(?=[\s\"'“*(（\[]{0,6}(?:(?:option|choice|letter)\s)?[A-Za-z0-9](?![A-Za-z0-9]))"
@@ -56,6 +63,7 @@ class ChoiceVerifier(AnswerVerifier[ChoiceKey]):
     """
 
     name: ClassVar[str] = "choice"
+    version: ClassVar[str] = "2"
     markers: ClassVar[re.Pattern[str]] = _CHOICE_MARKERS
 
     labels: str = LABELS
@@ -93,6 +101,9 @@ class ChoiceVerifier(AnswerVerifier[ChoiceKey]):
     def _verdicts(self, span: Span, gold: ChoiceKey) -> list[tuple[str, str]]:
         text = span.texts[0]
         if span.where not in ("response", "tag") or "\n" not in text:
+            concluded = concluded_label(text, gold) if span.where == "response" and len(text) <= _EDGE else ""
+            if concluded:
+                return [(concluded, "")]
             return [offered_label(text, gold, ignore_case=self.ignore_case) for text in span.texts]
         if label := sole_label(text, gold, ignore_case=self.ignore_case):
             return [(label, "")]

@@ -48,7 +48,16 @@ _DENIED_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_START = re.compile(r"[.;!?]\s|[\n。；！？]")
-_GOES_ON = r"\W{0,6}(?:(?i:or|and|also|maybe|perhaps|possibly|alternatively|option|either)\b|或者|或|和)\W{0,4}"
+_CONCLUSION = re.compile(
+    r"(?i:so|thus|hence|therefore|(?:this|that|which) leaves|leaving)[,:]?\s"
+    r"(?i:(?:it|the answer)(?: is|['’]s)\s|only\s|we have\s)?"
+    r"(?i:option\s)?[(\[]?([A-Za-z0-9])[)\]]?"
+)
+_WORDS = re.compile(r"[^\W_]+(?:[.,'’-][^\W_]+)*")
+_GOES_ON = (
+    r"\W{0,6}(?:(?i:or|and|also|maybe|perhaps|possibly|alternatively|option|either"
+    r"|no|wait|actually|sorry|rather)\b|或者|或|和)\W{0,4}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +124,22 @@ def closing_label(line: str, key: ChoiceKey, *, ignore_case: bool = True) -> str
     if not found or _DENIED_BEFORE.search(line) or {label for _, label in _mentions(line, key)} != {found["label"]}:
         return ""
     return found["label"]
+
+
+def concluded_label(text: str, key: ChoiceKey) -> str:
+    """Return the label that the last sentence of a text concludes on ("So C."), or whose option it states, or ""."""
+    sentence = _SENTENCE_START.split(plain(text[-MAX_CHARACTERS:]).rstrip(" .!"))[-1]
+    if found := _CONCLUSION.fullmatch(sentence):
+        return found[1] if found[1] in key.labels else ""
+    whole = f" {' '.join(re.findall(_WORDS, plain(text[-MAX_CHARACTERS:]).casefold()))} "
+    stated = [
+        (label, words)
+        for label, option in zip(key.labels, key.texts, strict=False)
+        if (words := " ".join(re.findall(_WORDS, option))) and f" {words} " in whole
+    ]
+    if len(stated) != 1 or not any(whole.endswith(f" {verb} {stated[0][1]} ") for verb in ("is", "are", "was", "were")):
+        return ""
+    return "" if _DENIED_BEFORE.search(sentence) or "?" in sentence else stated[0][0]
 
 
 def in_list(line: str, neighbour: str, key: ChoiceKey) -> bool:

@@ -46,7 +46,7 @@ _CHANGES_AFTER = _set(
     """squared cubed square cube half halves third thirds quarter quarters fourth fourths fifth fifths sixth sixths
     seventh sevenths eighth eighths ninth ninths tenth tenths hundredth hundredths thousandth thousandths plus minus
     multiplied divided modulo mod factorial power pi infinity score gross bn mn mil basis bps percentage pp th st nd
-    rd hundred thousand million billion trillion dozen percent pct log ln sin cos tan sqrt"""
+    rd hundred thousand million billion trillion dozen percent pct log ln sin cos tan sqrt ish odd something"""
 )
 _FORBIDDEN_CJK = re.compile("不|非|负|負|半|分之|倍|折|至|或|到|以上|以下|以内|超过|少于|大于|小于|多于")
 

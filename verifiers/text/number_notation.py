@@ -29,6 +29,7 @@ _SWAPPED = {ord(","): ".", ord("."): ","}
 
 _SUPERSCRIPT_RUN = re.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]+")
 _THOUSANDS_SPACE = re.compile(r"(?<=\d)(?:[\u00a0\u2009\u202f]|\\[,!;: ])(?=\d{3})")
+_PLAIN_SPACE = re.compile(r"(?<!\d )(?<![\w.,/^])[1-9]\d{0,2}(?: \d{3})+(?![\w/^]| \d|,\d)")
 _MATH_DOLLARS = re.compile(r"(?<![\\\S])\$((?:[^$\\]|\\.)*)\$(?=$|[\s.,;:?)])", re.DOTALL)
 _EMPHASIS = re.compile(r"\*\*([^*\n]+)\*\*|`([^`\n]+)`")
 _EXPONENT = re.compile(r"\^\s?(?:\{\s?([+-]?\d+)\s?\}|\(\s?([+-]?\d+)\s?\))")
@@ -52,7 +53,7 @@ def plain_notation(text: str, decimal: str = ".") -> str:
     text = text.replace("{,}", ",")
     if decimal == ",":
         text = text.translate(_SWAPPED)
-    text = _THOUSANDS_SPACE.sub(",", text)
+    text = _PLAIN_SPACE.sub(lambda found: found[0].replace(" ", ","), _THOUSANDS_SPACE.sub(",", text))
     if not text.isascii():
         text = _ascii(text)
     text = _MATH_DOLLARS.sub(r" \1 ", text.replace("$$", "$"))

@@ -4,10 +4,11 @@ The value is a `Fraction`; nothing passes through a float, so "nan", "inf" and r
 bounded before any arithmetic: 2,000 characters, 1,000 digits, exponents up to 4,000.
 
 Several numbers are one answer only when they are equal and joined by "=", "or", "that is" or a bracket
-("1/2 = 0.5", "0.5 (1/2)").  "5 = 3" and "3 * 3" are not the number 3.
+("1/2 = 0.5", "0.5 (1/2)"); arithmetic may stand beside "=" if it comes to the same ("6 * 7 = 42").  "5 = 3" and
+"3 * 3" are not the number 3.
 
-Not covered: arithmetic ("2+3"), number words ("five"), unit conversion ("5 km" is not "5000 m"), repeating decimals.
-The math verifier reads expressions.
+Not covered: arithmetic alone ("2+3"), number words ("five"), unit conversion ("5 km" is not "5000 m"), repeating
+decimals.  The math verifier reads expressions.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
 
+from adjudge.verifiers.text.number_arithmetic import sum_of
 from adjudge.verifiers.text.number_context import in_context, require_harmless
 from adjudge.verifiers.text.number_notation import plain_notation
 from adjudge.verifiers.text.quantity import NumberError, Quantity
@@ -58,13 +60,18 @@ def read_quantity(text: str, *, decimal: str = ".") -> Quantity:
         raise NumberError("no_answer", "there is no number")
     if not _has_digit(sides[-1]):
         raise NumberError("unparsable_answer", "an equation that does not end in a number")
-    quantities = []
+    quantities, sums = [], []
     for side in sides:
-        if _has_digit(side):
-            quantities.append(_read_side(side))
-        else:
+        if not _has_digit(side):
             require_harmless(side)
-    if any(quantity.value != quantities[-1].value for quantity in quantities):
+            continue
+        try:
+            quantities.append(_read_side(side))
+        except NumberError as error:
+            if error.reason == "too_complex" or len(sides) == 1:
+                raise
+            sums.append(sum_of(side))
+    if not quantities or any(value != quantities[-1].value for value in [*sums, *(one.value for one in quantities)]):
         raise NumberError("several_answers", "an equation between different numbers")
     return quantities[-1]
 

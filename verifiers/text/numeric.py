@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -21,11 +22,26 @@ from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
 from adjudge.verifiers.text.answer_span import Span, shorten
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives, require_choice
+from adjudge.verifiers.text.number_notation import plain_notation
 from adjudge.verifiers.text.number_text import MAX_EXPONENT, read_quantity
 from adjudge.verifiers.text.quantity import NumberError, Quantity
 
 _KINDS = "a number, a text that states one, or a list of accepted ones"
 _CLAUSE_END = re.compile(r"[.;!?](?=\s|\Z)|[。；！？]|,?\s(?:because|since)\b|,?因为")
+_WITHDRAWN = re.compile(
+    r"\b(?:wait|actually|sorry|correction|oops|hmm+|scratch that|second thoughts?|i mean(?:t)?|make that|or rather"
+    r"|my mistake|no,|let me (?:re\w+|correct|check)|(?:that|this) (?:is|was) (?:wrong|incorrect)"
+    r"|(?:should|must) (?:be|have been))(?!\w)|不对|更正",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"(?<![\w.])-?\d{1,30}(?:,\d{3})*(?:\.\d{1,30})?")
+_GLUED_BEFORE = re.compile(
+    r"(?:\d[.,]?|-|[\d)}](?:[*+/^]|\s[-*+/^]\s)|[/^]\{?|\\(?:times|cdot|div|pm|mp|neg|sqrt|frac)\s?\{?|\bnot\s)\$?\Z"
+)
+_GLUED_BEHIND = re.compile(
+    r"[$)\]}*\\]{0,4}(?:[.,]?\d|\^|[eE][+-]?\d|\s?(?:[*/×÷+]\s?\d|\\(?:times|cdot|div|pm)\b)|!(?!\s|\Z)|[kKM]\b)"
+    r"|\W{0,4}(?:hundred|thousand|million|billion|trillion|dozen|squared|cubed|ish)\b"
+)
 _GOES_ON = re.compile(r"\s*(?:or|and|also|alternatively|maybe|或|和)\b", re.IGNORECASE)
 
 
@@ -47,6 +63,7 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
     """
 
     name: ClassVar[str] = "numeric"
+    version: ClassVar[str] = "2"
 
     relative: float = 0.0
     absolute: float = 0.0
@@ -100,6 +117,10 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
             return Score.scored(0.0, error.reason, **evidence, error=str(error))
         if any(self._value(other) != self._value(offered[0]) for other in offered):
             return Score.scored(0.0, "several_answers", **evidence)
+        if span.where == "boxed" and (_GLUED_BEFORE.search(span.before) or _GLUED_BEHIND.match(span.after)):
+            return Score.scored(0.0, "unparsable_answer", **evidence, error="what stands beside the box may change it")
+        if self._is_withdrawn(span, offered[-1]):
+            return Score.scored(0.0, "several_answers", **evidence, error="it is withdrawn behind")
         if any(self._equal(offered[-1], accepted) for accepted in gold):
             return Score.scored(1.0, **evidence)
         return Score.scored(0.0, "wrong", **evidence)
@@ -113,6 +134,13 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
             if re.search(r"\d", clause):
                 return text if _GOES_ON.match(text, end.end()) else clause
         return text
+
+    def _is_withdrawn(self, span: Span, offered: Quantity) -> bool:
+        """Return whether another number stands behind a word that takes the answer back."""
+        behind = f"{span.texts[-1]}{span.after}" if span.where in ("marker", "last_line", "response") else span.after
+        found = deque(_WITHDRAWN.finditer(behind), maxlen=1)
+        numbers = _NUMBER.findall(plain_notation(behind[found[0].end() :], self.decimal)) if found else []
+        return bool(numbers) and Fraction(numbers[-1].replace(",", "")) not in (offered.number, offered.value)
 
     def _value(self, quantity: Quantity) -> Fraction:
         return quantity.number if self.percent == "ignore" else quantity.value

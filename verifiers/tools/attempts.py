@@ -2,8 +2,9 @@
 
 | form | for example |
 |---|---|
-| JSON of another shape, or among prose | `{"tool": "book", ..}`, `Sure: {"name": "book", "arguments": {..}}` |
-| tags and words of other dialects | `<function=book>`, `<invoke name="book">`, `Action: book` |
+| JSON of another shape, or among prose | `{"tool": "book"}`, `Sure: {"name": "book", "arguments": {..}}` |
+| tags and words of no dialect that is read | `<tool><name>book</name>`, `<book><city>`, `Action: book`, `>>>book` |
+| Python between brackets in a sentence | `I take [book(city="Paris")] now` |
 | Python on a line of its own, in a fence or not | `x = book(city="Paris")`, `print(book(..))`, `book(` |
 
 Not covered: tools without a known name, and calls within a sentence, which may speak of a tool without calling it.
@@ -21,7 +22,12 @@ from adjudge.verifiers.tools.python_calls import MOST_CALLS
 
 _MARKED: Final = re.compile(
     r"""(?:["'](?:name|tool|tool_name|function|function_name|action)["']\s{0,20}:\s{0,20}["']"""
-    r"""|<function=["']?|\bname=["']|^[ \t]{0,20}Action:[ \t]{0,20})([^\s"'<>\\]{1,200})""",
+    r"""|<function=["']?|\bname=["']|<(?:name|tool|tool_name|function|function_name|action)>\s{0,9}"""
+    r"""|<(?=[\w.-]{1,200}>\s{0,9}(?:<\w|\{)))([^\s"'`<>(){}\\]{1,200})"""
+)
+_WORDED: Final = re.compile(
+    r"^(?:[ \t*✿]{0,20}(?:Action|Tool|Function|FUNCTION|Call)[✿*]{0,2}:[*`\s]{0,20}|>>>[ \t]{0,9})"
+    r"([^\s`*(){}]{1,200})[`*]{0,3}[ \t]{0,9}(?:$|[({])",
     re.MULTILINE,
 )
 _LINE: Final = re.compile(
@@ -29,6 +35,7 @@ _LINE: Final = re.compile(
     r"([^\W\d][\w.]{0,200})\((.*)$",
     re.MULTILINE,
 )
+_LISTED: Final = re.compile(r"\[[ \t]{0,9}([^\W\d][\w.]{0,200})\(([^\]\n]*)")
 _TAG: Final = re.compile(r"</?[\w|]{1,40}>")
 _SIGN: Final = re.compile(r"""[()]|"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'""")
 _NEXT: Final = re.compile(r"\s{0,20}[,;]?\s{0,20}[\w.]{1,200}\(")
@@ -36,7 +43,7 @@ _VALUE: Final = re.compile(r"""[="'\d]""")  # a list of tools names parameters, 
 
 
 def attempted_calls(text: str, offset: int, names: Container[str]) -> list[Call]:
-    """Return the attempts in a text as calls with a `fault`, in no order, at most twice `MOST_CALLS` + 2.
+    """Return the attempts in a text as calls with a `fault`, in no order, at most four times `MOST_CALLS` + 4.
 
     Args:
         text: what the assistant wrote outside its thoughts.
@@ -44,9 +51,9 @@ def attempted_calls(text: str, offset: int, names: Container[str]) -> list[Call]
         names: of the tools.
     """
     found: list[re.Match[str]] = []
-    for pattern in (_MARKED, _LINE):
+    for pattern in (_MARKED, _WORDED, _LINE, _LISTED):
         matches = (match for match in pattern.finditer(text) if match[1] in names)
-        marks = (match for match in matches if pattern is _MARKED or _stands_alone(match[2]))
+        marks = (match for match in matches if pattern.groups == 1 or _stands_alone(match[2]))
         found += itertools.islice(marks, MOST_CALLS + 1)
     fault = "it is not written as a call"
     return [

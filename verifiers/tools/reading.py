@@ -3,6 +3,7 @@
 | where a call stands | read by |
 |---|---|
 | `tool_calls` of a chat turn; `<tool_call>{"name": .., "arguments": {..}}</tool_call>` | `adjudge.trajectories` |
+| marks of models that have their own, such as `<function=f>` and `[TOOL_CALLS]` | `dialects` |
 | a turn that is nothing but a JSON object or list of such objects, or Python calls, in a code fence or not | here |
 
 Calls inside thoughts, comments and texts are none.  An attempt that cannot be read is a call with a `fault`: a
@@ -18,6 +19,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
+from adjudge.instructions.rendering import without_hidden
 from adjudge.protocol import Sample, split_reasoning
 from adjudge.trajectories.form import TrajectoryForm, plain_form
 from adjudge.trajectories.json_text import read_json
@@ -25,6 +27,7 @@ from adjudge.trajectories.reading import check_trajectory, read_trajectory
 from adjudge.trajectories.trajectory import Call, Trajectory, Turn
 from adjudge.verifiers.text.answer_span import shorten
 from adjudge.verifiers.tools.attempts import attempted_calls
+from adjudge.verifiers.tools.dialects import dialect_calls, json_call, named_call, unwrapped
 from adjudge.verifiers.tools.python_calls import MOST_CALLS, python_calls
 from adjudge.verifiers.tools.values import NotDataError, data
 
@@ -34,6 +37,9 @@ BARE: tuple[Bare, ...] = ("auto", "json", "python", "none")
 _MOST_JSON: Final = 200_000  # characters of a bare text; a `<tool_call>` is read whatever its length
 _FENCE: Final = re.compile(r"\A```[\w-]{0,20}[ \t]{0,8}\r?\n(.*?)\r?\n?```\Z", re.DOTALL)
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{},]', re.DOTALL)
+_MAY_HIDE: Final = re.compile(r"<[!?A-Za-z]|\]:|\A---")
+_SIGNS: Final = tuple(map(chr, range(0xF0000, 0xF0000 + MOST_CALLS + 2)))  # one for each call, as what stands there
+_SIGN: Final = re.compile(r"[\U000f0000-\U000f1000]")
 _JSON_ATTEMPT: Final = re.compile(r'(?:\[\s{0,20})?\{\s{0,20}["\'](?:name|type|id|function|arguments|parameters)["\']')
 
 
@@ -101,7 +107,10 @@ def read_calls(
     trajectory = read_trajectory(with_spans(sample), form)
     found = [calls_of_turn(turn, form, bare=bare) for turn in trajectory.turns]
     if not any(found):  # a report of calls that were made is no attempt at more
-        found = [_attempts(turn, form, names) for turn in trajectory.turns]
+        found = [
+            [call for start, text in _said(turn, form) for call in attempted_calls(text, start, names)]
+            for turn in trajectory.turns
+        ]
     turns = tuple(tuple(calls) for calls in found if calls)
     fault = ""
     if any(turn.forged for turn in trajectory.turns):
@@ -126,22 +135,39 @@ def calls_of_turn(turn: Turn, form: TrajectoryForm, *, bare: Bare) -> list[Call]
     calls = list(turn.calls)
     thoughts = _thoughts(turn, form)
     if form.tool_call:
-        calls += _unread(turn, form.tool_call, thoughts)
+        written = [call for start, text in _said(turn, form) for call in dialect_calls(text, start)]
+        calls = [call for call in calls if not any(_overlap(call, other) for other in written if call.fault)]
+        written = [call for call in written if not any(_overlap(call, other) for other in calls)]
+        calls = _seen([*calls, *written, *_unread(turn, form.tool_call, thoughts)], turn)
     if not calls and bare != "none":
         calls = _bare_calls(turn, max((end for _, end in thoughts), default=turn.start), bare)
     return [_checked(call) for call in calls]
 
 
-def _attempts(turn: Turn, form: TrajectoryForm, names: Container[str]) -> list[Call]:
-    """Return the calls of known tools that stand outside a turn's thoughts in a form that nobody reads."""
+def _overlap(one: Call, other: Call) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+def _seen(calls: list[Call], turn: Turn) -> list[Call]:
+    """Return the calls, those that a reader of the turn does not see, as in a comment, with a fault."""
+    if not _MAY_HIDE.search(turn.text):
+        return calls
+    kept, at, signs = [], 0, dict(zip(sorted({call.start for call in calls}), _SIGNS, strict=False))
+    for call in sorted(calls, key=lambda call: call.start):
+        start, end = call.start - turn.start, call.end - turn.start
+        if start >= at and end > start and (start, end) != (0, len(turn.text)):
+            kept += [_SIGN.sub(" ", turn.text[at:start]), signs.get(call.start, "")]
+            at = end
+    shown = without_hidden("".join([*kept, _SIGN.sub(" ", turn.text[at:])]))
+    hidden = {start for start, sign in signs.items() if sign in kept and sign not in shown}
+    return [replace(call, fault=call.fault or "it is hidden") if call.start in hidden else call for call in calls]
+
+
+def _said(turn: Turn, form: TrajectoryForm) -> list[tuple[int, str]]:
+    """Return the parts of a turn outside its thoughts, each with where it begins."""
     thoughts = _thoughts(turn, form)
     starts, ends = [turn.start, *(end for _, end in thoughts)], [*(start for start, _ in thoughts), turn.end]
-    parts = zip(starts, ends, strict=True)
-    return [
-        call
-        for start, end in parts
-        for call in attempted_calls(turn.text[start - turn.start : end - turn.start], start, names)
-    ]
+    return [(start, turn.text[start - turn.start : end - turn.start]) for start, end in zip(starts, ends, strict=True)]
 
 
 def _thoughts(turn: Turn, form: TrajectoryForm) -> list[tuple[int, int]]:
@@ -187,30 +213,15 @@ def _json_calls(text: str, start: int) -> list[Call] | None:
     if fault:
         attempt = _JSON_ATTEMPT.match(text)
         return [Call(name="", arguments=text, start=start, end=start + len(text), fault=fault)] if attempt else None
+    if unwrapped(value) is not value:
+        value, spans = unwrapped(value), []
+    else:
+        spans = _item_spans(text) if isinstance(value, list) else []
     items = value if isinstance(value, list) else [value]
-    if not any(map(_is_call, items)):
+    if not any(map(named_call, items)):
         return []
-    spans = _item_spans(text) if isinstance(value, list) else [(0, len(text))]
-    return [_json_call(item, start + first, start + last) for item, (first, last) in zip(items, spans, strict=True)]
-
-
-def _is_call(item: Any) -> bool:
-    inner = item.get("function", item) if isinstance(item, dict) else None
-    return isinstance(inner, dict) and "name" in inner and ("arguments" in inner or "parameters" in inner)
-
-
-def _json_call(item: Any, start: int, end: int) -> Call:
-    if not _is_call(item):
-        return Call(name="", arguments="", start=start, end=end, fault="it is no call")
-    inner = item.get("function", item)
-    name, arguments = inner["name"], inner.get("arguments", inner.get("parameters"))
-    fault = "" if isinstance(name, str) and name else "it has no name"
-    if isinstance(arguments, str):
-        arguments, wrong = read_json(arguments)
-        fault = fault or wrong
-    if not fault and not isinstance(arguments, dict):
-        fault = "its arguments are no JSON object"
-    return Call(name="" if fault else name, arguments=arguments, start=start, end=end, fault=fault)
+    spans = spans or [(0, len(text))] * len(items)
+    return [json_call(item, start + first, start + last) for item, (first, last) in zip(items, spans, strict=True)]
 
 
 def _item_spans(text: str) -> list[tuple[int, int]]:

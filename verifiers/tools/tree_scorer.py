@@ -66,7 +66,7 @@ class ToolTreeScorer:
     """
 
     name: ClassVar[str] = "tool_tree"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     groupwise: ClassVar[bool] = True
     needs_reference: ClassVar[bool] = False
 

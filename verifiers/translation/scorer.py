@@ -43,7 +43,7 @@ class TranslationScorer(TranslationOptions):
     """
 
     name: ClassVar[str] = "translation"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     needs_reference: ClassVar[bool] = True
 
     metric: Literal["bleu", "chrf", "semantic", "mix"] = "bleu"

@@ -35,7 +35,7 @@ class TranslationVerifier(TranslationOptions, Verifier):
     """
 
     name: ClassVar[str] = "translation"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     metric: Lexical = "bleu"
 

@@ -16,6 +16,16 @@ from typing import Any, ClassVar, Final, Literal
 
 from adjudge.instructions import text_units
 from adjudge.instructions.check import Check, Finding
+from adjudge.instructions.substance import (
+    besides,
+    commas,
+    different,
+    has_values,
+    holds_something,
+    is_quoted_as_one,
+    times_apart,
+    worth,
+)
 from adjudge.instructions.text import Text
 
 Mark = Literal[".", "!", "?"]
@@ -58,8 +68,17 @@ class Counted(Range):
 
     def look(self, text: Text) -> Finding:
         """Count the unit."""
-        found = text_units.COUNTS[self.unit](text.raw)
-        return Finding(self.holds(found), {self.unit: found})
+        found = text_units.COUNTS[self.unit](text.read)
+        return Finding(self.holds(found), {self.unit: found}, vacuous=self._worth(text.read) < (self.min or 0))
+
+    def _worth(self, text: str) -> int:
+        """Return the count without filler."""
+        if self.unit in ("sentences", "paragraphs"):
+            return different((text_units.sentences if self.unit == "sentences" else text_units.paragraphs)(text))
+        words = text_units.words(text)
+        if self.unit == "words":
+            return worth(words)
+        return len(" ".join(text.split())) * worth(words) // len(words) if words else 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,17 +125,17 @@ class Keywords(Check):
 
     def look(self, text: Text) -> Finding:
         """Look for each."""
-        missing = [phrase for phrase in self.phrases if not text_units.occurrences(phrase, text.raw)]
-        return Finding(not missing, {"missing": missing})
+        missing = [phrase for phrase in self.phrases if not text_units.occurrences(phrase, text.read)]
+        return Finding(not missing, {"missing": missing}, vacuous=not besides(text.read, self.phrases))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Forbidden(Keywords):
-    """None of the phrases occurs as words of its own; case aside."""
+    """None of the phrases occurs as words of its own, in disguise neither (`disguise`); case aside."""
 
     def look(self, text: Text) -> Finding:
         """Look for each."""
-        found = [phrase for phrase in self.phrases if text_units.occurrences(phrase, text.raw)]
+        found = [phrase for phrase in self.phrases if _times(phrase, text)]
         return Finding(not found, {"found": found})
 
 
@@ -133,8 +152,9 @@ class KeywordCount(Range):
 
     def look(self, text: Text) -> Finding:
         """Count the phrase."""
-        times = text_units.occurrences(self.phrase, text.raw)
-        return Finding(self.holds(times), {"times": times})
+        times = text_units.occurrences(self.phrase, text.read) if self.max is None else _times(self.phrase, text)
+        filler = times_apart(self.phrase, text.read) < (self.min or 0)
+        return Finding(self.holds(times), {"times": times}, vacuous=filler)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,8 +202,8 @@ class NoCommas(Check):
 
     def look(self, text: Text) -> Finding:
         """Count the commas."""
-        commas = text.raw.count(",")
-        return Finding(not commas, {"commas": commas})
+        found = max(text.raw.count(","), text.read.count(","))
+        return Finding(not found, {"commas": found}, vacuous=bool(commas(text.read)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +214,7 @@ class Json(Check):
 
     def look(self, text: Text) -> Finding:
         """Parse it."""
-        return Finding(is_json(text.raw))
+        return Finding(is_json(text.raw), vacuous=is_json(text.raw) and not has_values(json.loads(text.raw)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,8 +259,8 @@ class Bullets(Check):
 
     def look(self, text: Text) -> Finding:
         """Count the lines that are one."""
-        found = text_units.bullets(text.raw)
-        return Finding(found == self.count, {"bullets": found})
+        items = text_units.bullets(text.read)
+        return Finding(len(items) == self.count, {"bullets": len(items)}, vacuous=different(items) < self.count)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,8 +278,8 @@ class Headings(Check):
 
     def look(self, text: Text) -> Finding:
         """Count the headings of this level."""
-        found = text_units.headings(text.raw, self.level)
-        return Finding(found >= self.min, {"headings": found})
+        found = text_units.headings(text.read, self.level)
+        return Finding(len(found) >= self.min, {"headings": len(found)}, vacuous=different(found) < self.min)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,8 +290,9 @@ class HeadingLevels(Range):
 
     def look(self, text: Text) -> Finding:
         """Collect the levels."""
-        levels = [level for level in range(1, 7) if text_units.headings(text.raw, level)]
-        return Finding(self.holds(len(levels)), {"levels": levels})
+        levels = [level for level in range(1, 7) if text_units.headings(text.read, level)]
+        full = [level for level in levels if any(map(holds_something, text_units.headings(text.read, level)))]
+        return Finding(self.holds(len(levels)), {"levels": levels}, vacuous=len(full) < len(levels))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -296,7 +317,8 @@ class Table(Range):
     def look(self, text: Text) -> Finding:
         """Count the rows of each."""
         rows = text_units.table_rows(text.raw)
-        return Finding(bool(rows) and all(map(self.holds, rows)), {"rows": rows[:50]})
+        met = bool(rows) and all(map(self.holds, rows))
+        return Finding(met, {"rows": rows[:50]}, vacuous=not text_units.tables_hold_something(text.raw))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -318,7 +340,8 @@ class TableColumns(Range):
     def look(self, text: Text) -> Finding:
         """Count the columns of each."""
         columns = text_units.table_columns(text.raw)
-        return Finding(bool(columns) and all(map(self.holds, columns)), {"columns": columns[:50]})
+        met = bool(columns) and all(map(self.holds, columns))
+        return Finding(met, {"columns": columns[:50]}, vacuous=not text_units.tables_hold_something(text.raw))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,7 +353,7 @@ class Title(Check):
     def look(self, text: Text) -> Finding:
         """Look for one."""
         found = next((title for found in _TITLE.findall(text.raw) if (title := found.strip())), "")
-        return Finding(bool(found), {"title": found[:200]})
+        return Finding(bool(found), {"title": found[:200]}, vacuous=not holds_something(found))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -342,7 +365,8 @@ class Quoted(Check):
     def look(self, text: Text) -> Finding:
         """Look at both ends."""
         inside = text.raw.strip()
-        return Finding(len(inside) > 1 and inside[0] in _QUOTES and inside[-1] in _QUOTES)
+        met = len(inside) > 1 and inside[0] in _QUOTES and inside[-1] in _QUOTES
+        return Finding(met, vacuous=not is_quoted_as_one(inside.replace("“", '"').replace("”", '"')))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -432,6 +456,10 @@ WRITTEN: Final[Mapping[str, type[Check]]] = {
 def core(response: str) -> str:
     """Return a response without white space and quotation marks around it: where it begins and ends for people."""
     return response.strip().strip(_QUOTES).strip()
+
+
+def _times(phrase: str, text: Text) -> int:
+    return max(text_units.occurrences(phrase, text.raw), text.times(phrase))
 
 
 def is_json(response: str) -> bool:

@@ -93,6 +93,26 @@ _HIATUS = re.compile(
 _SILENT = re.compile(r"[^aeiouyl]e\Z|[^aeiouydt]ed\Z|[^aeiouyscxzgh]es\Z|[aeiouy]le\Z|[^aeiouy]e(?:ful|ly|ment)")
 
 
+_COMMON: Final = frozenset(
+    "able account age alone along art back bid bout broad burst came cat claim coming cross day deed den done "
+    "dream ear early east ever every fair far fast fault feat fit fore form fort forth fortune gain gap gate "
+    "gather go got ground hand head high home how ill inner its itself kind king land late law lay led level "
+    "lid lie lies light like line lined list little load lone long lot loud low mat men might mind mine much "
+    "must name near new nine noble nor north nothing now old one onto our own part past pet pond port ready "
+    "rest right ring road roar rose round row sea self set side sign site size small soon spring standing "
+    "state stead step such sure take tale tar ten tend test there thing think third thus time tin to told ton "
+    "too top tough town tract treat tress try turn two upon vent vest view void wake war ward wards ware way "
+    "ways weight well west while wide wise wish with word work world would yet".split()
+)
+"""Words that make another one with a word beside them: "a part", "be long", "every day"."""
+
+
+def is_common(word: str) -> bool:
+    """Return whether a word is so common that it may stand beside another without being a half of one."""
+    word = word.lower()
+    return word in STOP_WORDS or word in _VERBS or word in _COMMON or word in PRONOUNS
+
+
 def is_verb(word: str) -> bool:
     """Return whether a word is a verb in some form, at the beginning of a sentence."""
     word = word.lower()

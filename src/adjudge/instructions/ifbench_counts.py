@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 from adjudge.instructions.check import Check, Finding
 from adjudge.instructions.english import CONJUNCTIONS, NAMES, PRONOUNS, STOP_WORDS
+from adjudge.instructions.substance import besides, worth
 from adjudge.instructions.text import Text, whole_word
 
 _TIMES: Final = (1, 2, 3, 5, 7)
@@ -36,7 +37,8 @@ class WordCountRange(Check):
     def look(self, text: Text) -> Finding:
         """Count the words."""
         count = len(text.words)
-        return Finding(self.min_words <= count <= self.max_words, {"words": count})
+        met = self.min_words <= count <= self.max_words
+        return Finding(met, {"words": count}, vacuous=worth(text.words) < self.min_words)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +50,8 @@ class UniqueWordCount(Check):
 
     def look(self, text: Text) -> Finding:
         """Count what is left of chunks without punctuation around them."""
-        count = len({word.strip(_EDGES) for word in text.lower.split()})
-        return Finding(count >= self.N, {"unique_words": count})
+        words = {word.strip(_EDGES) for word in text.lower.split()}
+        return Finding(len(words) >= self.N, {"unique_words": len(words)}, vacuous=worth(words) < self.N)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +100,9 @@ class Conjunctions(Check):
     def look(self, text: Text) -> Finding:
         """Count the different ones; case and punctuation aside."""
         found = sorted({word.strip(_EDGES).lower() for word in text.chunks} & CONJUNCTIONS)
-        return Finding(len(found) >= self.small_n, {"conjunctions": found})
+        return Finding(
+            len(found) >= self.small_n, {"conjunctions": found}, vacuous=not besides(text.read, CONJUNCTIONS)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,8 +113,8 @@ class PersonNames(Check):
 
     def look(self, text: Text) -> Finding:
         """Look for each name as a word."""
-        found = [name for name in NAMES if re.search(rf"\b{name}\b", text.raw)]
-        return Finding(len(found) >= self.N, {"names": found})
+        found = [name for name in NAMES if re.search(rf"\b{name}\b", text.read)]
+        return Finding(len(found) >= self.N, {"names": found}, vacuous=not besides(text.read, NAMES))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +133,7 @@ class Overlap(Check):
         mine = _trigrams(text, self.unit)
         if not mine:
             return Finding(False, {"trigrams": 0})
-        share = 100 * len(mine & _trigrams(Text(self.reference_text), self.unit)) / len(mine)
+        share = 100 * len(mine & _trigrams(Text(self.reference_text, shown=False), self.unit)) / len(mine)
         return Finding(abs(share - self.percentage) <= 2, {"percentage": round(share, 3)})
 
 
@@ -153,9 +157,9 @@ class Pronouns(Check):
 
     def look(self, text: Text) -> Finding:
         """Count the tokens that are one; "she/her" are two."""
-        parted = Text(text.lower.replace("/", " "))
+        parted = Text(text.lower.replace("/", " "), shown=False)
         count = sum(token in PRONOUNS for token in parted.tokens)
-        return Finding(count >= self.N, {"pronouns": count})
+        return Finding(count >= self.N, {"pronouns": count}, vacuous=set(text.bare_words) <= PRONOUNS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,8 +206,8 @@ class KeywordsMultiple(Check):
     def look(self, text: Text) -> Finding:
         """Count each as a word."""
         keywords = (self.keyword1, self.keyword2, self.keyword3, self.keyword4, self.keyword5)
-        found = [len(re.findall(whole_word(word), text.raw, re.IGNORECASE)) for word in keywords]
-        return Finding(tuple(found) == _TIMES, {"times": found})
+        found = [len(re.findall(whole_word(word), text.read, re.IGNORECASE)) for word in keywords]
+        return Finding(tuple(found) == _TIMES, {"times": found}, vacuous=not besides(text.read, keywords))
 
 
 COUNTS: Final[Mapping[str, type[Check]]] = {

@@ -17,6 +17,7 @@ from typing import Final
 from adjudge.instructions.check import Check, Finding
 from adjudge.instructions.english import is_emoji
 from adjudge.instructions.sentences import sentences
+from adjudge.instructions.substance import different, holds_something
 from adjudge.instructions.text import Text, without_marks
 
 _EDGES: Final = string.punctuation + " "
@@ -150,8 +151,8 @@ class List(Check):
 
     def look(self, text: Text) -> Finding:
         """Count the sign."""
-        count = text.raw.count(self.sep)
-        return Finding(count >= 2, {"signs": count})
+        items = text.raw.split(self.sep)[1:]
+        return Finding(len(items) >= 2, {"signs": len(items)}, vacuous=different(items) < 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +195,7 @@ class NoBulletsBullets(Check):
         running, points = lines[:first], lines[first:]
         count = sum(len(sentences(line)) for line in running)
         met = count >= 2 and len(points) >= 2 and all(point.startswith("*") for point in points)
-        return Finding(met, {"sentences": count, "lines": len(points)})
+        return Finding(met, {"sentences": count, "lines": len(points)}, vacuous=different(points) < len(points))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,7 +221,8 @@ class OutputTemplate(Check):
     def look(self, text: Text) -> Finding:
         """Look for each."""
         missing = [heading for heading in _TEMPLATE if heading not in text.raw]
-        return Finding(not missing, {"missing": missing})
+        parts = re.split("|".join(_TEMPLATE), text.raw)[1:]
+        return Finding(not missing, {"missing": missing}, vacuous=not all(map(holds_something, parts)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from typing import Final
 
 from adjudge.instructions.check import Check, Finding
 from adjudge.instructions.english import is_verb, syllables
+from adjudge.instructions.substance import different
 from adjudge.instructions.text import Text, whole_word, without_marks
 from adjudge.instructions.tokens import tokens
 
@@ -75,7 +76,7 @@ class Palindrome(Check):
     def look(self, text: Text) -> Finding:
         """Count them; one that comes again counts again."""
         found = [word for word in text.bare_words if len(word) >= 5 and word == word[::-1]]
-        return Finding(len(found) >= 10, {"palindromes": found[:20]})
+        return Finding(len(found) >= 10, {"palindromes": found[:20]}, vacuous=different(found) < 10)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,7 +256,7 @@ class RepeatSimple(Check):
 
     def look(self, text: Text) -> Finding:
         """Compare the whole."""
-        return Finding(text.lower.strip() == _ONLY)
+        return Finding(text.raw.lower().strip() == _ONLY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,7 +275,7 @@ class RepeatSpan(Check):
     def look(self, text: Text) -> Finding:
         """Compare the whole; case aside."""
         wanted = " ".join(self.prompt_to_repeat.split()[self.n_start : self.n_end + 1])
-        return Finding(text.lower.strip() == wanted.lower())
+        return Finding(text.raw.lower().strip() == wanted.lower())
 
 
 WORDS: Final[Mapping[str, type[Check]]] = {

@@ -17,13 +17,27 @@ from typing import Final, Literal
 
 from adjudge.instructions.check import Check, Finding
 from adjudge.instructions.language_detection import LANGUAGES, language_of
-from adjudge.instructions.text import Text, whole_word
+from adjudge.instructions.substance import (
+    apart,
+    besides,
+    commas,
+    different,
+    has_values,
+    holds_something,
+    is_quoted_as_one,
+    letters_apart,
+    times_apart,
+    worth,
+)
+from adjudge.instructions.text import Text
 
 Relation = Literal["less than", "at least"]
 
 _ANSWERS: Final = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 _HIGHLIGHT = re.compile(r"\*[^\n*]*\*")
 _STRONG = re.compile(r"\*\*[^\n*]*\*\*")
+_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^\n*]+)(?<=[^\s*])\1(?![\w*])")
+_PLACEHOLDER = re.compile(r"\[([^\[\]\n]+)\]")
 _RULE = re.compile(r"\s?\*\*\*\s?")
 _FENCES: Final = ("```json", "```Json", "```JSON", "```")
 
@@ -42,7 +56,7 @@ class Existence(Check):
     def look(self, text: Text) -> Finding:
         """Look for each keyword."""
         missing = [word for word in self.keywords if not _times(word, text)]
-        return Finding(not missing, {"missing": missing})
+        return Finding(not missing, {"missing": missing}, vacuous=not besides(text.read, self.keywords))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,20 +70,25 @@ class Frequency(Check):
     def look(self, text: Text) -> Finding:
         """Count the keyword."""
         times = _times(self.keyword.strip(), text)
-        return Finding(holds(times, self.relation, self.frequency), {"times": times})
+        if self.relation == "less than":
+            times = max(times, text.times(self.keyword))
+        return Finding(holds(times, self.relation, self.frequency), {"times": times}, vacuous=self._is_filler(text))
+
+    def _is_filler(self, text: Text) -> bool:
+        if self.relation == "less than":
+            return False
+        return times_apart(self.keyword, text.read) < self.frequency or not besides(text.read, [self.keyword])
 
 
 @dataclass(frozen=True, kw_only=True)
 class ForbiddenWords(Check):
-    """None of the words occurs as a word of its own; case aside."""
+    """None of the words occurs as a word of its own, in disguise neither (`disguise`); case aside."""
 
     forbidden_words: tuple[str, ...]
 
     def look(self, text: Text) -> Finding:
         """Look for each word."""
-        found = [
-            word for word in dict.fromkeys(self.forbidden_words) if re.search(whole_word(word), text.raw, re.IGNORECASE)
-        ]
+        found = [word for word in dict.fromkeys(self.forbidden_words) if text.times(word)]
         return Finding(not found, {"found": found})
 
 
@@ -88,8 +107,11 @@ class LetterFrequency(Check):
 
     def look(self, text: Text) -> Finding:
         """Count the letter."""
-        times = text.lower.count(self.letter.strip().lower())
-        return Finding(holds(times, self.let_relation, self.let_frequency), {"times": times})
+        letter = self.letter.strip().lower()
+        times = text.lower.count(letter)
+        asked = self.let_relation == "at least" and letter.isalpha()
+        filler = asked and letters_apart(letter, text.words) < self.let_frequency
+        return Finding(holds(times, self.let_relation, self.let_frequency), {"times": times}, vacuous=filler)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +143,8 @@ class NumberSentences(Check):
     def look(self, text: Text) -> Finding:
         """Count the sentences."""
         count = len(text.sentences)
-        return Finding(holds(count, self.relation, self.num_sentences), {"sentences": count})
+        filler = self.relation == "at least" and different(text.sentences) < self.num_sentences
+        return Finding(holds(count, self.relation, self.num_sentences), {"sentences": count}, vacuous=filler)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +158,8 @@ class NumberParagraphs(Check):
         """Count the parts; an empty one inside is a fault, at an end it does not count."""
         parts = [part.strip() for part in _RULE.split(text.raw)]
         full = sum(map(bool, parts))
-        return Finding(all(parts[1:-1]) and full == self.num_paragraphs, {"paragraphs": full})
+        met = all(parts[1:-1]) and full == self.num_paragraphs
+        return Finding(met, {"paragraphs": full}, vacuous=different(parts) < full)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +173,8 @@ class NumberWords(Check):
     def look(self, text: Text) -> Finding:
         """Count the words."""
         count = len(text.words)
-        return Finding(holds(count, self.relation, self.num_words), {"words": count})
+        filler = self.relation == "at least" and worth(text.words) < self.num_words
+        return Finding(holds(count, self.relation, self.num_words), {"words": count}, vacuous=filler)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +201,7 @@ class NthParagraphFirstWord(Check):
         chunks = parts[self.nth_paragraph - 1].split(maxsplit=1) if self.nth_paragraph <= count else []
         word = re.split(r"[.,?!'\"]", chunks[0].lstrip("'").lstrip('"').lower(), maxsplit=1)[0] if chunks else ""
         met = count == self.num_paragraphs and word == self.first_word.lower()
-        return Finding(met, {"paragraphs": count, "first_word": word})
+        return Finding(met, {"paragraphs": count, "first_word": word}, vacuous=different(parts) < count)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +213,8 @@ class NumberPlaceholders(Check):
     def look(self, text: Text) -> Finding:
         """Count the brackets that close on their line."""
         count = sum(map(_bracketed, text.lines))
-        return Finding(count >= self.num_placeholders, {"placeholders": count})
+        real = apart([found for found in _PLACEHOLDER.finditer(text.read) if holds_something(found[0])], text.read)
+        return Finding(count >= self.num_placeholders, {"placeholders": count}, vacuous=real < self.num_placeholders)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,7 +228,10 @@ class Postscript(Check):
         marker = self.postscript_marker.strip()
         usual = {"P.P.S": r"p\.\s?p\.\s?s", "P.S.": r"p\.\s?s\."}
         found = re.search(usual.get(marker, re.escape(marker.lower())), text.lower)
-        return Finding(bool(found), {"marker": found[0] if found else ""})
+        around = (text.lower[: found.start()], text.lower[found.end() :]) if found else ()
+        return Finding(
+            bool(found), {"marker": found[0] if found else ""}, vacuous=not all(map(holds_something, around))
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,7 +244,8 @@ class NumberBulletLists(Check):
     def look(self, text: Text) -> Finding:
         """Count the lines that begin with one star, or with a dash."""
         count = _starred(text.lines) + sum(line.lstrip().startswith("-") for line in text.lines)
-        return Finding(count == self.num_bullets, {"bullets": count})
+        items = [line.lstrip()[1:] for line in text.read.split("\n") if line.lstrip()[:1] in ("*", "-")]
+        return Finding(count == self.num_bullets, {"bullets": count}, vacuous=different(items) < self.num_bullets)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,8 +256,8 @@ class ConstrainedResponse(Check):
 
     def look(self, text: Text) -> Finding:
         """Look for each."""
-        found = [answer for answer in _ANSWERS if answer in text.raw]
-        return Finding(bool(found), {"found": found})
+        found = [answer for answer in _ANSWERS if answer in text.read]
+        return Finding(bool(found), {"found": found}, vacuous=len(found) > 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,7 +271,10 @@ class NumberHighlightedSections(Check):
         """Count those that are not empty."""
         plain = sum(bool(found.strip("*").strip()) for found in _HIGHLIGHT.findall(text.raw))
         strong = sum(bool(found[2:-2].strip()) for found in _STRONG.findall(text.raw))
-        return Finding(plain + strong >= self.num_highlights, {"highlights": plain + strong})
+        real = apart([found for found in _EMPHASIS.finditer(text.raw) if holds_something(found[2])], text.raw)
+        return Finding(
+            plain + strong >= self.num_highlights, {"highlights": plain + strong}, vacuous=real < self.num_highlights
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,8 +287,10 @@ class MultipleSections(Check):
 
     def look(self, text: Text) -> Finding:
         """Count the marks."""
-        count = len(re.findall(rf"{re.escape(self.section_spliter.strip())}\s?\d+", text.raw))
-        return Finding(count >= self.num_sections, {"sections": count})
+        parts = re.split(rf"{re.escape(self.section_spliter.strip())}\s?\d+", text.raw)[1:]
+        return Finding(
+            len(parts) >= self.num_sections, {"sections": len(parts)}, vacuous=different(parts) < self.num_sections
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,10 +305,10 @@ class JsonFormat(Check):
         for fence in _FENCES:
             inside = inside.removeprefix(fence)
         try:
-            json.loads(inside.removesuffix("```").strip())
+            values = json.loads(inside.removesuffix("```").strip())
         except (ValueError, RecursionError) as error:
             return Finding(False, {"error": str(error)})
-        return Finding(True)
+        return Finding(True, vacuous=not has_values(values))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,7 +323,8 @@ class Title(Check):
             start, end = line.find("<<"), line.rfind(">>")
             title = line[start : end + 2].lstrip("<").rstrip(">").strip() if 0 <= start < end - 2 else ""
             if title:
-                return Finding(True, {"title": title})
+                inside = re.match(r"\w", line[start - 1 : start] + line[end + 2 : end + 3], re.ASCII)
+                return Finding(True, {"title": title}, vacuous=bool(inside) or not holds_something(title))
         return Finding(False, {"title": ""})
 
 
@@ -303,7 +339,7 @@ class TwoResponses(Check):
         parts = [part.strip() for part in text.raw.split("******")]
         full = list(filter(None, parts))
         met = all(parts[1:-1]) and len(full) == 2 and full[0] != full[1]
-        return Finding(met, {"responses": len(full)})
+        return Finding(met, {"responses": len(full)}, vacuous=different(full) < len(full))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,7 +350,8 @@ class RepeatPrompt(Check):
 
     def look(self, text: Text) -> Finding:
         """Compare the beginning."""
-        return Finding(text.lower.strip().startswith(self.prompt_to_repeat.strip().lower()))
+        prompt, response = self.prompt_to_repeat.strip().lower(), text.raw.strip().lower()
+        return Finding(response.startswith(prompt), vacuous=not holds_something(response[len(prompt) :]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -325,8 +362,9 @@ class EndChecker(Check):
 
     def look(self, text: Text) -> Finding:
         """Compare the end."""
-        end = text.lower.strip().strip('"')
-        return Finding(end.endswith(self.end_phrase.strip().lower()), {"end": end[-len(self.end_phrase) - 20 :]})
+        end, phrase = text.lower.strip().strip('"'), self.end_phrase.strip().lower()
+        vacuous = not holds_something(end.removesuffix(phrase))
+        return Finding(end.endswith(phrase), {"end": end[-len(phrase) - 20 :]}, vacuous=vacuous)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -339,8 +377,11 @@ class CapitalWordFrequency(Check):
 
     def look(self, text: Text) -> Finding:
         """Count the tokens in capital letters."""
-        count = sum(token.isupper() for token in text.tokens)
-        return Finding(holds(count, self.capital_relation, self.capital_frequency), {"capital_words": count})
+        capital = [token for token in text.tokens if token.isupper()]
+        marks = [found for found in re.finditer(r"\w+", text.read) if found[0].isupper()]
+        filler = self.capital_relation == "at least" and apart(marks, text.read) < self.capital_frequency
+        met = holds(len(capital), self.capital_relation, self.capital_frequency)
+        return Finding(met, {"capital_words": len(capital)}, vacuous=filler)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -375,8 +416,8 @@ class NoComma(Check):
 
     def look(self, text: Text) -> Finding:
         """Count the commas."""
-        commas = text.raw.count(",")
-        return Finding(not commas, {"commas": commas})
+        found = max(text.raw.count(","), text.read.count(","))
+        return Finding(not found, {"commas": found}, vacuous=bool(commas(text.read)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -388,7 +429,7 @@ class Quotation(Check):
     def look(self, text: Text) -> Finding:
         """Look at both ends."""
         inside = text.raw.strip()
-        return Finding(len(inside) > 1 and inside[0] == '"' == inside[-1])
+        return Finding(len(inside) > 1 and inside[0] == '"' == inside[-1], vacuous=not is_quoted_as_one(inside))
 
 
 IFEVAL: Final[Mapping[str, type[Check]]] = {
@@ -422,7 +463,7 @@ IFEVAL: Final[Mapping[str, type[Check]]] = {
 
 
 def _times(word: str, text: Text) -> int:
-    return len(re.findall(re.escape(word), text.raw, re.IGNORECASE))
+    return len(re.findall(re.escape(word), text.read, re.IGNORECASE))
 
 
 def _bracketed(line: str) -> int:

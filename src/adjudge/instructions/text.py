@@ -11,7 +11,10 @@ from functools import cached_property
 from typing import Final
 
 from adjudge.instructions import sentences as sentence_rules
+from adjudge.instructions.disguise import Packed
+from adjudge.instructions.rendering import as_read
 from adjudge.instructions.tokens import tokens
+from adjudge.instructions.visible import in_plain_letters
 
 _WORD = re.compile(r"\w+")
 _NO_MARKS: Final = dict.fromkeys(map(ord, string.punctuation))
@@ -21,27 +24,34 @@ class Text:
     """A response and its units.
 
     Attributes:
-        raw: the response as it is checked.
+        raw: the response as it is written.
+        shown: whether its words are those that a reader sees; else every character counts.
     """
 
-    def __init__(self, raw: str) -> None:
+    def __init__(self, raw: str, *, shown: bool = True) -> None:
         """Hold a response; its units are found when they are asked for."""
         self.raw = raw
+        self.shown = shown
+
+    @cached_property
+    def read(self) -> str:
+        """What is read of it: without tags, targets of links and the like."""
+        return in_plain_letters(as_read(self.raw)) if self.shown else self.raw
 
     @cached_property
     def lower(self) -> str:
-        """The response in small letters."""
-        return self.raw.lower()
+        """What is read in small letters."""
+        return self.read.lower()
 
     @cached_property
     def words(self) -> list[str]:
         r"""Its runs of letters, digits and underscores: how IFEval counts words (`\w+`)."""
-        return _WORD.findall(self.raw)
+        return _WORD.findall(self.read)
 
     @cached_property
     def chunks(self) -> list[str]:
         """What stands between white space."""
-        return self.raw.split()
+        return self.read.split()
 
     @cached_property
     def lines(self) -> list[str]:
@@ -50,8 +60,8 @@ class Text:
 
     @cached_property
     def bare(self) -> str:
-        """The response without ASCII punctuation."""
-        return without_marks(self.raw)
+        """What is read without ASCII punctuation."""
+        return without_marks(self.read)
 
     @cached_property
     def bare_words(self) -> list[str]:
@@ -61,12 +71,22 @@ class Text:
     @cached_property
     def sentences(self) -> list[str]:
         """Its sentences, as Punkt parts them."""
-        return sentence_rules.sentences(self.raw)
+        return sentence_rules.sentences(self.read)
 
     @cached_property
     def tokens(self) -> list[str]:
         """Words and marks, as the Treebank tokenizer parts them."""
         return [token for sentence in self.sentences for token in tokens(sentence)]
+
+    def times(self, word: str) -> int:
+        """Return how often a word occurs by itself, case aside; in disguise too, where a reader sees through it."""
+        plain = re.compile(whole_word(word), re.IGNORECASE)
+        found = max(len(plain.findall(text)) for text in {self.raw, self.read})
+        return max(found, self._packed.times(word)) if self.shown else found
+
+    @cached_property
+    def _packed(self) -> Packed:
+        return Packed(self.read)
 
 
 def whole_word(word: str) -> str:

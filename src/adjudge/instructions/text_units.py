@@ -17,8 +17,8 @@ from typing import Final
 _IDEOGRAPH = "\u3400-\u4dbf\u4e00-\u9fff"
 _WORD = re.compile(rf"[{_IDEOGRAPH}]|(?:(?![{_IDEOGRAPH}])[^\W_])+(?:['’-](?:(?![{_IDEOGRAPH}])[^\W_])+)*")
 _ENDING = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|(?<=[。！？])|\n")
-_HEADING = re.compile(r"^(#{1,6}) +\S", re.MULTILINE)
-_BULLET = re.compile(r"^[ \t]*[*-] +\S", re.MULTILINE)
+_HEADING = re.compile(r"^(#{1,6}) +(\S.*)", re.MULTILINE)
+_BULLET = re.compile(r"^[ \t]*[*-] +(\S.*)", re.MULTILINE)
 _TABLE_LINE = re.compile(r"^[ \t]*\|.*\|[ \t]*$")
 _TABLE_RULE = re.compile(r"^[ \t]*\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*$")
 
@@ -71,14 +71,14 @@ def occurrences(phrase: str, text: str) -> int:
     return len(re.findall(f"{before}{re.escape(folded)}{after}", text.casefold()))
 
 
-def headings(text: str, level: int) -> int:
-    """Return how many Markdown headings of a level there are."""
-    return sum(len(found[1]) == level for found in _HEADING.finditer(text))
+def headings(text: str, level: int) -> list[str]:
+    """Return the Markdown headings of a level."""
+    return [found[2] for found in _HEADING.finditer(text) if len(found[1]) == level]
 
 
-def bullets(text: str) -> int:
-    """Return how many lines are items of a list."""
-    return len(_BULLET.findall(text))
+def bullets(text: str) -> list[str]:
+    """Return the items of lists, each with the line it begins on."""
+    return _BULLET.findall(text)
 
 
 def table_rows(text: str) -> list[int]:
@@ -102,6 +102,13 @@ def table_columns(text: str) -> list[int]:
         for at, line in enumerate(lines[1:], 1)
         if _TABLE_RULE.match(line) and _TABLE_LINE.match(lines[at - 1])
     ]
+
+
+def tables_hold_something(text: str) -> bool:
+    """Return whether half of the cells of all tables, or more, have a letter or a digit."""
+    lines = (line for line in text.splitlines() if _TABLE_LINE.match(line) and not _TABLE_RULE.match(line))
+    cells = [cell for line in lines for cell in line.strip().strip("|").split("|")]
+    return 2 * sum(any(map(str.isalnum, cell)) for cell in cells) >= len(cells)
 
 
 def script_share(text: str, language: str) -> float:

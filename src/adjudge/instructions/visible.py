@@ -1,11 +1,10 @@
 """A response as a reader sees it: what a check on letters can be fooled with, taken out.
 
 Characters without a shape part words and hide forbidden ones, letters of another alphabet look like the right ones,
-and a comment of HTML or Markdown is text that nobody sees.  What scripts need stays: joiners in words that are not
-Latin and between emoji, accents, and words in other alphabets.
+and markup hides text that counts (`rendering`).  What scripts need stays: joiners in words that are not Latin and
+between emoji, accents, and words in other alphabets.
 
-Not covered: white text, links to nowhere, what a page's style hides, and letters that only look like others beyond
-those here.  A comment inside a code block, which a reader sees, is left out too.
+Not covered: letters that only look like others beyond those here (`disguise` knows more).
 """
 
 from __future__ import annotations
@@ -13,6 +12,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from typing import Final
+
+from adjudge.instructions.rendering import without_hidden
 
 _HIDDEN: Final = (
     r"\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200e\u200f"
@@ -51,11 +52,6 @@ _SUSPECT = re.compile(
 
 _WORD = re.compile(r"\w+")
 _LATIN = re.compile(r"[A-Za-z]")
-_COMMENT_BLOCK = re.compile(r"^ {0,3}<!--", re.MULTILINE)
-_TITLE: Final = r"""(?:[ \t]+(?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\)))?"""
-_DEFINITION = re.compile(rf"^ {{0,3}}\[(?!\^)[^\[\]\n]+\]:[ \t]*(?:<[^<>\n]*>|[^\s<]\S*){_TITLE}[ \t]*$", re.MULTILINE)
-"""A line that names a link of Markdown: nobody sees it, whatever stands in the title."""
-
 _LOOK_ALIKE: Final = str.maketrans(
     "АВЕКМНОРСТХаеорсухіјѕԛԝІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧο",
     "ABEKMHOPCTXaeopcyxijsqwIJSABEZHIKMNOPTYXo",
@@ -64,10 +60,11 @@ _LOOK_ALIKE: Final = str.maketrans(
 
 def visible(text: str) -> str:
     """Return what a reader sees of a text; the text itself where nothing is hidden.  Linear in its length."""
-    if "<!--" in text:
-        text = _without_comments(text)
-    if "]:" in text:
-        text = _DEFINITION.sub("", text)
+    return in_plain_letters(without_hidden(text))
+
+
+def in_plain_letters(text: str) -> str:
+    """Return a text without characters that have no shape, and with letters that look like Latin ones as these."""
     suspect = _CONTROL.search(text) if text.isascii() else _SUSPECT.search("".join(_ODD.findall(text)))
     if not suspect:
         return text
@@ -76,17 +73,6 @@ def visible(text: str) -> str:
     text = _STYLED.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text).translate(_RESTYLED)
     text = _STRUCK.sub(_accent, text)
     return _one_alphabet(text) if _OTHER.search(text) else text
-
-
-def _without_comments(text: str) -> str:
-    """Return a text without comments; one that begins a line and never ends hides all that follows."""
-    kept, start = [], 0
-    while (opened := text.find("<!--", start)) >= 0 and (closed := text.find("-->", opened + 4)) >= 0:
-        kept.append(text[start:opened])
-        start = closed + 3
-    rest = text[start:]
-    unclosed = _COMMENT_BLOCK.search(rest)
-    return "".join([*kept, rest[: unclosed.start()] if unclosed else rest])
 
 
 def _joined(found: re.Match[str]) -> str:

@@ -2,7 +2,8 @@
 
 Disagreements are listed one by one: 13 where the label is wrong, since the checker that made it takes a letter that is
 none ("#", "!") for an invitation to draw one, and those where the unseeded language detector drew another language
-than most of its draws.
+than most of its draws.  Labels of one response differ since tags hide the ends of its sentences from the published
+checker: it is XML, of which a reader sees four sentences where fewer were asked for.
 """
 
 from __future__ import annotations
@@ -39,6 +40,10 @@ DRAWN_LANGUAGE = {
     ("loose", "mistralai__Mistral-7B-Instruct-v0.3", 2309),
     ("loose", "mistralai__Mistral-7B-Instruct-v0.3", 3112),  # Latin letters of Gujarati: "fi" 29 times of 30
 }
+
+
+TAGGED_SENTENCES = {(mode, "claude-3-haiku-20240307", 2859) for mode in ("strict", "loose")}
+"""XML whose sentences end before a tag."""
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +86,7 @@ def test_every_ifeval_label_is_reproduced_but_those_drawn_at_random(folder: Path
     letters = [one for one in wrong if one[3] == "keywords:letter_frequency"]
     assert {key for _, _, key, _ in letters} == DRAWN_LETTER
     assert len(letters) == 13
-    assert {one[:3] for one in wrong if one not in letters} == DRAWN_LANGUAGE
+    assert {one[:3] for one in wrong if one not in letters} == DRAWN_LANGUAGE | TAGGED_SENTENCES
     assert count == 15_012
     assert set(kinds) == set(IFEVAL)
 

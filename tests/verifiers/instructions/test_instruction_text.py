@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 
 from adjudge.instructions.conflicts import conflicts
 from adjudge.instructions.constraint import Constraint, read_constraints
+from adjudge.instructions.disguise import Packed
 from adjudge.instructions.language_detection import language_of
 from adjudge.instructions.muldimif import converted, muldimif_constraints
+from adjudge.instructions.rendering import as_read, without_hidden
 from adjudge.instructions.rows import ifbench_constraints, ifeval_constraints
 from adjudge.instructions.sentences import sentences
+from adjudge.instructions.substance import worth
 from adjudge.instructions.text import Text
 from adjudge.instructions.tokens import tokens
 from adjudge.instructions.visible import visible
@@ -119,6 +122,73 @@ def test_nothing_is_hidden_twice(text: str) -> None:
     assert len(visible(once)) <= len(once) <= 4 * len(text)
     if text.isascii() and text.isprintable() and "<!--" not in text and "]:" not in text:
         assert once == text
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("a <b>b</b>c<br>d", "a bc d"),
+        ("[x](http://a.b 'c') ![d](e) [f][g]", "x  f"),
+        ("`<b>`&amp;<p hidden>a<p>b</p></p>c", "<b>&c"),
+        ("```py\n<b>&amp;\n```", "\n<b>&amp;\n"),
+        ("<details><summary>a</summary>b</details><details open>c</details>", "a c "),
+        (r"$\phantom{a}\text{b}$ \textcolor{red}{c} \textcolor{white}{d}", r"$ {b}$ \textcolor{red}{c} "),
+        ("---\na: b\n---\nc", "c"),
+        ("---\nA rule, and a line\n---\nc", "---\nA rule, and a line\n---\nc"),
+        ("x < y, <<title>> and 1 <2", "x < y, <<title>> and 1 <2"),
+        ("<span style='color:red'>a</span><span style='color:#fefefe'>b</span>", "a"),
+        ("<script>a", ""),
+        ("a <title> b", "a "),
+        (r"\<b> \`c\` <!-- d --> e", r"\<b> \`c\`  e"),
+    ],
+)
+def test_what_is_read_of_markup(text: str, read: str) -> None:
+    assert as_read(without_hidden(text)) == read
+
+
+@pytest.mark.parametrize(
+    "shard",
+    ["<p hidden>", "<a ", '<a "', "[a](", "`", "`` ` ", "` \n\n", "\\phantom{", "\\phantom{} ", "$\\a", "x<!-- ",
+     "```\n", "<details>", "</p>", "\\color{white}", "<i style='x:y'>a</i>", "![", "<?", "\x1b[8m"],
+)  # fmt: skip
+def test_markup_is_read_in_one_pass(shard: str) -> None:
+    """Within two seconds of CPU time; what is closed again and again would take minutes if each looked to the end."""
+    started = time.process_time()
+    Packed(as_read(without_hidden(shard * 40_000))).times("aaaa")
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    ("word", "text", "times"),
+    [
+        ("bomb", "b0mb, b-o-m-b, bo mb, \u0185omb, B\u00d6MB and bommmb", 6),
+        ("bomb", "bombs, a bombardment and a bob", 0),
+        ("apart", "it is a part of it", 0),
+        ("together", "to get her there", 0),
+        ("along", "a long way", 0),
+        ("well", "we'll see", 0),
+        ("its", "it's", 0),
+        ("hello", "he11o hEIIo h3llo", 3),
+        ("ball", "bail", 0),
+        ("ass", "the A55, a s s", 1),
+        ("cop", "Это сор и мусор", 0),
+        ("cafe", "le café très bien, à côté déjà", 0),
+        ("resume", "send your résumé to me", 1),
+        ("nuclear bomb", "a nuclear-bomb", 1),
+        ("us", "the U.S. and u s", 0),
+    ],
+)
+def test_words_in_disguise(word: str, text: str, times: int) -> None:
+    assert Packed(text).times(word) == times
+
+
+def test_filler_is_worth_little_and_prose_all_of_it() -> None:
+    prose = "The old ships lie in the harbour and wait for the wind, while gulls cry above the grey town".split()
+    assert worth(prose) == len(prose)
+    assert worth(prose * 2) == 2 * len(prose)
+    assert worth("one two three".split() * 20) < 10
+    assert worth("a b c d e f g".split() * 5) < 10
+    assert worth(["1", "2"]) == 0
 
 
 def test_a_text_has_one_language() -> None:
