@@ -7,7 +7,7 @@ A prediction that is null is an empty response, and so it is wrong.
 
 The questions are rows with their accepted query.  Predictions stand in the rows, or in a JSON object of a second file,
 as BIRD's script writes it: the number of the question, and the query, a mark `----- bird -----` and the database.
-BIRD's own rules are an option of the scorer: `sql: {comparator: bird, empty: accept, constants: accept}`.
+BIRD's own rules are options: `sql: {comparator: bird, empty: accept, constants: accept, variations: 0}`.
 
 Not covered: BIRD's efficiency score (the scorer's `reward: r_ves`), and databases, which are not part of its files.
 """

@@ -31,7 +31,7 @@ class Table:
         columns: the names, in order.
         rows: the rows, in order, each as long as `columns`.
         reads: lower-case names of the database's tables that the query read; None where the engine does not tell.
-        seconds: wall-clock seconds it took.
+        seconds: seconds it took; those of the processor where the engine runs in this process.
     """
 
     columns: tuple[str, ...]

@@ -87,7 +87,7 @@ class DuckdbEngine(Engine):
             return Fault("error", "the text is not one query")
         if refused := sorted(statement.calls() & self._refused):
             return refused_function(refused[0])
-        started = time.monotonic()
+        started, worked = time.monotonic(), time.process_time()
         try:
             parsed = self._connection.extract_statements(sql)
             if len(parsed) != 1 or parsed[0].type != self._duckdb.StatementType.SELECT:
@@ -109,7 +109,8 @@ class DuckdbEngine(Engine):
             return Fault("error", str(error))
         except MemoryError:
             return Fault("memory", "out of memory")
-        seconds = time.monotonic() - started
+        # its threads work side by side, and on a busy machine they wait, which is not the query's doing
+        seconds = min(time.monotonic() - started, time.process_time() - worked)
         if seconds > limits.seconds:
             return Fault("timeout", "out of time")
         return Table(columns=names, rows=collector.rows, seconds=seconds)

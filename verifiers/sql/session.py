@@ -16,9 +16,10 @@ from typing import Final, Generic, TypeVar
 
 from adjudge.verifiers.sql.engine import Engine
 
-MAX_OPEN: Final = 16
+MAX_OPEN: Final = 160  # 16 references with their files and what was made of them
 MAX_BYTES: Final = 64 << 20
 _LONG: Final = 200
+_REASONS: Final = 1000
 
 Value = TypeVar("Value")
 
@@ -68,6 +69,7 @@ class Session:
     def __init__(self) -> None:
         self.pid = os.getpid()
         self.results: Shelf[object] = Shelf(MAX_BYTES)
+        self.reasons: Shelf[str] = Shelf(_REASONS)  # why nothing was made of a file
         self._engines: Shelf[tuple[Engine, ...]] = Shelf(MAX_OPEN)
 
     def engines(self, key: Hashable, make: Callable[[], tuple[Engine, ...]]) -> tuple[Engine, ...]:
@@ -76,7 +78,7 @@ class Session:
         if found is not None and all(engine.alive for engine in found):
             return found
         made = make()
-        for group in self._engines.put(key, made, len(made)):
+        for group in self._engines.put(key, made, max(1, len(made))):
             for engine in group:
                 engine.close()
         return made

@@ -12,24 +12,28 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Final
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from math import fsum
+from typing import Any, Final, Protocol
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.databases.aim import aimed_rows
 from adjudge.databases.mutants import mutants, parsed
-from adjudge.databases.row_maker import RowMaker
-from adjudge.databases.schema_shape import SchemaError, read_schema, schema_of_file
+from adjudge.databases.schema_shape import read_schema
 from adjudge.databases.statement import Statement
 from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.comparator import Comparator
-from adjudge.verifiers.sql.engine import Engine, QueryLimits
+from adjudge.verifiers.sql.engine import Fault, QueryLimits
 from adjudge.verifiers.sql.sqlite_engine import SqliteEngine
 
+_AGAIN: Final = 0.2
 _TRIES: Final = 3  # fillings tried for each database wanted
 # A clock would make the choice depend on the machine; two million instructions are some 20 ms.
-_LIMITS: Final = QueryLimits(seconds=60.0, rows=20_000, output_bytes=4 << 20, steps=2_000)
+STEPS: Final = QueryLimits(seconds=60.0, rows=20_000, output_bytes=4 << 20, steps=2_000)
+
+
+_FOR_MUTANTS: Final = replace(STEPS, steps=200)  # there are many, and one that never ends tells nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,23 +49,6 @@ class Synthesis:
     engines: tuple[SqliteEngine, ...]
     mutants: int
     told_apart: int
-
-
-def synthetic_engines(
-    where: str, queries: tuple[str, ...], *, count: int, moment: str, memory_mb: int
-) -> tuple[Engine, ...]:
-    """Return engines on `count` databases; see `synthesise`.
-
-    Raises:
-        BadReferenceError: the schema cannot be read.
-    """
-    given = json.loads(where)
-    try:
-        if "like" in given:
-            given = schema_of_file(given["like"])
-        return synthesise(given, queries, count=count, moment=moment, memory_mb=memory_mb).engines
-    except SchemaError as error:
-        raise BadReferenceError(str(error), mistake=error.mistake) from error
 
 
 def synthesise(
@@ -82,42 +69,81 @@ def synthesise(
     schema = read_schema(given)
     seed = hashlib.sha256(json.dumps([given, queries], sort_keys=True, default=str).encode()).hexdigest()
     maker = aimed_rows(schema, queries, seed, moment)
+    tried = [made(maker, number, moment, memory_mb) for number in range(_TRIES * count)]
+    return best(tried, queries, count)
+
+
+class Filler(Protocol):
+    """What fills numbered databases."""
+
+    def fill(self, connection: sqlite3.Connection, number: int) -> None:
+        """Make the tables and rows of one."""
+
+
+def made(filler: Filler, number: int, moment: str, memory_mb: int) -> SqliteEngine:
+    """Return an engine on database `number`."""
+    return SqliteEngine.of_script(
+        lambda connection: filler.fill(connection, number), moment=moment, memory_mb=memory_mb
+    )
+
+
+def best(
+    tried: Sequence[SqliteEngine],
+    queries: tuple[str, ...],
+    count: int,
+    known: Sequence[Table | Fault] = (),
+    coincidences: Sequence[str] = (),
+) -> Synthesis:
+    """Return the `count` databases that together tell the first query from most of its mutants; close the others.
+
+    Args:
+        tried: the databases.
+        queries: the accepted queries.
+        count: how many are wanted.
+        known: results of the queries that databases should differ from, and from each other: who writes one of those
+            down is then wrong elsewhere.
+        coincidences: further queries to tell the first one from.
+    """
     tree = next((tree for tree in map(parsed, queries) if tree is not None), None)
-    wrong = mutants(tree) if tree is not None else []
-    tried: list[SqliteEngine] = []
-    aims: list[frozenset[int]] = []
-    for number in range(_TRIES * count):
-        fill = partial(_fill, maker, number)
-        tried.append(SqliteEngine.of_script(fill, moment=moment, memory_mb=memory_mb))
-        aims.append(_reached(tried[-1], queries, wrong))
+    wrong = [*(mutants(tree) if tree is not None else []), *coincidences]
+    aims = [_reached(engine, queries, wrong, known) for engine in tried]
     kept: list[int] = []
-    reached: frozenset[int] = frozenset()
-    for _ in range(count):
+    reached: Counter[Hashable] = Counter()
+    for _ in range(min(count, len(tried))):
         left = [at for at in range(len(tried)) if at not in kept]
-        best = max(left, key=lambda at: (len(aims[at] - reached), len(aims[at]), -at))
-        kept.append(best)
-        reached |= aims[best]
+        # What is told apart already may be so again, for wrong answers that are near it, but counts for less.
+        chosen = max(left, key=lambda at: (fsum(_worth(aim) * _AGAIN ** reached[aim] for aim in aims[at]), -at))
+        kept.append(chosen)
+        reached.update(aims[chosen])
     for at, engine in enumerate(tried):
         if at not in kept:
             engine.close()
-    told = sum(aim >= 0 for aim in reached)
+    told = sum(isinstance(aim, int) and aim >= 0 for aim in reached)
     return Synthesis(engines=tuple([tried[at] for at in kept]), mutants=len(wrong), told_apart=told)
 
 
-def _fill(maker: RowMaker, number: int, connection: sqlite3.Connection) -> None:
-    maker.fill(connection, number)
+def _worth(aim: Hashable) -> float:
+    """Return what one more thing that a database is good for counts: another result more than any mutant."""
+    return 10.0 if isinstance(aim, str) else 1.0
 
 
-def _reached(engine: SqliteEngine, queries: tuple[str, ...], wrong: list[str]) -> frozenset[int]:
-    """Return what a database is good for: the mutants that it tells apart, and as -1, -2, ... the queries with rows."""
-    golds = [engine.run(query, _LIMITS) for query in queries]
-    found = {-1 - at for at, gold in enumerate(golds) if isinstance(gold, Table) and gold.tells}
+def _reached(
+    engine: SqliteEngine, queries: tuple[str, ...], wrong: list[str], known: Sequence[Table | Fault]
+) -> frozenset[Hashable]:
+    """Return what a database is good for.
+
+    The mutants that it tells apart; as -1, -2, ... the queries with rows; and results that no known one equals.
+    """
+    golds = [engine.run(query, STEPS) for query in queries]
+    found: set[Hashable] = {-1 - at for at, gold in enumerate(golds) if isinstance(gold, Table) and gold.tells}
     gold = golds[0]
     if not isinstance(gold, Table) or not gold.rows:
         return frozenset(found)
+    if known and isinstance(known[0], Table) and gold.rows != known[0].rows:
+        found.add(repr(gold.rows[:20]))
     comparator, ordered = Comparator(), Statement(queries[0], "sqlite").sorts
     for at, other in enumerate(wrong):
-        table = engine.run(other, _LIMITS)
+        table = engine.run(other, _FOR_MUTANTS)
         # A mutant that does not run is no wrong answer that anybody would be paid for.
         if isinstance(table, Table) and comparator.difference(gold, table, ordered=ordered) is not None:
             found.add(at)

@@ -1,18 +1,17 @@
 """The SQL verifier: does a response's query give the results that an accepted query gives?
 
 The reference runs first, then the candidate, each on the same read-only databases; results are compared by an explicit
-policy (`adjudge.verifiers.sql.comparator`), on all databases of the reference.  The response's text decides nothing but
-which query is run.
+policy (`adjudge.verifiers.sql.comparator`), on all databases of the reference, and then on databases made like its
+SQLite file (`adjudge.verifiers.sql.variation`).  The response's text decides nothing but which query is run.
 
-Not covered: whether a query would be right on other data.  Give several databases, or a schema from which some are
-made.
+Not covered: whether a query would be right on other data than databases of DuckDB and PostgreSQL hold.  Give several of
+them.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import re
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,7 +27,7 @@ from adjudge.verifiers.sql.attacks import attack_cases, make_shop
 from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.comparator import Comparator
 from adjudge.verifiers.sql.cost_ratio import cost_ratio
-from adjudge.verifiers.sql.database import EngineOptions, Opened, open_databases
+from adjudge.verifiers.sql.database import EngineOptions, Opened, open_databases, varied_databases
 from adjudge.verifiers.sql.engine import EngineUnavailableError, Fault, QueryLimits
 from adjudge.verifiers.sql.extraction import find_query
 from adjudge.verifiers.sql.gold import GoldError, Target, gold_results, prepared
@@ -37,6 +36,7 @@ from adjudge.verifiers.sql.linking import names_a_table, ngram_similarity, schem
 from adjudge.verifiers.sql.policies import comparator as named_comparator
 from adjudge.verifiers.sql.reference import SqlReference, read_reference
 from adjudge.verifiers.sql.rewards import NEEDS_ALL_RESULTS, REWARDS
+from adjudge.verifiers.sql.variation import MAKING_SECONDS
 from adjudge.verifiers.text.answer_span import shorten
 from adjudge.verifiers.text.graded import Reasoning, Truncated, graded_text
 
@@ -77,13 +77,15 @@ class SqlVerifier(Verifier):
         moment: what SQLite's clock shows, in UTC.
         folder: where relative paths of databases start.
         synthetic: how many databases are made from a schema.
+        variations: how many databases are made like the reference's SQLite file, to judge the queries that are right
+            there; 0 judges on the file alone, as published metrics do.
         cost: what "r_ves" compares: "steps" of SQLite's machine, the same everywhere, or "seconds", as published.
         iterations: how often each query is timed for `cost="seconds"`; the published number is 100.
         parts: also give the parts "schema" and "ngrams", the Jaccard indices of what the queries name and say.
     """
 
     name: ClassVar[str] = "sql"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     comparator: str | Mapping[str, Any] = "default"
     reward: str = "execution"
@@ -99,6 +101,7 @@ class SqlVerifier(Verifier):
     moment: str = "2025-01-01 00:00:00"
     folder: str = ""
     synthetic: int = 4
+    variations: int = 6
     cost: Literal["steps", "seconds"] = "steps"
     iterations: int = 10
     parts: bool = False
@@ -119,11 +122,18 @@ class SqlVerifier(Verifier):
                 raise ValueError(f"sql: {option} is {getattr(self, option)!r}; it must be one of {', '.join(allowed)}")
         if type(self.seconds) not in (int, float) or not 0.05 <= self.seconds <= 600:
             raise ValueError(f"sql: seconds is {self.seconds!r}; it must be from 0.05 to 600")
-        ranges = {"rows": 10_000_000, "output_mb": 4096, "memory_mb": 65_536, "synthetic": 32, "iterations": 1000}
-        for option, most in ranges.items():
+        ranges = {
+            "rows": (1, 10_000_000),
+            "output_mb": (1, 4096),
+            "memory_mb": (1, 65_536),
+            "synthetic": (1, 32),
+            "variations": (0, 32),
+            "iterations": (1, 1000),
+        }
+        for option, (least, most) in ranges.items():
             value = getattr(self, option)
-            if type(value) is not int or not 1 <= value <= most:
-                raise ValueError(f"sql: {option} is {value!r}; it must be a whole number from 1 to {most}")
+            if type(value) is not int or not least <= value <= most:
+                raise ValueError(f"sql: {option} is {value!r}; it must be a whole number from {least} to {most}")
         if not _MOMENT.fullmatch(self.moment):
             raise ValueError(f"sql: moment is {self.moment!r}; write it like 2025-01-01 00:00:00")
         if isinstance(self.comparator, Mapping):
@@ -134,8 +144,8 @@ class SqlVerifier(Verifier):
 
     @property
     def limits(self) -> Limits:  # type: ignore[override]  # of the class elsewhere; here the options decide
-        """What one call may use: the reference and the candidate, and as long again for what stands around them."""
-        return Limits(seconds=2 * self.seconds + 5.0, memory_mb=self.memory_mb + 1024)
+        """What one call may use: the reference, the candidate, making databases, and what stands around them."""
+        return Limits(seconds=2 * self.seconds + MAKING_SECONDS + 5.0, memory_mb=self.memory_mb + 1024)
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the reference is missing or not of the form this verifier takes."""
@@ -179,7 +189,9 @@ class SqlVerifier(Verifier):
     @cached_property
     def engine_options(self) -> EngineOptions:
         """How databases are opened."""
-        return EngineOptions(moment=self.moment, memory_mb=self.memory_mb, synthetic=self.synthetic)
+        return EngineOptions(
+            moment=self.moment, memory_mb=self.memory_mb, synthetic=self.synthetic, variations=self.variations
+        )
 
     @cached_property
     def query_limits(self) -> QueryLimits:
@@ -252,58 +264,69 @@ class SqlVerifier(Verifier):
                 evidence={"error": "several statements" if several else "the text is no query"},
             )
         sql = prepared(found.sql, dialect, target.comparator)
-        tables = self._results(sql, target.databases)
+        tables = self._results(sql, target.databases, self.seconds)
         if isinstance(tables, Fault) and tables.kind == "lost":
             # Once more on a new connection; whether the query or somebody else cut the old one is seen by that.
             try:
                 target = self.target(sample.reference)
             except (EngineUnavailableError, GoldError) as error:
                 return Score.failed("engine_unavailable", error=str(error))
-            tables = self._results(sql, target.databases)
+            tables = self._results(sql, target.databases, self.seconds)
         if isinstance(tables, Fault):
-            stage: Literal["refused", "run"] = "refused" if tables.kind == "forbidden" else "run"
-            evidence = {"error": shorten(tables.text, _SHOWN)}
-            return replace(blank, stage=stage, reason=_REASONS[tables.kind], evidence=evidence)
+            return _faulty(blank, tables)
         return self._compared(replace(blank, query=sql), target, tables)
 
-    def _results(self, sql: str, databases: list[Opened]) -> list[Table] | Fault:
+    def _results(self, sql: str, databases: list[Opened], seconds: float) -> list[Table] | Fault:
         """Return the candidate's result on each database."""
-        deadline = time.monotonic() + self.seconds
         tables = []
         for opened in databases:
-            left = deadline - time.monotonic()
-            if left <= 0:
+            if seconds <= 0:
                 return Fault("timeout", "out of time")
-            table = opened.engine.run(sql, replace(self.query_limits, seconds=left))
+            table = opened.engine.run(sql, replace(self.query_limits, seconds=seconds))
             if isinstance(table, Fault):
                 return table
+            seconds -= table.seconds
             tables.append(table)
         return tables
 
+    def _varied(self, target: Target) -> tuple[Target, str]:
+        """Return the target on databases made like the file, and why there are none."""
+        databases, unmade = varied_databases(target.reference, self.engine_options)
+        golds = gold_results(target.reference, databases, target.comparator, self.query_limits, "accept")
+        return replace(target, databases=databases, golds=golds), unmade
+
     def _compared(self, blank: Judgement, target: Target, tables: list[Table]) -> Judgement:
-        pairs = tuple(
-            tuple((gold.table, table) for gold, table in zip(accepted, tables, strict=True))
-            for accepted in target.golds
-        )
         evidence: dict[str, Any] = {"databases": len(tables), "rows": [len(table.rows) for table in tables]}
         if self.constants == "refuse" and _reads_nothing(blank.query, target, tables):
             evidence["error"] = "the query reads no table, and the reference reads one"
             return replace(blank, reason="tampering", evidence=evidence)
-        kept = pairs if self.reward in NEEDS_ALL_RESULTS else ()
-        first = None
-        for number, accepted in enumerate(target.golds):
-            for at, (gold, table) in enumerate(zip(accepted, tables, strict=True)):
-                difference = target.comparator.difference(gold.table, table, ordered=gold.ordered, runs=gold.runs)
-                if difference is not None:
-                    first = first or {"difference": difference.kind, "detail": difference.text, "database": at}
-                    break
-            else:
-                ratio = 0.0
-                if self.reward == "r_ves":
-                    ratio = evidence["ratio"] = self._ratio(target.reference.queries[number], blank.query, target)
-                return replace(blank, stage="match", pairs=kept, ratio=ratio, evidence=evidence | {"accepted": number})
-        reason = "too_complex" if first and first["difference"] == "too_complex" else "wrong"
-        return replace(blank, stage="compare", reason=reason, pairs=kept, evidence=evidence | (first or {}))
+        shaped = self.reward in NEEDS_ALL_RESULTS
+        right, first = _agreeing(target, tables)
+        if right or shaped:
+            made, unmade = self._varied(target)
+            if unmade:
+                evidence["unvaried"] = unmade
+            left = self.seconds - sum(table.seconds for table in tables)
+            more = self._results(blank.query, made.databases, left)
+            if isinstance(more, Fault):
+                return _faulty(blank, more)
+            evidence["made"] = len(more)
+            target = replace(target, golds=[[*a, *b] for a, b in zip(target.golds, made.golds, strict=True)])
+            tables = [*tables, *more]
+            right, first = _agreeing(target, tables)
+        kept: tuple[tuple[tuple[Table, Table], ...], ...] = ()
+        if shaped:
+            kept = tuple(
+                tuple((gold.table, table) for gold, table in zip(accepted, tables, strict=True))
+                for accepted in target.golds
+            )
+        if right:
+            ratio = 0.0
+            if self.reward == "r_ves":
+                ratio = evidence["ratio"] = self._ratio(target.reference.queries[right[0]], blank.query, target)
+            return replace(blank, stage="match", pairs=kept, ratio=ratio, evidence=evidence | {"accepted": right[0]})
+        reason = "too_complex" if first.get("difference") == "too_complex" else "wrong"
+        return replace(blank, stage="compare", reason=reason, pairs=kept, evidence=evidence | first)
 
     def _ratio(self, gold: str, candidate: str, target: Target) -> float:
         engines = [opened.engine for opened in target.databases]
@@ -319,6 +342,27 @@ class SqlVerifier(Verifier):
             "schema": Score.scored(max(schema_similarity(gold, judgement.query, dialect) for gold in golds)),
             "ngrams": Score.scored(max(ngram_similarity(gold, judgement.query, dialect) for gold in golds)),
         }
+
+
+def _faulty(blank: Judgement, fault: Fault) -> Judgement:
+    """Return what is known of a query that has no result."""
+    stage: Literal["refused", "run"] = "refused" if fault.kind == "forbidden" else "run"
+    return replace(blank, stage=stage, reason=_REASONS[fault.kind], evidence={"error": shorten(fault.text, _SHOWN)})
+
+
+def _agreeing(target: Target, tables: list[Table]) -> tuple[list[int], dict[str, Any]]:
+    """Return which accepted queries give the same results on all databases, and the first difference."""
+    right: list[int] = []
+    first: dict[str, Any] = {}
+    for number, accepted in enumerate(target.golds):
+        for at, (gold, table) in enumerate(zip(accepted, tables, strict=True)):
+            difference = target.comparator.difference(gold.table, table, ordered=gold.ordered, runs=gold.runs)
+            if difference is not None:
+                first = first or {"difference": difference.kind, "detail": difference.text, "database": at}
+                break
+        else:
+            right.append(number)
+    return right, first
 
 
 def _reads_nothing(sql: str, target: Target, tables: list[Table]) -> bool:

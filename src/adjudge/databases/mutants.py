@@ -188,6 +188,19 @@ def joined_columns(tree: exp.Expr, columns: frozenset[str]) -> Iterator[tuple[st
             yield name.name.lower(), name.name.lower()
 
 
+def ranked_columns(tree: exp.Expr) -> Iterator[str]:
+    """Yield the lower-case names of columns whose largest or smallest values a query asks for."""
+    from sqlglot import expressions as exp
+
+    for node in tree.find_all(exp.Select, exp.Min, exp.Max, exp.Window):
+        asked: list[exp.Expr] = [node]
+        if isinstance(node, exp.Select):
+            asked = [node.args["order"]] if node.args.get("order") and node.args.get("limit") else []
+        elif isinstance(node, exp.Window):
+            asked = [node.args["order"]] if node.args.get("order") else []
+        yield from (column.name.lower() for part in asked for column in part.find_all(exp.Column))
+
+
 def _filled(pattern: str) -> str:
     return pattern.replace("%", "ab").replace("_", "c").replace("*", "ab")
 

@@ -43,18 +43,19 @@ class RowMaker:
             connection.execute(statement)
         made: dict[tuple[str, str], list[Any]] = {}
         connection.execute("BEGIN")
-        for table in _parents_first(self._schema.tables):
+        for table in parents_first(self._schema.tables):
             names = ", ".join(quoted(column.name) for column in table.columns)
             marks = ", ".join("?" * len(table.columns))
-            rows = self._rows(table, chooser, made)
+            rows = self.rows(table, chooser, made)
             connection.executemany(f"INSERT OR IGNORE INTO {quoted(table.name)} ({names}) VALUES ({marks})", rows)
             for at, column in enumerate(table.columns):
                 made[table.name.lower(), column.name.lower()] = [row[at] for row in rows if row[at] is not None]
         connection.execute("COMMIT")
 
-    def _rows(
+    def rows(
         self, table: TableShape, chooser: random.Random, made: Mapping[tuple[str, str], list[Any]]
     ) -> list[tuple[Any, ...]]:
+        """Return rows of a table; `made` has the values, without NULL, of the columns that were filled before."""
         count = chooser.choice((4, 9, 16, 24, 48))
         columns = []
         keys = [column for column in table.columns if column.key]
@@ -79,7 +80,7 @@ class RowMaker:
                 return [chooser.choice(parents) for _ in range(max(3, len(parents) // 2))]
         if column.name.lower() in self._groups:
             return self._shared(column)
-        constants = [_fitting(column, value) for value in self._constants.get(column.name.lower(), ())]
+        constants = [fitting(column, value) for value in self._constants.get(column.name.lower(), ())]
         near = [other for value in constants for other in _neighbours(value)]
         samples = [_bindable(value) for value in chooser.sample(column.samples, min(4, len(column.samples)))]
         own = _typical(column, chooser)
@@ -89,7 +90,7 @@ class RowMaker:
         """Return the values of columns that are joined without a foreign key: the same few for all of them."""
         group = self._groups[column.name.lower()]
         names = sorted(name for name, number in self._groups.items() if number == group)
-        constants = [_fitting(column, value) for name in names for value in self._constants.get(name, ())]
+        constants = [fitting(column, value) for name in names for value in self._constants.get(name, ())]
         if column.kind in ("integer", "real", "boolean"):
             return constants * 2 + list(range(1, 7))
         if column.kind in ("date", "moment"):
@@ -97,7 +98,8 @@ class RowMaker:
         return constants * 2 + [_bindable(value) for value in column.samples[:4]] + _WORDS[:5]
 
 
-def _parents_first(tables: tuple[TableShape, ...]) -> list[TableShape]:
+def parents_first(tables: tuple[TableShape, ...]) -> list[TableShape]:
+    """Return tables such that those that foreign keys point to come first."""
     left, placed, found = list(tables), set[str](), list[TableShape]()
     while left:
         ready = [table for table in left if _parents(table) <= placed] or left[:1]  # a ring is cut at its first table
@@ -129,7 +131,7 @@ def _unique(column: ColumnShape, pool: list[Any], count: int, chooser: random.Ra
     return values
 
 
-def _fitting(column: ColumnShape, value: Any) -> Any:
+def fitting(column: ColumnShape, value: Any) -> Any:
     """Return a constant in the form that the column stores."""
     if column.kind in ("date", "moment", "text") and isinstance(value, int) and 1000 <= value <= 9999:
         return f"{value}-06-15"

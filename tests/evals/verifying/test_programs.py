@@ -165,7 +165,9 @@ def test_labelled_queries_say_how_right_the_scorer_is(tmp_path: Path, shop: Path
         {**QUESTIONS[1], "pred_sql": "SELECT 1", "eval": {"execution_accuracy": None, "judge": None}},
     ]
     source = written(tmp_path / "in.json", rows)
-    found = numbers(run(Bird(db_root=str(shop)), source, "sql").measures)
+    scorer = tmp_path / "as_published.yaml"
+    scorer.write_text("sql: {variations: 0}\n")
+    found = numbers(run(Bird(db_root=str(shop)), source, str(scorer)).measures)
     assert (found["accuracy", ""], found["not labelled", ""]) == pytest.approx((1.0, 1 / 3))
     assert found["execution accuracy", ""] == pytest.approx(1 / 3)
     stored = numbers(run(Bird(score_column="eval.judge"), source).measures)

@@ -154,7 +154,7 @@ def test_databases_like_a_file_end_a_lucky_guess(shop: str) -> None:
     for database, value in ((shop, 1.0), ([shop, {"like": shop}], 0.0)):
         for sql in guesses:
             sample = Sample(prompt="", response=f"```sql\n{sql}\n```", reference={"sql": gold, "database": database})
-            assert SqlVerifier().verify(sample).value == value, (database, sql)
+            assert SqlVerifier(variations=0).verify(sample).value == value, (database, sql)
     reference = {"sql": gold, "database": [shop, {"like": shop}]}
     assert SqlVerifier().verify(Sample(prompt="", response=f"```sql\n{same}\n```", reference=reference)).value == 1.0
 

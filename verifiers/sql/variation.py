@@ -1,0 +1,283 @@
+"""Databases made from a SQLite file, on which a query that merely coincides with the reference gives itself away.
+
+They hold rows like the file's, changed where the reference looks, and keep the rules that the file keeps
+(`adjudge.databases.file_facts`), so that a query which is right for this data stays right.  Dropped are those on which
+the reference has no clear answer: it fails, finds nothing, finds NULL where it has none on the file, cuts through a
+tie, or picks more than one row where it picks one on the file.
+
+Not covered: engines other than SQLite, virtual tables, and references of which no tried database has a clear answer
+(those that need thousands of rows, or values that only the whole file has).  The score's evidence says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from adjudge.databases.aim import rows_like
+from adjudge.databases.file_facts import FileFacts, Row, file_facts
+from adjudge.databases.mutants import parsed
+from adjudge.databases.rows_like import LookedAt
+from adjudge.databases.schema_shape import quoted
+from adjudge.verifiers.sql.cells import Table
+from adjudge.verifiers.sql.engine import Engine, Fault, QueryLimits
+from adjudge.verifiers.sql.sqlite_engine import SqliteEngine
+from adjudge.verifiers.sql.synthesis import STEPS, best, made
+from adjudge.verifiers.sql.ties import with_keys
+
+if TYPE_CHECKING:
+    from sqlglot import expressions as exp
+
+MAKING_SECONDS: Final = 5.0
+"""Seconds of the processor after which no more databases are tried; 0.2 s is usual."""
+
+_TRIES: Final = 4  # databases tried for each one wanted
+_SUITING: Final = 2  # of those, how many suitable ones the choice is made from
+_COINCIDENCES: Final = 24
+_WITNESSES: Final = 30  # rows of each table that make up the reference's result
+# Twenty million instructions are some 0.2 s: on a large file a query for witnesses may need a whole scan.
+_ON_FILE: Final = QueryLimits(seconds=60.0, rows=100_000, output_bytes=32 << 20, steps=20_000)
+_SAME: Final = replace(STEPS, steps=200)
+
+
+def varied_engines(
+    path: str,
+    stamp: tuple[int, ...],
+    queries: tuple[str, ...],
+    *,
+    count: int,
+    moment: str,
+    memory_mb: int,
+) -> tuple[Engine, ...]:
+    """Return up to `count` databases like a file; none when no tried one has a clear answer.
+
+    Args:
+        path: the SQLite file.
+        stamp: what changes when the file does.
+        queries: the accepted queries.
+        count: how many databases.
+        moment: what SQLite's clock shows.
+        memory_mb: MiB for SQLite, in a pool's worker.
+
+    Raises:
+        SchemaError: the file's schema cannot be made again.
+    """
+    until = time.thread_time() + MAKING_SECONDS
+    facts = file_facts(path, stamp)
+    file = SqliteEngine.of_file(path, moment=moment, memory_mb=memory_mb)
+    try:
+        known = [file.run(query, _ON_FILE) for query in queries]
+        looked_at = _looked_at(file, facts, queries, known, until)
+        judge = _Clear(queries, known, file)
+        coincidences = _coincidences(file, facts, queries[0], known[0])
+    finally:
+        file.close()
+    results = [table.rows if isinstance(table, Table) else table.kind for table in known]
+    seed = hashlib.sha256(repr((queries, facts.schema.statements, results)).encode("utf-8", "replace")).hexdigest()
+    filler = rows_like(facts, queries, seed, moment, looked_at)
+    suiting: list[SqliteEngine] = []
+    varied = False
+    try:
+        for number in range(_TRIES * count):
+            if time.thread_time() > until:
+                break
+            engine = made(filler, number, moment, memory_mb)
+            if not judge.suits(engine):
+                engine.close()
+                continue
+            suiting.append(engine)
+            varied = varied or judge.differs(engine)
+            if len(suiting) >= _SUITING * count and varied:
+                break
+    finally:
+        filler.close()
+    return best(suiting, queries, count, known, coincidences).engines
+
+
+def _looked_at(
+    file: Engine, facts: FileFacts, queries: Sequence[str], known: Sequence[Table | Fault], until: float
+) -> LookedAt:
+    """Return the tables that the queries read, and rows of them that together make up results, as found until then."""
+    reads = frozenset(name for table in known if isinstance(table, Table) for name in table.reads or ())
+    witnesses: dict[str, dict[Row, None]] = {}
+    for tree in [tree for tree in map(parsed, queries) if tree is not None]:
+        for name, asked in _witness_queries(tree, facts):
+            if time.thread_time() > until:
+                break
+            found = file.run(asked, _ON_FILE)
+            if isinstance(found, Table):
+                witnesses.setdefault(name, {}).update(dict.fromkeys(found.rows))
+    return LookedAt(reads=reads, witnesses={name: tuple(rows) for name, rows in witnesses.items()})
+
+
+def _witness_queries(tree: exp.Expr, facts: FileFacts) -> list[tuple[str, str]]:
+    """Return, for each table that a SELECT joins, the query for its rows that get through joins and conditions."""
+    from sqlglot import expressions as exp
+
+    found = []
+    for select in list(tree.find_all(exp.Select))[:8]:
+        for table in _tables(select, facts):
+            name = table.name.lower()
+            alias = quoted(table.alias_or_name)
+            columns = ", ".join(f"{alias}.{quoted(column.name)}" for column in facts.tables[name].shape.columns)
+            bare = select.copy()
+            for part in ("group", "having", "order", "limit", "offset", "distinct", "windows"):
+                bare.set(part, None)
+            order = select.args.get("order")
+            if order is not None and not order.find(exp.AggFunc) and not select.args.get("group"):
+                bare.set("order", order.copy())
+            bare.set("expressions", [exp.Star()])
+            text = bare.sql(dialect="sqlite").replace("*", columns, 1)
+            found.append((name, f"{text} LIMIT {_WITNESSES}"))
+    return found
+
+
+def _coincidences(file: Engine, facts: FileFacts, query: str, known: Table | Fault) -> list[str]:
+    """Return queries that ask for something else than a reference does and that the file does not tell from it."""
+    tree = parsed(query)
+    if tree is None or not isinstance(known, Table):
+        return []
+    found: list[str] = []
+    for other in (*_other_aggregates(tree, facts), *_further_conditions(tree, facts)):
+        table = file.run(other, _SAME)
+        if isinstance(table, Table) and table.rows == known.rows:
+            found.append(other)
+        if len(found) >= _COINCIDENCES:
+            break
+    return found
+
+
+def _other_aggregates(tree: exp.Expr, facts: FileFacts) -> Iterator[str]:
+    """Yield queries whose sums and counts take each value once, or take NULL for a value."""
+    from sqlglot import exp
+
+    columns = {column.shape.name.lower(): column for table in facts.tables.values() for column in table.columns}
+    asked = [node for node in tree.find_all(exp.Sum, exp.Avg, exp.Count) if node.find(exp.Column) is not None]
+    for number, node in enumerate(asked[:4]):
+        column = node.find(exp.Column)
+        values = columns[column.name.lower()].values if column is not None and column.name.lower() in columns else ()
+        others = [value for value in (0, *values[:2]) if isinstance(value, int | float | str)]
+        for value in (None, *others):
+            copied = tree.copy()
+            again = [other for other in copied.find_all(exp.Sum, exp.Avg, exp.Count) if other.find(exp.Column)][number]
+            if value is not None and (inner := again.find(exp.Column)) is not None:
+                inner.replace(exp.Coalesce(this=inner.copy(), expressions=[exp.convert(value)]))
+            elif not isinstance(again.this, exp.Distinct):
+                again.set("this", exp.Distinct(expressions=[again.this]))
+            yield copied.sql(dialect="sqlite")
+
+
+def _further_conditions(tree: exp.Expr, facts: FileFacts) -> Iterator[str]:
+    """Yield queries with one more condition, on each column of the tables that they join."""
+    from sqlglot import exp, parse_one
+
+    if not isinstance(tree, exp.Select):
+        return
+    for table in _tables(tree, facts):
+        for column in facts.tables[table.name.lower()].columns:
+            values = sorted(column.values, key=lambda value: (isinstance(value, str), value))
+            if len(values) < 2 or any(isinstance(value, bytes) for value in values):
+                continue
+            name = f"{quoted(table.alias_or_name)}.{quoted(column.shape.name)}"
+            some = len(values) // 4
+            edges = {">": values[0], ">=": values[some], "<=": values[-1 - some], "<": values[-1]}
+            asked = [f"{name} {sign} {exp.convert(edge).sql(dialect='sqlite')}" for sign, edge in edges.items()]
+            for condition in (*asked, f"{name} IS NOT NULL"):
+                yield tree.where(parse_one(condition, read="sqlite")).sql(dialect="sqlite")
+
+
+def _tables(select: exp.Select, facts: FileFacts) -> list[exp.Table]:
+    """Return the tables of the file that a SELECT joins."""
+    from sqlglot import exp
+
+    sources = [select.args.get("from_") or select.args.get("from"), *(select.args.get("joins") or ())]
+    tables = [source.this for source in sources if source is not None and isinstance(source.this, exp.Table)]
+    return [table for table in tables if table.name.lower() in facts.tables]
+
+
+class _Clear:
+    """Whether the accepted queries have a clear answer on a database.
+
+    Args:
+        queries: the accepted queries.
+        known: their results on the file.
+        file: the file.
+    """
+
+    def __init__(self, queries: Sequence[str], known: Sequence[Table | Fault], file: Engine) -> None:
+        self._queries, self._known = queries, known
+        self._cuts = [cut for query in queries for cut in _cuts(query) if _cut_is_clear(file, cut)]
+        self._picks = [_picks(query) for query in queries]
+
+    def suits(self, engine: Engine) -> bool:
+        """Return whether it is so."""
+        for query, known, picks in zip(self._queries, self._known, self._picks, strict=True):
+            found = engine.run(query, STEPS)
+            if not isinstance(found, Table) or not found.tells:
+                return False
+            if not isinstance(known, Table):
+                continue
+            if picks and len(known.rows) == 1 and len(found.rows) != 1:
+                return False
+            whole = [None not in column for column in zip(*known.rows, strict=True)]
+            new = [None in column for column in zip(*found.rows, strict=True)]
+            if any(before and now for before, now in zip(whole, new, strict=False)):
+                return False
+        return all(_cut_is_clear(engine, cut) for cut in self._cuts)
+
+    def differs(self, engine: Engine) -> bool:
+        """Return whether the first query has another answer than on the file."""
+        known, found = self._known[0], engine.run(self._queries[0], STEPS)
+        return not isinstance(known, Table) or (isinstance(found, Table) and found.rows != known.rows)
+
+
+Cut = tuple[str, int, int, int]
+"""A sorted query with its keys, how many columns it has without them, and where it is cut: the rows from and to."""
+
+
+def _cuts(query: str) -> list[Cut]:
+    """Return the sorted queries in a query that LIMIT cuts."""
+    from sqlglot import expressions as exp
+
+    tree = parsed(query)
+    found = []
+    for select in tree.find_all(exp.Select) if tree is not None else ():
+        limit, offset = select.args.get("limit"), select.args.get("offset")
+        if limit is None or not select.args.get("order"):
+            continue
+        numbers = [part.expression.name if part is not None else "0" for part in (offset, limit)]
+        if not all(number.isdigit() and len(number) < 5 for number in numbers):
+            continue
+        start, end = int(numbers[0]), int(numbers[0]) + int(numbers[1])
+        bare = select.copy()
+        bare.set("offset", None)
+        bare.set("limit", exp.Limit(expression=exp.Literal.number(end + 1)))
+        ordered = len(select.args["order"].expressions)
+        if (asked := with_keys(bare.sql(dialect="sqlite"), "sqlite")) is not None:
+            found.append((asked, ordered, start, end))
+    return found
+
+
+def _cut_is_clear(engine: Engine, cut: Cut) -> bool:
+    """Return whether the rows that a LIMIT leaves out differ in their keys from those that it takes, none NULL."""
+    asked, keys, start, end = cut
+    found = engine.run(asked, STEPS)
+    if not isinstance(found, Table):
+        return True  # it needs what stands around it
+    sorted_by = [row[-keys:] for row in found.rows]
+    edges = [(sorted_by[at - 1], sorted_by[at]) for at in (start, end) if 0 < at < len(sorted_by)]
+    return all(one != other for one, other in edges) and not any(None in key for key in sorted_by[start:end])
+
+
+def _picks(query: str) -> bool:
+    """Return whether a query asks for what is largest or smallest."""
+    from sqlglot import expressions as exp
+
+    tree = parsed(query)
+    return tree is not None and any(
+        node.find_ancestor(exp.Subquery, exp.CTE) is not None or isinstance(node, exp.Window)
+        for node in tree.find_all(exp.Min, exp.Max, exp.Window)
+    )
