@@ -6,10 +6,11 @@ A skipped test is a test that nobody ran.  Under CI it counts as failed, with on
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,20 @@ settings.register_profile("adjudge", deadline=None, derandomize=True)
 settings.load_profile("adjudge")
 
 ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def busy() -> Iterator[None]:
+    """Three loops for each processor, each in a session of its own, or the scheduler would share by groups."""
+    count = 3 * len(os.sched_getaffinity(0))
+    loops = [subprocess.Popen(["/bin/sh", "-c", "while :; do :; done"], start_new_session=True) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(loop.pid, signal.SIGKILL)
+            loop.wait()
 
 
 def _on(name: str) -> bool:

@@ -318,7 +318,7 @@ class Limits:
     """What one `verify` call may use before its worker process is killed.
 
     Attributes:
-        seconds: wall-clock seconds, counted from the moment the call starts.
+        seconds: seconds from the moment the call starts, less those in which the machine gives it no processor.
         memory_mb: MiB of memory above what the worker held when it was ready.
         processes: how many child processes a call may start; 0 forbids it where the platform can.
     """

@@ -52,6 +52,7 @@ OURS: Final[dict[str, str]] = {
     "group_too_small": "a group statistic needs more scored members",
     "engine_unavailable": "the model, database or program behind the scorer is missing or did not answer",
     "engine_timeout": "the model behind the scorer did not answer before the deadline",
+    "overloaded": "the machine was too busy to run the response's program for as long as its limit allows",
     "engine_overloaded": "the server behind the scorer turned the request away for lack of capacity, on every try",
     "engine_error": "the model behind the scorer refused the request or answered with something that is no result",
     "judge_truncated": "the judge's answer was cut off before a verdict",

@@ -31,7 +31,7 @@ from adjudge.rl_integration.service.service import RewardService
 from adjudge.runtime.contract import BrokenScorer
 from adjudge.trl import TrlReward
 
-WAIT = 30.0
+WAIT = 300.0
 
 
 def rows(*responses: str) -> list[Sample]:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -241,3 +241,15 @@ def test_it_is_a_scorer() -> None:
 def test_only_verifiers_can_be_run() -> None:
     with pytest.raises(ValueError, match="derive its class from Verifier"):
         VerifierScorer(Obedient)  # type: ignore[arg-type]
+
+
+class Overwhelmed(VerifierScorer):
+    """Finds the machine overloaded whenever it gets more than one sample."""
+
+    async def _scored(self, samples: Sequence[Sample]) -> list[Score]:
+        return [Score.scored(1.0) if len(samples) == 1 else Score.failed("overloaded") for _ in samples]
+
+
+def test_who_found_the_machine_overloaded_is_tried_again_alone() -> None:
+    scores = asyncio.run(Overwhelmed(Obedient()).score([sample("a"), sample("b")]))
+    assert [one.value for one in scores] == [1.0, 1.0]

@@ -6,8 +6,6 @@ untrusted text.  Not covered: checkers in other languages.
 
 from __future__ import annotations
 
-import time
-
 from adjudge.verifiers.code.python_candidate import Candidate, NotLoadedError
 from adjudge.verifiers.execution import codec, frames
 from adjudge.verifiers.execution.peer import Peer, PeerLostError, serves_nothing
@@ -30,7 +28,8 @@ def ask_checker(warm: WarmPython, source: str, texts: tuple[str, str, str], limi
             if found is None or type(found[1]) is not codec.Handle:
                 return None
             peer = Peer(checker.run.channel, serves_nothing)
-            peer.deadline = time.monotonic() + limits.seconds
+            checker.limit.restart(limits.seconds)
+            peer.deadline = checker.limit.left
             answer = peer.exchange("call", found[1], texts, {})
     except (NotLoadedError, PeerLostError, frames.FrameError):
         return None

@@ -63,14 +63,14 @@ def run_data(
     """
     verdict = Verdict(total=suite.count)
     flavour = flavour_of(source)
-    until = time.monotonic() + budget
     while len(verdict.outcomes) < suite.count:
-        if time.monotonic() > until:
+        if budget <= 0:
             verdict.outcomes.append(NO_TIME)
             continue
         try:
             with Candidate(warm, source, limits, flavour, suite.needs) as candidate:
-                _ask_all(candidate, suite, rules, (seconds, until), thorough, verdict.outcomes)
+                _ask_all(candidate, suite, rules, (seconds, budget), thorough, verdict.outcomes)
+                budget -= candidate.limit.total
                 candidate.close()
                 verdict.memory_mb = max(verdict.memory_mb or 0.0, candidate.memory_mb or 0.0)
         except NotLoadedError as error:
@@ -91,7 +91,7 @@ def _ask_all(
 ) -> None:
     """Run tests until all are done, one failed (unless thorough), or the candidate's process is lost.
 
-    `time_for` says how long one test may take, and when the time for all of them is up on the monotonic clock.
+    `time_for` says how many seconds one test may take, and how many all of them.
     """
     target = next((target for target in suite.targets if target.name in candidate.names), None)
     absent = [name for name in suite.needs if name not in candidate.names]
@@ -101,7 +101,8 @@ def _ask_all(
     peer = Peer(candidate.run.channel, serves_nothing, lifts=False)
     for index in range(len(outcomes), suite.count):
         started = time.monotonic()
-        peer.deadline = min(started + time_for[0], time_for[1])
+        candidate.limit.restart(*time_for)
+        peer.deadline = candidate.limit.left
         if target is not None:
             lost, failure = _call(candidate, peer, target, suite.cases[index], rules)
         else:

@@ -1,10 +1,14 @@
 """The program that a response holds: which of its Markdown code blocks, under an explicit policy.
 
-A fence is a line of three or more backticks or tildes; a block ends at a fence of the same kind that is at least as
-long, or, unclosed, at the end.  Blocks labelled with another language than the one asked for (shell sessions, sample
-output) do not count as long as there are others.
+A fence is three or more backticks or tildes at the start of a line, where indentation, list markers and tags such as
+`<answer>` may come before it; a fence with a label may also end a line of text.  A block ends at a fence of the same
+kind that is at least as long and no deeper indented than a list makes it, or, unclosed, at the end; the lines of an
+indented block lose its indentation.  Blocks labelled with another language than the one asked for (shell sessions,
+sample output) do not count as long as there are others.
 
-Not covered: code in running text, indented blocks, and prompts that end in the middle of a function's statements.
+A text that is Python as it stands is one program, whatever fences its strings and comments hold.
+
+Not covered: code in running text, blocks without fences, and prompts that end in the middle of a function's statements.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,7 +25,15 @@ from adjudge.verifiers.code.languages import PYTHON_LABELS
 Block = Literal["last", "first", "longest", "all", "only"]
 BLOCKS: tuple[Block, ...] = ("last", "first", "longest", "all", "only")
 
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*([^\s`{]*)[^\n`]*$", re.MULTILINE)
+_FENCE = re.compile(
+    r"^(?P<indent>[ \t]*)(?P<before>(?:(?:<[\w|-]+>|[-*+]|\d{1,3}[.)])[ \t]*)*)(?P<fence>`{3,}|~{3,})"
+    r"[ \t]*(?P<label>[^\s`{<]*)(?P<rest>[^\n`]*)$"
+    r"|^[^\n`]*[^\n`\s][ \t]*(?P<late>```)(?P<word>[A-Za-z+#]\w*)[ \t]*$",
+    re.MULTILINE,
+)
+_TAG = re.compile(r"<[\w|-]+>[ \t]*")
+_CLOSING = re.compile(r"[ \t]*(?:</?[\w|-]+>[^\n]*)?")
+_GLUED_END = re.compile(r"```\s*(?:</?[\w|-]+>\s*)*\Z")
 _CODE = re.compile(r"^(?:@|(?:from|import|async|def|class)[ \t])", re.MULTILINE)
 
 
@@ -39,7 +52,13 @@ class Extracted:
     blocks: int = 0
 
 
-def extract(text: str, labels: frozenset[str], block: Block = "last", bare: bool = True) -> Extracted:
+def extract(
+    text: str,
+    labels: frozenset[str],
+    block: Block = "last",
+    bare: bool = True,
+    whole: Callable[[str], bool] | None = None,
+) -> Extracted:
     """Return the program in a text.
 
     Args:
@@ -48,8 +67,12 @@ def extract(text: str, labels: frozenset[str], block: Block = "last", bare: bool
         block: which of several blocks: the last, the first or the longest one, all of them joined, or "only", with
             which several different blocks are no answer.
         bare: whether a text without any block is itself the program.
+        whole: says whether a block can be the program that is asked for, by its look; the first and the last are
+            chosen among those of which it says so, if there are any: a block of usage or of tests is not the answer.
     """
     found = _blocks(text)
+    if found and bare and "python" in labels and syntax_tree(text) is not None:
+        return Extracted(text)
     ours = [body for label, body in found if label in labels and body.strip()]
     if not ours:
         ours = [body for label, body in found if not label and body.strip()]
@@ -63,8 +86,21 @@ def extract(text: str, labels: frozenset[str], block: Block = "last", bare: bool
         return Extracted("", "several_answers", len(ours))
     if block == "all":
         return Extracted("\n\n".join(ours), blocks=len(ours))
+    count = len(ours)
+    if block in ("first", "last") and whole is not None:
+        ours = list(filter(whole, ours)) or ours
     chosen = {"first": ours[0], "longest": max(ours, key=len)}.get(block, ours[-1])
-    return Extracted(chosen, blocks=len(ours))
+    return Extracted(chosen, blocks=count)
+
+
+def defines(source: str, names: Iterable[str]) -> bool:
+    """Return whether a Python source, by its look, defines all of these functions or classes at its top level."""
+    return all(
+        re.search(
+            rf"^(?:(?:async[ \t]+)?def|class)[ \t]+{name}\b|^{name}[ \t]*(?::[^=\n]*)?=(?!=)", source, re.MULTILINE
+        )
+        for name in map(re.escape, names)
+    )
 
 
 def completed(source: str, prompt: str, function: str) -> str:
@@ -123,11 +159,36 @@ def _blocks(text: str) -> list[tuple[str, str]]:
     found = []
     opened: re.Match[str] | None = None
     for fence in _FENCE.finditer(text):
-        if opened is None:
+        if opened is None or (opened["late"] and fence["label"]):
             opened = fence
-        elif fence[1].startswith(opened[1]) and not fence[2]:
-            found.append((opened[2].lower(), text[opened.end() + 1 : fence.start()]))
+        elif _closes(fence, opened):
+            found.append(_block(opened, text[opened.end() + 1 : fence.start()]))
             opened = None
     if opened is not None:
-        found.append((opened[2].lower(), text[opened.end() + 1 :]))
+        found.append(_block(opened, _GLUED_END.sub("", text[opened.end() + 1 :])))
     return found
+
+
+def _closes(fence: re.Match[str], opened: re.Match[str]) -> bool:
+    return (
+        (fence["fence"] or "").startswith(opened["fence"] or opened["late"])
+        and not fence["before"]
+        and not fence["label"]
+        and _CLOSING.fullmatch(fence["rest"]) is not None
+        and len(fence["indent"].expandtabs(4)) < _depth(opened) + 4
+    )
+
+
+def _depth(opened: re.Match[str]) -> int:
+    """Return how many columns of indentation and list markers a fence has before it."""
+    return len((opened["indent"] or "").expandtabs(4) + _TAG.sub("", opened["before"] or ""))
+
+
+def _block(opened: re.Match[str], body: str) -> tuple[str, str]:
+    """Return the label, and the body without the indentation that it shares with its fence."""
+    lines = body.splitlines(keepends=True)
+    first = next((line for line in lines if line.strip()), "").expandtabs(4)
+    if depth := min(_depth(opened), len(first) - len(first.lstrip())):
+        lines = [line.expandtabs(4) for line in lines]
+        body = "".join(line[min(depth, len(line) - len(line.lstrip(" "))) :] for line in lines)
+    return (opened["label"] or opened["word"] or "").lower(), body

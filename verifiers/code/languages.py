@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from adjudge.verifiers.execution.bubblewrap import SYSTEM_PATH
 
@@ -30,6 +31,9 @@ class Language:
         environment: further variables, for both.
         processes: threads that its run time starts by itself.
         memory_mb: what its run time takes by itself.
+        classes: whether the public class names the source's file, and the main class the program; then the compiler's
+            command gets both names as arguments.
+        whole: what a block has that is a program and no mere part of one; "" where nothing tells.
     """
 
     labels: frozenset[str]
@@ -42,35 +46,44 @@ class Language:
     environment: Mapping[str, str] = field(default_factory=dict)
     processes: int = 0
     memory_mb: int = 0
+    classes: bool = False
+    whole: str = ""
 
 
 PYTHON_LABELS = frozenset({"python", "py", "python3", "py3"})
+PYTHON_READS: Final = r"\binput[ ]*\(|\bstdin\b|\bopen[ ]*\([ ]*0[ ]*[,)]|\bfileinput\b|\bfdopen\b|\bos\.read[ ]*\("
+"""What a Python program has that reads standard input."""
 
 LANGUAGES: dict[str, Language] = {
     "c": Language(
+        whole=r"\bmain\s*\(",
         labels=frozenset({"c"}), source="main.c", tool="gcc", package="apt-get install gcc",
         compile=("gcc", "-O2", "-std=gnu17", "-o", "program", "main.c", "-lm"), built=("program",), run=("./program",),
     ),
     "cpp": Language(
+        whole=r"\bmain\s*\(",
         labels=frozenset({"cpp", "c++", "cc", "cxx"}), source="main.cpp", tool="g++", package="apt-get install g++",
         compile=("g++", "-O2", "-std=gnu++20", "-o", "program", "main.cpp"), built=("program",), run=("./program",),
     ),
     "rust": Language(
+        whole=r"\bfn\s+main\b",
         labels=frozenset({"rust", "rs"}), source="main.rs", tool="rustc", package="apt-get install rustc",
         compile=("rustc", "-O", "--edition=2021", "-o", "program", "main.rs"), built=("program",), run=("./program",),
     ),
     "go": Language(
+        whole=r"\bfunc\s+main\b",
         labels=frozenset({"go", "golang"}), source="main.go", tool="go", package="apt-get install golang-go",
         compile=("go", "build", "-o", "program", "main.go"), built=("program",), run=("./program",), processes=16,
         environment={"GOCACHE": "/tmp/cache", "GOPATH": "/tmp/go", "GO111MODULE": "off", "CGO_ENABLED": "0"},
     ),
     "java": Language(
+        whole=r"\bvoid\s+main\b",
         labels=frozenset({"java"}), source="Main.java", tool="javac", package="apt-get install default-jdk-headless",
-        compile=("sh", "-c", "javac -J-XX:+UseSerialGC -encoding UTF-8 -d classes Main.java && "
-                 "cd classes && jar --create --file ../program.jar ."),
-        built=("program.jar",), processes=32, memory_mb=512,
-        run=("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xss64m", "-cp", "program.jar",
-             "Main"),
+        compile=("sh", "-c", "javac -J-XX:+UseSerialGC -encoding UTF-8 -d classes \"$1.java\" && "
+                 "cd classes && jar --create --file ../program.jar --main-class \"$2\" .", "javac"),
+        built=("program.jar",), processes=32, memory_mb=512, classes=True,
+        run=("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xss64m", "-jar",
+             "program.jar"),
     ),
     "javascript": Language(
         labels=frozenset({"javascript", "js", "node"}), source="main.js", tool="node",

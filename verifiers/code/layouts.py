@@ -58,10 +58,11 @@ _LIVE = ("public_test_cases", "private_test_cases")
 _CONTESTS = ("public_tests", "private_tests", "generated_tests")
 _OURS = {"stdin", "stdout", "args", "kwargs", "expected", "expected_any"}
 _NAMES = ("fn_name", "metadata")  # where the function's name stands, beside tests and in each of them
-_IMPORTS = (
+CONTEST_IMPORTS: Final = (
     *("string", "re", "datetime", "collections", "heapq", "bisect", "copy", "math", "random", "statistics"),
     *("itertools", "functools", "operator", "io", "sys", "json", "builtins", "typing"),
 )
+"""Modules that the checkers of contests import for a program."""
 _PRINTED = frozenset({"stdin", "stdin_stdout"})
 _CALLED = frozenset({"functional", "function_call"})
 _PACKED = re.compile(r"eJ[A-Za-z0-9+/=]{16,}")  # zlib in base64
@@ -206,10 +207,11 @@ def _source(row: _Row) -> dict[str, Any]:
     test, kept = row["test"], _kept(row)
     if not isinstance(test, str) or not test.strip():
         return _given({**kept, "tests": _some(test)})
-    if "def check(" in test:
-        parts = [row.get(name) for name in ("prompt", "canonical_solution")]
+    for name in ("prompt", "code_prompt", "complete_prompt"):  # of HumanEval, of BigCodeBench
+        parts = [row.get(part) for part in (name, "canonical_solution")]
         if all(isinstance(part, str) for part in parts) and syntax_tree(program := "".join(map(str, parts))):
             kept.setdefault("solution", program)  # its helpers serve the tests
+    if "def check(" in test:
         return {**kept, "tests": test, "style": "humaneval"}
     if "def test" not in test:
         return {**kept, "tests": test, "style": "asserts"}
@@ -293,7 +295,7 @@ def _of_objects(tests: Sequence[Any], named: _Row, rest: dict[str, Any], contest
     if names and printed:
         raise BadReferenceError("some tests call a function and some read standard input; they must be of one kind")
     _unwrap(calls)
-    imports = {"imports": list(_IMPORTS)} if names or (contest and printed) else {}
+    imports = {"imports": list(CONTEST_IMPORTS)} if names or (contest and printed) else {}
     return {**imports, **_with_name(rest, names), "tests": cases}
 
 

@@ -5,7 +5,6 @@ Not covered: files that a program writes; only what it prints is judged.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 from adjudge.verifiers.code.building import build, roomier
@@ -59,15 +58,15 @@ def run_programs(
         runner = _compiled_run(sandbox, source, suite.language, limits, verdict)
         if runner is None:
             return verdict
-    until = time.monotonic() + budget
     for case in suite.cases:
-        if time.monotonic() > until:
+        if budget <= 0:
             verdict.outcomes.append(Outcome(passed=False, reason="candidate_timeout", detail={"error": "no time left"}))
             break
         done, unparsable = runner(case.stdin.encode("utf-8", "surrogateescape"))
         if unparsable:
             verdict.stage, verdict.reason, verdict.detail = "parse", "candidate_error", unparsable
             return verdict
+        budget -= done.charged
         verdict.memory_mb = max(verdict.memory_mb or 0.0, done.memory_mb or 0.0)
         verdict.outcomes.append(_judged(warm, case, done, suite, rules))
         if not verdict.outcomes[-1].passed and not thorough:

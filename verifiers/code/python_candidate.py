@@ -18,6 +18,7 @@ from adjudge.verifiers.code.outcome import Outcome, Stage, TestsBrokenError, Ver
 from adjudge.verifiers.code.suite import Suite
 from adjudge.verifiers.execution import codec, frames
 from adjudge.verifiers.execution.program import RunLimits
+from adjudge.verifiers.execution.time_limit import TimeLimit
 from adjudge.verifiers.execution.warm_python import Flavour, WarmPython, flavour_of
 from adjudge.verifiers.execution.zygote import Run
 
@@ -52,6 +53,7 @@ class Candidate:
 
     Raises:
         NotLoadedError: on entering.
+        OverloadedError: the machine let it wait for too long, here or later.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class Candidate:
         self._flavour = flavour
         self._wanted = None if wanted is None else list(wanted)
         self._run: Run | None = None
+        self._limit: TimeLimit | None = None
         self.names: dict[str, tuple[str, Any]] = {}
         self.memory_mb: float | None = None
 
@@ -71,6 +74,12 @@ class Candidate:
         """The run under way."""
         assert self._run is not None
         return self._run
+
+    @property
+    def limit(self) -> TimeLimit:
+        """What it may be charged; it began when the program was loaded."""
+        assert self._limit is not None
+        return self._limit
 
     def __enter__(self) -> Self:
         return self.start().load()
@@ -89,8 +98,8 @@ class Candidate:
         job = {"source": self.source, "filename": "solution.py", "wanted": self._wanted}
         try:
             self.run.begin("serve", job)
-            deadline = time.monotonic() + self._limits.seconds
-            frame = frames.receive(self.run.channel, deadline)
+            self._limit = TimeLimit(self._limits.seconds, [self.run.pid], fresh=False)
+            frame = frames.receive(self.run.channel, self._limit.left)
             answer = None if frame is None else codec.loads(frame)
             if type(answer) is tuple and answer[:1] == ("ready",) and len(answer) == 2:
                 self.names = _names(answer[1])
@@ -151,6 +160,8 @@ def _names(given: Any) -> dict[str, tuple[str, Any]]:
         if type(entry) is not tuple or len(entry) != 3 or not all(type(word) is str for word in entry[:2]):
             raise codec.CodecError("the list of names is none")
         name, kind, value = entry
+        if name.startswith("__"):  # our loader leaves these out, and a module would become something else with them
+            raise codec.CodecError("the list of names has one that it cannot have")
         if kind not in ("object", "exception") or (kind == "exception" and not _texts(value)):
             raise codec.CodecError("the list of names is none")
         found[name] = (kind, value)
@@ -170,13 +181,12 @@ def run_tests(
         TestsBrokenError: the tests failed before anything of the candidate's reached them.
     """
     verdict = Verdict(total=suite.count)
-    flavour = flavour_of(source)
+    flavour = flavour_of(source, suite.setup, *suite.sources)  # it is given what the tests make with their packages
     extra = ("import pytest",) if suite.style == "pytest" else ()
     wanted = None if suite.style == "pytest" else suite.needs
     tests_zygote = warm.zygote("tests", flavour_of(source, suite.setup, *suite.sources, *extra))
-    until = time.monotonic() + budget
     while True:
-        if time.monotonic() > until:
+        if budget <= 0:
             verdict.outcomes += [NO_TIME] * (verdict.total - len(verdict.outcomes))
             return verdict
         try:
@@ -187,7 +197,8 @@ def run_tests(
                 mine = RunLimits(seconds=seconds)
                 tests = held.enter_context(tests_zygote.run(mine, light=True))
                 candidate.load()
-                more = _test_all(tests, candidate, suite, (seconds, until), verdict)
+                more = _test_all(tests, candidate, suite, (seconds, budget), verdict)
+                budget -= candidate.limit.total
                 tests.end_later()
                 candidate.close()
                 verdict.memory_mb = max(verdict.memory_mb or 0.0, candidate.memory_mb or 0.0)
@@ -223,17 +234,18 @@ def _test_all(tests: Run, candidate: Candidate, suite: Suite, time_for: tuple[fl
 def _listen(
     tests: Run, candidate: Candidate, job: dict[str, Any], time_for: tuple[float, float], verdict: Verdict
 ) -> bool:
-    seconds, until = time_for
     try:
         tests.begin("tests", job, peer=candidate.run.channel)
     except codec.CodecError as error:
         raise NotLoadedError("run", "candidate_error", f"what it defines cannot go to the tests: {error}") from None
     candidate.run.channel.close()  # from here on it is the tests'
+    candidate.limit.roots.append(tests.pid)
     asked = not _harmless(candidate.names)
     while True:
         started = time.monotonic()
+        candidate.limit.restart(*time_for)
         try:
-            frame = frames.receive(tests.channel, min(started + seconds, until))
+            frame = frames.receive(tests.channel, candidate.limit.left)
         except frames.FrameTimeoutError:
             spent = time.monotonic() - started
             reason = candidate.fate("candidate_timeout")

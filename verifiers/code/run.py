@@ -116,7 +116,7 @@ class RunVerifier(SandboxedVerifier):
         try:
             return self._python(found.source, wish) if wish.language == "python" else self._built(found.source, wish)
         except SandboxUnavailableError as error:
-            return Score.failed("engine_unavailable", error=str(error))
+            return Score.failed(error.reason, error=str(error))
 
     def killed(self, sample: Sample, reason: str) -> Score:
         """Return the zero of a program that took the worker with it."""

@@ -8,27 +8,40 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
 from adjudge.bad_reference import BadReferenceError
 from adjudge.verifiers.code.claims import Claim, read_claims
-from adjudge.verifiers.code.extraction import syntax_tree
-from adjudge.verifiers.code.languages import LANGUAGES
-from adjudge.verifiers.code.layouts import FIELDS, tests_of
+from adjudge.verifiers.code.extraction import defines, syntax_tree
+from adjudge.verifiers.code.languages import LANGUAGES, PYTHON_READS
+from adjudge.verifiers.code.layouts import CONTEST_IMPORTS, FIELDS, tests_of
 from adjudge.verifiers.code.outcome import shorten
 from adjudge.verifiers.code.target import Target
 from adjudge.verifiers.execution import codec
 
 Style = Literal["calls", "stdio", "asserts", "humaneval", "pytest"]
 
-_ALIASES = {"np": "numpy", "numpy": "numpy"}
+_ALIASES = {
+    **dict.fromkeys(("np", "numpy"), "numpy"),
+    **dict.fromkeys(("pd", "pandas"), "pandas"),
+    "plt": "matplotlib.pyplot",
+    "requests": "requests",
+    "scipy": "scipy",
+}
+_REACHING = frozenset(
+    {"patch", "monkeypatch", "mocker", "capsys", "capfd", "caplog", "asyncio", "anyio", "IsolatedAsyncioTestCase"}
+    | {"inspect", "GeneratorType"}
+)
+"""What tests use that needs the process, or the very objects, of what they test."""
 _MOST_SOURCE = 8 << 20  # characters of all tests; they travel in one frame
 _MOST = 1e9  # of any number
 _MOST_READ = 256  # references kept
+_LEETCODE = "Solution"  # the class whose methods LeetCode calls, after the imports that everybody leaves out
 _IMPLICIT = frozenset({"__name__", "__file__", "__doc__", "__builtins__"})
 
 
@@ -68,9 +81,11 @@ class Suite:
         take: names that the tests get from the candidate.
         needs: names that the candidate must define: `take`, and what a pytest file imports from it.
         imports: modules that the tests use without importing them, by name.
-        offered: modules that the candidate may use, with all their names, without importing them.
+        offered: modules that the candidate may use, with all their names, without importing them; None for those that
+            LeetCode has, where the candidate is its class.
         named: classes that the tests name and the candidate may define.
         own: names that the tests define or import from elsewhere.
+        reaching: what the tests use that needs the candidate's own process or objects; "" for nothing.
         timeout: seconds for one test; None for the verifier's own.
         memory_mb: MiB for the candidate; None for the verifier's own.
         checker: source of a Python program that judges printed output; "" for none.
@@ -89,9 +104,10 @@ class Suite:
     take: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     imports: Mapping[str, str] = field(default_factory=dict)
-    offered: tuple[str, ...] = ()
+    offered: tuple[str, ...] | None = None
     named: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
+    reaching: str = ""
     timeout: float | None = None
     memory_mb: int | None = None
     checker: str = ""
@@ -102,9 +118,41 @@ class Suite:
         """How many tests there are, as far as that is known before they run."""
         return len(self.cases) or len(self.sources)
 
+    @property
+    def function(self) -> str:
+        """The one Python function that the tests call; "" where they call a method, several, or none."""
+        if self.targets:
+            return "" if self.targets[0].method else self.targets[0].name
+        return self.needs[0] if self.language == "python" and len(self.needs) == 1 else ""
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether every test expects nothing: None of each call, or no output of each run."""
+        if self.style == "stdio":
+            return not self.checker and not any(case.expected.strip() for case in self.cases)
+        if self.cases:
+            return all(any(value is None for value in (case.expected, *case.also)) for case in self.cases)
+        return bool(self.claims) and all(
+            claim.value is None and claim.relation in ("==", "is") for claims in self.claims for claim in claims
+        )
+
+    @property
+    def whole(self) -> Callable[[str], bool] | None:
+        """What tells a block that can be the program from one that only uses it; None where nothing does."""
+        if self.style == "stdio":
+            look = PYTHON_READS if self.language == "python" else LANGUAGES[self.language].whole
+            reads = self.language != "python" or any(case.stdin for case in self.cases)
+            return (lambda source: re.search(look, source) is not None) if look and reads else None
+        if self.targets:
+            return lambda source: any(defines(source, [target.name]) for target in self.targets)
+        return (lambda source: defines(source, self.needs)) if self.needs else None
+
     def program(self, source: str) -> str:
         """Return a candidate's source with imports of the `offered` modules, if it uses a name that it has not."""
-        if not self.offered:
+        offered = self.offered
+        if offered is None and _LEETCODE in self.needs and defines(source, [_LEETCODE]):
+            offered = CONTEST_IMPORTS
+        if not offered:
             return source
         tree = syntax_tree(source)
         if tree is None:
@@ -113,7 +161,7 @@ class Suite:
             return source
         lines = source.split("\n")
         start = max((node.end_lineno or 0 for node in tree.body if _is_future(node)), default=0)
-        names = "; ".join(f"from {module} import *; import {module}" for module in self.offered)
+        names = "; ".join(f"from {module} import *; import {module}" for module in offered)
         return "\n".join([*lines[:start], names, *lines[start:]])
 
 
@@ -191,6 +239,9 @@ def _called(reference: Mapping[str, Any], language: str) -> dict[str, Any]:
     listed = isinstance(entries, Sequence) and bool(entries)
     targets = [Target.read(entry) if isinstance(entry, str) else None for entry in entries] if listed else [None]
     found = tuple(target for target in targets if target is not None)
+    if len(found) == 1:  # a function may be in LeetCode's class, and its method a function
+        other = Target(found[0].method) if found[0].method else Target(_LEETCODE, found[0].name)
+        found, targets = (*found, other), [*targets, other]
     if len(found) < len(targets) or language != "python":
         raise BadReferenceError(
             f'tests with "args" are for Python and need "entry_point", a function or "Class().method", or a list of '
@@ -201,9 +252,11 @@ def _called(reference: Mapping[str, Any], language: str) -> dict[str, Any]:
     return {"entry_point": str(entries[-1]), "targets": found, "needs": names}
 
 
-def _modules(reference: Mapping[str, Any], language: str) -> tuple[str, ...]:
-    """Return the modules whose names the candidate gets."""
-    modules = reference.get("imports", ())
+def _modules(reference: Mapping[str, Any], language: str) -> tuple[str, ...] | None:
+    """Return the modules whose names the candidate gets; None where the reference does not say."""
+    if "imports" not in reference:
+        return None
+    modules = reference["imports"]
     if not isinstance(modules, Sequence) or isinstance(modules, str):
         modules = [None]
     if not all(isinstance(module, str) and module in sys.stdlib_module_names for module in modules):
@@ -278,7 +331,8 @@ def _read_sources(
     setup_names = _defined(_parsed(setup, "setup")) if setup else set()
     known = set().union(setup_names, *map(_defined, trees), _IMPLICIT, vars(builtins))
     wanted = set().union(*map(_used, trees), _used(_parsed(setup, "setup")) if setup else set()) - known
-    imports = {name: _ALIASES.get(name, name) for name in wanted if name in _ALIASES or name in sys.stdlib_module_names}
+    modules = {**{name: name for name in sys.stdlib_module_names}, **_ALIASES, **_modules_of(prompt, solution)}
+    imports = {name: modules[name] for name in wanted if name in modules}
     wanted -= set(imports)
     if entry:
         setup, wanted = _helpers(setup, wanted - {entry}, entry, prompt, solution)
@@ -293,7 +347,15 @@ def _read_sources(
     imported = set().union(*(_imported(tree, module) for tree in trees))
     needs = tuple(sorted(wanted | imported))
     own = tuple(sorted(set().union(*map(_defined, trees)) - imported))
-    found: dict[str, Any] = {"setup": setup, "take": tuple(sorted(wanted)), "needs": needs, "named": needs, "own": own}
+    reaching = next(iter(sorted(set().union(*map(_words, trees)) & _REACHING)), "")
+    found: dict[str, Any] = {
+        "reaching": reaching,
+        "setup": setup,
+        "take": tuple(sorted(wanted)),
+        "needs": needs,
+        "named": needs,
+        "own": own,
+    }
     if style != "pytest" and not setup:
         found["claims"] = read_claims(tests, wanted, entry if style == "humaneval" else "")
     return MappingProxyType({"sources": tests, "imports": MappingProxyType(imports), **found})
@@ -353,6 +415,24 @@ def _defined(tree: ast.AST) -> set[str]:
             case _:
                 pass
     return names
+
+
+def _words(tree: ast.AST) -> set[str]:
+    """Return every name, attribute, parameter and imported name of a source."""
+    words = _defined(tree) | _used(tree)
+    return words | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+
+
+def _modules_of(*sources: str) -> dict[str, str]:
+    """Return the modules, by the names they have there, that the task's own sources import."""
+    return {
+        alias.asname or alias.name: alias.name
+        for tree in map(syntax_tree, filter(None, sources))
+        for node in (tree.body if tree else ())
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.asname or "." not in alias.name
+    }
 
 
 def _is_future(node: ast.stmt) -> bool:

@@ -6,10 +6,13 @@ anything it prints says that it passed.  Tests that are source run in a second s
 typed channel.
 
 What the program does is its own score: an error, a crash, too much time, memory or output is 0 with a reason.  Tests
-that fail by themselves, a checker without a verdict, or a reference solution that does not pass are "failed".
+that fail by themselves or expect nothing, a checker without a verdict, or a reference solution that does not pass are
+"failed".
 
-Not covered: tests that patch modules inside the candidate's process, programs of several files, and dependencies
-that are not installed beside adjudge.
+What this cannot judge is "failed" as well, and no 0: where a program fails tests of its reference's own solution,
+that is run, too; and tests that patch what the candidate uses need programs that you trust (`shared`).
+
+Not covered: programs of several files, and dependencies that are not installed beside adjudge.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ from adjudge.verifiers.code.outcome import CREDITS, Credit, TestsBrokenError, Ve
 from adjudge.verifiers.code.program_run import run_programs
 from adjudge.verifiers.code.python_candidate import run_tests
 from adjudge.verifiers.code.sandboxed import SandboxedVerifier
+from adjudge.verifiers.code.shared_tests import run_shared
 from adjudge.verifiers.code.suite import Suite, read_suite
 from adjudge.verifiers.execution.bubblewrap import SandboxUnavailableError
 from adjudge.verifiers.execution.program import RunLimits
@@ -46,7 +50,7 @@ _MOST_SOURCE = 1 << 20  # characters of a program
 _COMPILE_SECONDS = 70.0
 _SPARE_SECONDS = 30.0  # beyond the budget of the tests: starting sandboxes, killing, a second try
 
-_reference_seconds: dict[tuple[str, str], float] = {}
+_reference_seconds: dict[tuple[str, str, str], float | str] = {}
 _MOST_REFERENCES = 10_000
 
 
@@ -61,8 +65,9 @@ class CodeVerifier(SandboxedVerifier):
     Attributes:
         credit: what passing some tests is worth: "all" (nothing), "fraction" (their share) or "staged" (something
             for parsing and running, then the share).
-        block: which of several code blocks is the program: "last", "first", "longest", "all" (joined), or "only",
-            with which several different ones score 0.
+        block: which of several code blocks is the program: "last" or "first" of those that define what the tests call
+            (or read input, or have a main function), "longest", "all" (joined), or "only", with which several
+            different ones score 0.
         bare: whether a response without a code block is itself the program.
         reasoning: "strip" looks only at what follows the end-of-thinking tag; "keep" at all of it.
         truncated: what a response with `finish_reason="length"` gets: "zero", or "grade" as if it were complete.
@@ -74,15 +79,18 @@ class CodeVerifier(SandboxedVerifier):
         memory_mb: MiB for the program, where the reference has no "memory_mb".
         processes: processes and threads at one time.
         output_mb: MiB that a program may print.
-        tolerance: relative difference that numbers may have if one is a float (printed: has a point); 0 for none.
+        tolerance: relative difference that numbers may have where a float is expected (printed: a word with a
+            point); 0 for none.  An expected integer is exact.
         unordered: whether a returned list may have its items in any order.
         output: how printed text is compared: "lines", "tokens" or "exact".
+        shared: whether a pytest file runs in the candidate's own process, where it may patch what the candidate uses;
+            for programs you trust, since those can then make any test pass.
         measured: whether the evidence tells the seconds of each test and the memory, which no two runs share.
         isolation: "bubblewrap", or "none" for programs you trust.
     """
 
     name: ClassVar[str] = "code"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
 
     credit: Credit = "all"
     block: Block = "last"
@@ -99,6 +107,7 @@ class CodeVerifier(SandboxedVerifier):
     tolerance: float = 1e-6
     unordered: bool = False
     output: Output = "lines"
+    shared: bool = False
     measured: bool = False
     isolation: Isolation = "bubblewrap"
 
@@ -121,7 +130,7 @@ class CodeVerifier(SandboxedVerifier):
             value = getattr(self, option)
             if not _is_number(value) or not 0 < value <= 3600:
                 raise ValueError(f"code option {option}={value!r}; it must be a number of seconds from 0 to 3600")
-        for option in ("bare", "unordered", "measured"):
+        for option in ("bare", "unordered", "shared", "measured"):
             if type(getattr(self, option)) is not bool:
                 raise ValueError(f"code option {option}={getattr(self, option)!r}; it must be true or false")
         for option in ("slowdown", "tolerance"):
@@ -159,6 +168,8 @@ class CodeVerifier(SandboxedVerifier):
             suite = read_suite(sample.reference, _prompt(sample))
         except BadReferenceError as error:
             return Score.failed("gold_unparsable", error=str(error))
+        if suite.vacuous:
+            return Score.failed("gold_unparsable", error="every test expects nothing, so a program of nothing passes")
         source = self._source(sample, suite)
         if isinstance(source, Score):
             return source
@@ -167,7 +178,7 @@ class CodeVerifier(SandboxedVerifier):
         except TestsBrokenError as error:
             return Score.failed("gold_unparsable", error=str(error)[-1000:])
         except SandboxUnavailableError as error:
-            return Score.failed("engine_unavailable", error=str(error))
+            return Score.failed(error.reason, error=str(error))
 
     def _source(self, sample: Sample, suite: Suite) -> str | Score:
         """Return the program in a response, or the zero for having none."""
@@ -175,32 +186,42 @@ class CodeVerifier(SandboxedVerifier):
         if fault:
             return Score.scored(0.0, fault)
         labels = PYTHON_LABELS if suite.language == "python" else LANGUAGES[suite.language].labels
-        found = extract(text, labels, self.block, self.bare)
+        found = extract(text, labels, self.block, self.bare, suite.whole)
         if found.fault:
             return Score.scored(0.0, found.fault, stage="extract", blocks=found.blocks)
         if len(found.source) > _MOST_SOURCE:
             return Score.scored(0.0, "too_complex", stage="extract", error=f"more than {_MOST_SOURCE} characters")
-        if suite.language == "python" and len(suite.needs) == 1:
-            return completed(found.source, _prompt(sample), suite.needs[0])
-        return found.source
+        return completed(found.source, _prompt(sample), suite.function) if suite.function else found.source
 
     def _judge(self, source: str, suite: Suite) -> Score:
         seconds = suite.timeout or self.seconds
         if suite.solution and self.slowdown:
             taken = self._solution_seconds(suite)
             seconds = min(seconds, max(self.least_seconds, self.slowdown * taken))
-        try:
-            verdict = self._run(source, suite, seconds)
-        except ZygoteLostError:
-            verdict = self._again(source, suite, seconds)
+        verdict = self._tested(source, suite, seconds)
+        if verdict.value("all") != 1.0:
+            if suite.solution:
+                self._solution_seconds(suite)  # tests that their own solution does not pass judge nobody
+            elif suite.reaching and verdict.stage == "test" and not self.shared:
+                raise TestsBrokenError(
+                    f"the tests use {suite.reaching!r}, which needs the candidate's own process or objects, and they "
+                    'run apart; give the reference a "solution" that shows that they work so, or trust the programs '
+                    "(shared=True)"
+                )
         evidence = verdict.evidence(self.measured)
         if self.isolation == "none":
             evidence["isolation"] = "none"
+        if self.shared and suite.style == "pytest":
+            evidence["shared"] = True
         value = verdict.value(self.credit)
         return Score.scored(value, "" if value == 1.0 else verdict.first_reason(), **evidence)
 
-    def _again(self, source: str, suite: Suite, seconds: float) -> Verdict:
-        """Try once more after the sandbox was lost; if it is lost again, the program is what breaks it."""
+    def _tested(self, source: str, suite: Suite, seconds: float) -> Verdict:
+        """Run the tests; once more if the sandbox is lost, and if it is lost again, the program is what breaks it."""
+        try:
+            return self._run(source, suite, seconds)
+        except ZygoteLostError:
+            pass
         try:
             return self._run(source, suite, seconds)
         except ZygoteLostError as error:
@@ -224,6 +245,8 @@ class CodeVerifier(SandboxedVerifier):
                 )
             if suite.style == "calls" or suite.claims:
                 return run_data(warm, source, suite, limits, self.rules, seconds, thorough, self.total_seconds)
+            if suite.style == "pytest" and self.shared:
+                return run_shared(warm, source, suite, dataclasses.replace(limits, seconds=self.total_seconds))
             return run_tests(warm, source, suite, limits, seconds, thorough, self.total_seconds)
 
     def _solution_seconds(self, suite: Suite) -> float:
@@ -232,16 +255,20 @@ class CodeVerifier(SandboxedVerifier):
         Raises:
             TestsBrokenError: the solution does not pass.
         """
-        key = (suite.solution, repr(suite.cases or suite.sources))
+        key = (self.fingerprint, suite.solution, repr(suite.cases or suite.sources))
         known = _reference_seconds.get(key)
         if known is None:
-            verdict = self._run(suite.solution, dataclasses.replace(suite, solution=""), suite.timeout or self.seconds)
-            if verdict.value("all") != 1.0:
-                raise TestsBrokenError(f"the reference solution does not pass: {verdict.evidence()}")
+            verdict = self._tested(suite.solution, suite, suite.timeout or self.seconds)
             known = max((outcome.seconds for outcome in verdict.outcomes), default=0.0)
+            if verdict.value("all") != 1.0:
+                known = f"the reference solution does not pass: {verdict.evidence()}"
+                if verdict.first_reason() == "candidate_timeout":  # which may be the machine's
+                    raise TestsBrokenError(known)
             if len(_reference_seconds) >= _MOST_REFERENCES:
                 _reference_seconds.clear()
             _reference_seconds[key] = known
+        if isinstance(known, str):
+            raise TestsBrokenError(known)
         return known
 
     @cached_property

@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import ClassVar
 
 from adjudge.verifiers.execution.program import RunLimits
 
@@ -47,7 +48,13 @@ _GROUPS = b"user:x:1000:\nnogroup:x:65534:\n"
 
 
 class SandboxUnavailableError(RuntimeError):
-    """This host cannot keep programs apart; the message says what is missing and how to get it."""
+    """This host cannot keep programs apart; the message says what is missing and how to get it.
+
+    Attributes:
+        reason: the code of `adjudge.reasons` that a score gets.
+    """
+
+    reason: ClassVar[str] = "engine_unavailable"
 
 
 @dataclass(frozen=True, slots=True)

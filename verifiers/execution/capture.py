@@ -9,12 +9,15 @@ import contextlib
 import os
 import selectors
 import subprocess
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from adjudge.verifiers.execution.time_limit import TimeLimit
+
 _CHUNK = 1 << 16
+OPEN_TO_ALL = 0o666
+"""Mode of a program's pipes: it runs as another user than the one who made them, and may open `/dev/stdin` by name."""
 
 Excess = Literal["timeout", "memory", "output"]
 
@@ -53,6 +56,8 @@ def streams_of(process: subprocess.Popen[bytes], held: contextlib.ExitStack) -> 
     held.enter_context(process.stderr)
     ended = os.pidfd_open(process.pid)
     held.callback(os.close, ended)
+    for stream in (process.stdin, process.stdout, process.stderr):
+        os.fchmod(stream.fileno(), OPEN_TO_ALL)
     stdin = os.dup(process.stdin.fileno())
     process.stdin.close()
     return Streams(stdin, process.stdout.fileno(), process.stderr.fileno(), ended)
@@ -61,7 +66,7 @@ def streams_of(process: subprocess.Popen[bytes], held: contextlib.ExitStack) -> 
 def converse(
     streams: Streams,
     stdin: bytes,
-    deadline: float,
+    limit: TimeLimit,
     output_bytes: int,
     over_memory: Callable[[], bool] | None = None,
     interval: float = 0.02,
@@ -73,10 +78,13 @@ def converse(
     Args:
         streams: the pipes; the two for output stay open.
         stdin: what it reads.
-        deadline: on the monotonic clock.
+        limit: how long it may take.
         output_bytes: most bytes of either stream.
         over_memory: asked every `interval` seconds, where the kernel does not watch.
         interval: seconds between two such questions.
+
+    Raises:
+        OverloadedError: the machine let it wait for too long.
     """
     got = Captured()
     into = {streams.stdout: got.stdout, streams.stderr: got.stderr}
@@ -92,7 +100,7 @@ def converse(
             selector.register(fd, selectors.EVENT_READ)
         try:
             while True:
-                left = deadline - time.monotonic()
+                left = limit.left()
                 if left <= 0:
                     got.excess = "timeout"
                     return got

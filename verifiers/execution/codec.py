@@ -5,6 +5,9 @@ exactly that type, so no class of the sender can come along.  Subclasses travel 
 an int); a named tuple keeps its field names.  What is not data (functions, instances of other classes, generators)
 travels as a `Handle`, a number that only its sender can resolve.
 
+What a text can cost its reader is bounded before and while it is read: parts, digits, bits, kinds of named tuples, keys
+with equal hashes.
+
 The file uses the standard library alone, because the sandbox's Python loads it too.  Not covered: shared and cyclic
 structure (a list that holds one object twice arrives with two), and nesting deeper than `DEPTH`.
 """
@@ -16,25 +19,59 @@ import collections
 import datetime
 import decimal
 import fractions
+import functools
 import json
 import keyword
 import math
+import re
 import sys
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from adjudge.verifiers.execution import tables
+
 DEPTH = 200
 """Deepest nesting of containers."""
 
+_MOST_ITEMS = 1 << 22
+"""Commas in a text: an item each, 0.1 microseconds and up to 60 bytes."""
+
+_MOST_CONTAINERS = 1 << 20
+"""Brackets and braces in a text: a list or a tagged value each, a microsecond and up to 200 bytes."""
+
 _MOST_ALIKE = 1000
 """Keys that may share their hashes with others: a table of n keys of one hash takes n * n steps to fill."""
+
+_MOST_BITS = 1 << 24
+"""Bits of an integer."""
+
+_MOST_DIGITS = 200_000
+"""Digits of a `Decimal`, and its largest exponent: it may become an integer of as many digits."""
+
+_MOST_WORK = 1_000_000
+"""Microseconds, by estimate, for the parts of a text whose cost its length does not bound."""
+
+_MOST_SECONDS = 3.0
+"""Seconds of CPU for a text, looked at every so many tagged values: a million of the slowest would take 5."""
+
+_SOME = 256
+
+_MOST_FLOAT = 40  # characters of a float
+_DTYPE = re.compile(r"[<>|=][biufcSUVmM]\d*(\[\w+\])?")
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 
 _SMALL = 1 << 63  # larger integers travel in hexadecimal, which has no digit limit and no quadratic cost
 
 
 class CodecError(ValueError):
     """A value that is not plain data, or a text that does not stand for one."""
+
+
+class SlowError(CodecError):
+    """A text that takes too long to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +108,55 @@ def dumps(value: object, keep: Keep = _refuse) -> bytes:
     return json.dumps(_encode(value, keep, 0), separators=(",", ":")).encode("ascii")
 
 
-def loads(text: bytes) -> Any:
+class _Reading(threading.local):
+    """What the text that this thread reads has cost so far, and whether heavy packages may be imported for it."""
+
+    spent = 0
+    tags = 0
+    until = 0.0
+    imports = True
+
+
+_reading = _Reading()
+
+
+def loads(text: bytes, imports: bool = True, trusted: bool = False) -> Any:
     """Return the value that `dumps` wrote.
 
+    Args:
+        text: JSON.
+        imports: whether pandas may be imported for a table; without, and where nobody has, the table is a `Handle`.
+        trusted: whether it comes from who may send as much as it likes.
+
     Raises:
-        CodecError: the text stands for no value.
+        CodecError: the text stands for no value, or for one that takes too much to read.
     """
+    if not trusted and _has_too_many_parts(text):
+        raise CodecError("an encoded value has too many parts")
+    _reading.imports, _reading.tags = imports, 0
+    _reading.spent, _reading.until = (-sys.maxsize, math.inf) if trusted else (0, time.thread_time() + _MOST_SECONDS)
     try:
         return _decode(json.loads(text), 0)
     except CodecError:
         raise
-    except (ValueError, TypeError, KeyError, ArithmeticError, RecursionError, AttributeError, LookupError) as error:
+    except _MALFORMED as error:
         raise CodecError(f"not an encoded value: {type(error).__name__}: {error}") from None
+
+
+def _has_too_many_parts(text: bytes) -> bool:
+    return text.count(b",") > _MOST_ITEMS or text.count(b"[") + text.count(b"{") > _MOST_CONTAINERS
+
+
+_MALFORMED = (
+    ValueError, TypeError, KeyError, ArithmeticError, RecursionError, AttributeError, LookupError, SyntaxError,
+    ImportError, NotImplementedError, MemoryError,
+)  # fmt: skip
+
+
+def _charge(cost: int, what: str) -> None:
+    _reading.spent += cost
+    if _reading.spent > _MOST_WORK:
+        raise SlowError(f"an encoded value takes too long to read: {what}")
 
 
 def _encode(value: Any, keep: Keep, depth: int) -> Any:
@@ -108,6 +182,8 @@ def _encode_other(value: Any, keep: Keep, depth: int) -> Any:
         return {"y": value.__name__} if _BUILTIN_TYPES.get(value.__name__) is value else _handle(keep(value))
     if (tagged := _encode_array(value)) is not None:
         return tagged
+    if (parts := tables.parts_of(value)) is not None:
+        return {"p": _items(parts, keep, depth + 1)}
     fields = getattr(type(value), "_fields", None)
     if isinstance(value, tuple) and isinstance(fields, tuple) and len(fields) == tuple.__len__(value):
         return {"k": [type(value).__name__, list(fields), _items(tuple.__iter__(value), keep, depth + 1)]}
@@ -199,12 +275,15 @@ def _decode(value: Any, depth: int) -> Any:
     if type(value) is list:
         if depth >= DEPTH:
             raise CodecError(f"a value is nested more than {DEPTH} levels deep")
-        return [_decode(item, depth + 1) for item in value]
+        return [item if type(item) in _SCALARS else _decode(item, depth + 1) for item in value]
     if type(value) is not dict:
         return value
     if len(value) != 1 or depth >= DEPTH:
         raise CodecError("an encoded value has not exactly one tag, or is nested too deeply")
     ((tag, body),) = value.items()
+    _reading.tags += 1
+    if not _reading.tags % _SOME and time.thread_time() > _reading.until:
+        raise SlowError("an encoded value takes too long to read")
     reader = _READERS.get(tag)
     if reader is None:
         raise CodecError(f"an encoded value has the unknown tag {tag!r:.20}")
@@ -212,7 +291,7 @@ def _decode(value: Any, depth: int) -> Any:
 
 
 def _decoded(body: Any, depth: int) -> list[Any]:
-    return [_decode(item, depth) for item in _typed(body, list)]
+    return [item if type(item) in _SCALARS else _decode(item, depth) for item in _typed(body, list)]
 
 
 def _decoded_pairs(body: Any, depth: int) -> list[tuple[Any, Any]]:
@@ -229,8 +308,24 @@ def _decoded_members(body: Any, depth: int) -> list[Any]:
 
 def _tell_apart(keys: list[Any]) -> None:
     """Refuse keys that were chosen to collide: a megabyte of multiples of 2**61 - 1 takes a dictionary 20 s."""
-    if len(keys) > _MOST_ALIKE and len(keys) - len(set(map(hash, keys))) > _MOST_ALIKE:
+    hashes = [hash(key) for key in keys]
+    if len(set(hashes)) == len(keys):
+        return
+    alike = collections.Counter(hashes)
+    if len(keys) - len(alike) > _MOST_ALIKE:
         raise CodecError(f"more than {_MOST_ALIKE} keys have hashes that others have")
+    sizes = {number: 0 for number, count in alike.items() if count > 1}
+    for key, number in zip(keys, hashes, strict=True):
+        if number in sizes:
+            sizes[number] = max(sizes[number], _size(key))
+    _charge(sum(alike[number] ** 2 * size for number, size in sizes.items()) // 50, "keys with equal hashes")
+
+
+def _size(key: Any) -> int:
+    """Return how many steps it takes to compare a key with one that is nearly the same."""
+    if isinstance(key, tuple | frozenset):
+        return 3 + sum(map(_size, key))
+    return 3 + (len(key) // 1000 if isinstance(key, str | bytes) else 0)
 
 
 def _typed(value: Any, kind: type) -> Any:
@@ -244,13 +339,52 @@ def _named_tuple(body: Any, depth: int) -> Any:
     values = _decoded(items, depth)
     if len(fields) != len(values) or len(set(fields)) != len(fields):
         raise CodecError("a named tuple's fields do not fit its values")
+    if any(field.startswith("_") for field in fields):
+        return tuple(values)
+    return _named(name, tuple(fields))._make(values)
+
+
+@functools.lru_cache(maxsize=64)
+def _named(name: str, fields: tuple[str, ...]) -> Any:
+    """Return the class of named tuples; Python compiles a program for it."""
+    _charge(500 + 20 * len(fields), "kinds of named tuples")
     for word in (name, *fields):
         if not word.isidentifier() or keyword.iskeyword(word):
             raise CodecError(f"{word!r:.40} is no name")
-    if any(field.startswith("_") for field in fields):
-        return tuple(values)
-    made: Any = collections.namedtuple(name, fields)  # type: ignore[misc]
-    return made._make(values)
+    return collections.namedtuple(name, fields)
+
+
+def _integer(text: Any) -> int:
+    if len(_typed(text, str)) > _MOST_BITS // 4:
+        raise CodecError(f"an integer of more than {_MOST_BITS} bits")
+    return int(text, 16)
+
+
+def _fraction(body: Any) -> fractions.Fraction:
+    above, below = map(_integer, body)
+    _charge(above.bit_length() * below.bit_length() // 300_000, "fractions")  # to reduce it
+    return fractions.Fraction(above, below)
+
+
+def _decimal(text: Any) -> decimal.Decimal:
+    if len(_typed(text, str)) > _MOST_DIGITS:
+        raise CodecError(f"a Decimal of more than {_MOST_DIGITS} digits")
+    value = decimal.Decimal(text)
+    if value.is_finite() and abs(value.adjusted()) > _MOST_DIGITS:
+        raise CodecError("a Decimal with an exponent that is too large")
+    return value
+
+
+def _finite(text: Any) -> float:
+    if len(_typed(text, str)) > _MOST_FLOAT:
+        raise CodecError("a number with too many digits")
+    return float(text)
+
+
+def _table(body: Any, depth: int) -> Any:
+    if not _reading.imports and "pandas" not in sys.modules:
+        return Handle(0, "DataFrame")
+    return tables.table(_decoded(body, depth))
 
 
 def _array(body: Any, scalar: bool) -> Any:
@@ -259,10 +393,14 @@ def _array(body: Any, scalar: bool) -> Any:
     except ImportError:
         raise CodecError("a numpy value where there is no numpy") from None
     code, shape, data = body
-    kind = numpy.dtype(_typed(code, str))
-    if kind.hasobject or kind.fields:
-        raise CodecError(f"a numpy value of dtype {kind} is not plain data")
-    array = numpy.frombuffer(base64.b64decode(data, validate=True), dtype=kind).reshape(_typed(shape, list))
+    if not _DTYPE.fullmatch(_typed(code, str)[:40]) or (scalar and shape):
+        raise CodecError(f"a numpy value of dtype {code!r:.40} is not plain data")
+    kind = numpy.dtype(code)
+    raw = base64.b64decode(data, validate=True)
+    array = numpy.frombuffer(raw, dtype=kind).reshape(_typed(shape, list))
+    points = {"b": "u1", "U": f"{code[0]}u4"}.get(kind.kind)
+    if points and raw and numpy.frombuffer(raw, points).max() > (1 if kind.kind == "b" else sys.maxunicode):
+        raise CodecError("a numpy value that is neither true nor false, or no text")
     return array[()] if scalar else array.copy()
 
 
@@ -279,20 +417,20 @@ def _moment(body: Any, depth: int) -> Any:
 
 
 _READERS: dict[str, Callable[[Any, int], Any]] = {
-    "i": lambda body, depth: int(_typed(body, str), 16),
-    "f": lambda body, depth: float(_typed(body, str)),
+    "i": lambda body, depth: _integer(body),
+    "f": lambda body, depth: _finite(body),
     "t": lambda body, depth: tuple(_decoded(body, depth)),
     "d": lambda body, depth: dict(_decoded_pairs(body, depth)),
     "s": lambda body, depth: set(_decoded_members(body, depth)),
     "z": lambda body, depth: frozenset(_decoded_members(body, depth)),
     "b": lambda body, depth: base64.b64decode(_typed(body, str), validate=True),
     "B": lambda body, depth: bytearray(base64.b64decode(_typed(body, str), validate=True)),
-    "c": lambda body, depth: complex(*map(float, body)),
+    "c": lambda body, depth: complex(*map(_finite, body)),
     "r": lambda body, depth: range(*body),
     "l": lambda body, depth: slice(*_decoded(body, depth)),
     "e": lambda body, depth: ...,
-    "D": lambda body, depth: decimal.Decimal(_typed(body, str)),
-    "F": lambda body, depth: fractions.Fraction(*(int(part, 16) for part in body)),
+    "D": lambda body, depth: _decimal(body),
+    "F": lambda body, depth: _fraction(body),
     "q": lambda body, depth: collections.deque(_decoded(body[0], depth), body[1]),
     "O": lambda body, depth: collections.OrderedDict(_decoded_pairs(body, depth)),
     "C": lambda body, depth: collections.Counter(dict(_decoded_pairs(body, depth))),
@@ -300,6 +438,7 @@ _READERS: dict[str, Callable[[Any, int], Any]] = {
     "T": _moment,
     "u": lambda body, depth: datetime.timedelta(*body),
     "k": _named_tuple,
+    "p": _table,
     "n": lambda body, depth: _array(body, scalar=False),
     "N": lambda body, depth: _array(body, scalar=True),
     "y": lambda body, depth: _BUILTIN_TYPES[body],

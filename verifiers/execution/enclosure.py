@@ -26,7 +26,7 @@ from adjudge.verifiers.execution.bubblewrap import Layout, SandboxUnavailableErr
 from adjudge.verifiers.execution.cgroup import Group
 from adjudge.verifiers.execution.program import RunLimits
 
-START_SECONDS = 10.0
+START_SECONDS = 60.0
 """Longest wait for bubblewrap, which takes 4 ms; a host that needs more than this is in trouble."""
 
 OPEN_FILES = 256

@@ -9,10 +9,14 @@ import array
 import socket
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 MOST = 32 << 20
 """Most bytes of a frame."""
+
+Deadline = float | Callable[[], float] | None
+"""A time on the monotonic clock; or a function that says for how many seconds to wait before it is asked again, and 0
+or less when the time is up; None waits for ever."""
 
 _LENGTH = struct.Struct("!I")
 _MOST_DESCRIPTORS = 8
@@ -26,15 +30,13 @@ class FrameTimeoutError(FrameError):
     """The other end took longer than allowed."""
 
 
-def send(
-    connection: socket.socket, frame: bytes, deadline: float | None = None, descriptors: Sequence[int] = ()
-) -> None:
+def send(connection: socket.socket, frame: bytes, deadline: Deadline = None, descriptors: Sequence[int] = ()) -> None:
     """Send one frame.
 
     Args:
         connection: a connected stream socket.
         frame: at most `MOST` bytes.
-        deadline: on the monotonic clock; None waits for ever.
+        deadline: see `Deadline`.
         descriptors: to go with it, for `receive_first`; needs a Unix socket.
 
     Raises:
@@ -43,21 +45,20 @@ def send(
     """
     if len(frame) > MOST:
         raise FrameError(f"a frame of {len(frame)} bytes is longer than {MOST}")
-    _set_timeout(connection, deadline)
-    try:
-        data = _LENGTH.pack(len(frame)) + frame
-        if descriptors:
-            rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))
-            data = data[connection.sendmsg([data], [rights]) :]
-        if data:
-            connection.sendall(data)
-    except TimeoutError:
-        raise FrameTimeoutError("the other end takes nothing") from None
-    except OSError as error:
-        raise FrameError(f"the other end is gone: {error}") from None
+    data = memoryview(_LENGTH.pack(len(frame)) + frame)
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
+    while data:
+        _set_timeout(connection, deadline)
+        try:
+            data = data[connection.sendmsg([data], rights) :]
+        except TimeoutError:
+            continue
+        except OSError as error:
+            raise FrameError(f"the other end is gone: {error}") from None
+        rights = []
 
 
-def receive(connection: socket.socket, deadline: float | None = None) -> bytes | None:
+def receive(connection: socket.socket, deadline: Deadline = None) -> bytes | None:
     """Return the next frame, or None when the other end has closed before one began.
 
     Raises:
@@ -90,7 +91,7 @@ def receive_first(connection: socket.socket) -> tuple[bytes | None, list[int]]:
     return _exactly(connection, _LENGTH.unpack(head)[0], None, inside=True), list(found)
 
 
-def _exactly(connection: socket.socket, count: int, deadline: float | None, inside: bool = False) -> bytes:
+def _exactly(connection: socket.socket, count: int, deadline: Deadline, inside: bool = False) -> bytes:
     parts: list[bytes] = []
     missing = count
     while missing:
@@ -98,7 +99,7 @@ def _exactly(connection: socket.socket, count: int, deadline: float | None, insi
         try:
             part = connection.recv(min(missing, 1 << 18))
         except TimeoutError:
-            raise FrameTimeoutError("the other end sends nothing") from None
+            continue
         except ConnectionError:
             part = b""
         if not part:
@@ -110,11 +111,11 @@ def _exactly(connection: socket.socket, count: int, deadline: float | None, insi
     return b"".join(parts)
 
 
-def _set_timeout(connection: socket.socket, deadline: float | None) -> None:
+def _set_timeout(connection: socket.socket, deadline: Deadline) -> None:
     if deadline is None:
         connection.settimeout(None)
         return
-    left = deadline - time.monotonic()
+    left = deadline() if callable(deadline) else deadline - time.monotonic()
     if left <= 0:
         raise FrameTimeoutError("the time is up")
     connection.settimeout(left)

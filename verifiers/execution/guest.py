@@ -24,6 +24,7 @@ import linecache
 import os
 import random
 import resource
+import site
 import socket
 import sys
 import threading
@@ -44,7 +45,7 @@ def prepare() -> None:
     """Do what every job needs done, before there is one."""
     fork_hooks.give()
     random.seed(0)  # the same run twice is the same run
-    sys.path[:] = ["", *(path for path in sys.path if path)]
+    site.setquit()  # `exit` and `quit`, which this Python, started without `site`, has not
     gc.enable()
 
 
@@ -59,7 +60,7 @@ def run(channel: socket.socket, held: int) -> int:
     if frame is None:
         return 0
     channel.sendall(orders.TAKEN)
-    setup, kind, job = codec.loads(frame)
+    setup, kind, job = codec.loads(frame, trusted=True)  # the caller has read what is the candidate's
     streams = setup["streams"]
     for target, fd in zip(streams, descriptors, strict=False):
         os.dup2(fd, target)
@@ -67,6 +68,8 @@ def run(channel: socket.socket, held: int) -> int:
         os.close(fd)
     _hold(setup, held)
     sys.setrecursionlimit(job.get("recursion", 1000))
+    # a program finds the modules beside it; where tests run, nothing is found because it was written there
+    sys.path[:] = [*([] if kind == "tests" else [""]), *(path for path in sys.path if path)]
     if kind == "script":
         return _script(channel, job)
     if kind == "serve":
@@ -180,7 +183,7 @@ def _serve(channel: socket.socket, job: dict[str, Any]) -> int:
     os.register_at_fork(after_in_child=channel.close)
     try:
         exec(code, module.__dict__)
-        peer = Peer(channel, serves_everything, sign=-1)
+        peer = Peer(channel, serves_everything, trusting=True)
         frames.send(channel, codec.dumps(("ready", describe(module.__dict__, peer, job["wanted"])), peer.keep))
     except BaseException as error:  # noqa: BLE001 whatever a candidate raises is its own failure
         text = "".join(traceback.format_exception(error, limit=-5))

@@ -29,10 +29,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from adjudge.verifiers.execution import codec, frames
-from adjudge.verifiers.execution.peer import Peer, PeerLostError, Remote, serves_arguments
+from adjudge.verifiers.execution.peer import Peer, PeerLostError
+from adjudge.verifiers.execution.remote import Remote
+from adjudge.verifiers.execution.served import TESTS, Served
 
 _SHOWN = 1000
 _FILE = "test_candidate.py"
+_HELD = "adjudge:held"  # no name of a candidate's
 _UNUSED = (
     "cacheprovider faulthandler junitxml pastebin setuponly setupplan stepwise threadexception unraisableexception"
 )
@@ -72,10 +75,13 @@ class Session:
     def __init__(self, channel: socket.socket, connection: socket.socket, job: dict[str, Any]) -> None:
         self._channel = channel
         self._job = job
-        self._peer = Peer(connection, serves_arguments, frozenset(job["named"]))
+        serves = Served(os.getcwd())
+        self._peer = Peer(connection, serves, serves.own, frozenset(job["named"]))
         self._peer.before_first = lambda: self.tell("asked")
         self._noted = _noting(self.touch)
-        self._names: dict[str, Any] = {"__name__": "tests", "__builtins__": builtins}
+        sys.modules[TESTS] = types.ModuleType(TESTS)  # data classes look for the module that they are made in
+        self._names = sys.modules[TESTS].__dict__
+        self._names["__builtins__"] = builtins
 
     def prepare(self) -> None:
         """Fill the tests' namespace."""
@@ -179,10 +185,10 @@ class _Candidate(types.ModuleType):
 
     def __init__(self, name: str, data: dict[str, Any], touch: Callable[[], None]) -> None:
         super().__init__(name)
-        self.__dict__["_held"] = (data, touch)
+        self.__dict__[_HELD] = (data, touch)
 
     def __getattr__(self, name: str) -> Any:
-        data, touch = self.__dict__["_held"]
+        data, touch = self.__dict__[_HELD]
         if name not in data:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         touch()

@@ -17,13 +17,16 @@ INTERVAL = 0.02
 
 def exceeds(pid: int, most: int) -> bool:
     """Return whether a process and its descendants hold more than so many bytes."""
-    tree = _tree(pid)
-    if sum(_kilobytes(f"/proc/{member}/status", ("RssAnon:", "RssShmem:")) for member in tree) << 10 <= most:
+    members = tree(pid)
+    if sum(_kilobytes(f"/proc/{member}/status", ("RssAnon:", "RssShmem:")) for member in members) << 10 <= most:
         return False
-    return sum(_kilobytes(f"/proc/{member}/smaps_rollup", ("Pss_Anon:", "Pss_Shmem:")) for member in tree) << 10 > most
+    return (
+        sum(_kilobytes(f"/proc/{member}/smaps_rollup", ("Pss_Anon:", "Pss_Shmem:")) for member in members) << 10 > most
+    )
 
 
-def _tree(pid: int) -> list[int]:
+def tree(pid: int) -> list[int]:
+    """Return a process and its descendants, as they are now."""
     found = []
     todo = [pid]
     while todo:

@@ -18,7 +18,8 @@ class RunLimits:
     """What one run may use, all its processes together.
 
     Attributes:
-        seconds: wall-clock seconds from the start of the program.
+        seconds: seconds from the start of the program in which it computes or sleeps; those in which the machine gives
+            it no processor are not counted (`adjudge.verifiers.execution.time_limit`).
         memory_mb: MiB of memory.
         processes: processes and threads at one time, the program itself included.
         output_bytes: bytes of standard output, and as many of standard error.
@@ -72,6 +73,7 @@ class RunResult:
         stderr: standard error, cut at the limit.
         outputs: contents of the files that `Program.outputs` named and that exist as plain files.
         seconds: wall-clock seconds of the run.
+        charged: of these, what counts against the limit.
         memory_mb: the most memory it held at one time, in MiB; None where the host cannot say.
     """
 
@@ -81,4 +83,5 @@ class RunResult:
     stderr: bytes
     outputs: Mapping[str, bytes] = field(default_factory=dict)
     seconds: float
+    charged: float = 0.0
     memory_mb: float | None = None

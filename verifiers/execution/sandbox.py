@@ -43,6 +43,7 @@ from adjudge.verifiers.execution.enclosure import START_SECONDS, Enclosure, wait
 from adjudge.verifiers.execution.outputs import collect
 from adjudge.verifiers.execution.program import Ending, Program, RunLimits, RunResult
 from adjudge.verifiers.execution.seccomp import syscall_filter
+from adjudge.verifiers.execution.time_limit import TimeLimit
 from adjudge.verifiers.execution.unconfined import run_unconfined
 
 __all__ = ["Isolation", "Sandbox", "SandboxUnavailableError"]
@@ -111,6 +112,7 @@ class Sandbox:
 
         Raises:
             SandboxUnavailableError: the sandbox cannot be made, or the host has no such program.
+            OverloadedError: the machine let the program wait for too long.
             ValueError: the program's files, outputs or folders are not relative paths, or not there.
         """
         _check_paths(program)
@@ -145,7 +147,8 @@ class Sandbox:
                 root = _work_folder(box)
                 held.callback(os.close, root)
             streams = streams_of(box.process, held)
-            got = converse(streams, program.stdin, started + limits.seconds, limits.output_bytes, watch)
+            limit = TimeLimit(limits.seconds, [box.pid])
+            got = converse(streams, program.stdin, limit, limits.output_bytes, watch)
             seconds = time.monotonic() - started
             box.kill()
             ending, code = _ending(got, box.process.wait(), box.exit_code(), group)
@@ -156,6 +159,7 @@ class Sandbox:
                 stderr=bytes(got.stderr),
                 outputs=collect(root, program.outputs, limits.disk_mb << 20) if root >= 0 else {},
                 seconds=seconds,
+                charged=limit.total,
                 memory_mb=_megabytes(group),
             )
 

@@ -70,6 +70,10 @@ _REFUSED: dict[str, tuple[int, int]] = {
     "finit_module": (313, 273),
     "delete_module": (176, 106),
     "acct": (163, 89),
+    "setpriority": (141, 140),  # what waits of its own accord would not be charged for the time
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
+    "sched_setattr": (314, 274),
     "syslog": (103, 116),
     "settimeofday": (164, 170),
     "clock_settime": (227, 112),

@@ -18,6 +18,7 @@ from adjudge.verifiers.execution.bubblewrap import ENVIRONMENT, SandboxUnavailab
 from adjudge.verifiers.execution.capture import converse, streams_of
 from adjudge.verifiers.execution.outputs import collect
 from adjudge.verifiers.execution.program import Program, RunLimits, RunResult
+from adjudge.verifiers.execution.time_limit import TimeLimit
 
 # ulimit counts memory in KiB and files in blocks of 512 bytes; what a platform cannot limit is left as it is
 _LIMITED = 'ulimit -c 0; ulimit -d "$1" 2>&-; ulimit -f "$2" 2>&-; ulimit -n 256 2>&-; shift 2; exec "$@"'
@@ -28,6 +29,7 @@ def run_unconfined(program: Program, limits: RunLimits) -> RunResult:
 
     Raises:
         SandboxUnavailableError: there is no shell to set the limits.
+        OverloadedError: the machine let the program wait for too long.
     """
     with tempfile.TemporaryDirectory(prefix="adjudge-", ignore_cleanup_errors=True) as folder:
         for path, content in program.files.items():
@@ -52,10 +54,11 @@ def run_unconfined(program: Program, limits: RunLimits) -> RunResult:
             raise SandboxUnavailableError(f"a program cannot be started: {error}") from error
         with contextlib.ExitStack() as held:
             held.callback(process.wait)
-            got = converse(streams_of(process, held), program.stdin, started + limits.seconds, limits.output_bytes)
+            held.callback(_kill, process)
+            limit = TimeLimit(limits.seconds, [process.pid])
+            got = converse(streams_of(process, held), program.stdin, limit, limits.output_bytes)
             seconds = time.monotonic() - started
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
+            _kill(process)
             code = process.wait()
         opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -69,4 +72,10 @@ def run_unconfined(program: Program, limits: RunLimits) -> RunResult:
         stderr=bytes(got.stderr),
         outputs=outputs,
         seconds=seconds,
+        charged=limit.total,
     )
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)

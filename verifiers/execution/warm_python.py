@@ -21,9 +21,10 @@ from typing import Any
 
 from adjudge.verifiers.execution import codec, frames
 from adjudge.verifiers.execution.bubblewrap import SandboxUnavailableError
-from adjudge.verifiers.execution.capture import Captured, Streams, converse
+from adjudge.verifiers.execution.capture import OPEN_TO_ALL, Captured, Streams, converse
 from adjudge.verifiers.execution.program import Ending, RunLimits, RunResult
 from adjudge.verifiers.execution.sandbox import Isolation
+from adjudge.verifiers.execution.time_limit import TimeLimit
 from adjudge.verifiers.execution.zygote import PLAIN_IMPORTS, Ended, Run, Zygote, ZygoteLostError
 
 _IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+([A-Za-z_][\w.]*(?:[ \t]*,[ \t]*[A-Za-z_][\w.]*)*)", re.MULTILINE)
@@ -90,6 +91,7 @@ class WarmPython:
 
         Raises:
             SandboxUnavailableError: there is no sandbox.
+            OverloadedError: the machine let the program wait for too long.
             ZygoteLostError: the sandbox was lost during the run.
         """
         with self.lock, contextlib.ExitStack() as held:
@@ -97,17 +99,17 @@ class WarmPython:
             job = {"source": source, "filename": "solution.py", "argv": list(argv)}
             stdin_write, stdout, stderr = begun(run, job, held)
             started = time.monotonic()
-            deadline = started + limits.seconds
+            limit = TimeLimit(limits.seconds, [run.pid], fresh=False)
             unparsable = ""
             try:
-                answer = codec.loads(frames.receive(run.channel, deadline) or b"null")
+                answer = codec.loads(frames.receive(run.channel, limit.left) or b"null")
                 if type(answer) is tuple and answer[:1] == ("unparsable",):
                     unparsable = str(answer[1])
             except (frames.FrameError, codec.CodecError):
                 pass  # how the run ended says more
             streams = Streams(stdin_write, stdout, stderr, run.ended)
             watch = run.over_memory if run.watched else None
-            got = converse(streams, stdin, deadline, limits.output_bytes, watch)
+            got = converse(streams, stdin, limit, limits.output_bytes, watch)
             seconds = time.monotonic() - started
             ended = run.end()
             ending, code = ending_of(got, ended)
@@ -117,6 +119,7 @@ class WarmPython:
                 stdout=bytes(got.stdout),
                 stderr=bytes(got.stderr),
                 seconds=seconds,
+                charged=limit.total,
                 memory_mb=ended.memory_mb,
             ), unparsable
 
@@ -142,6 +145,8 @@ def begun(run: Run, job: dict[str, Any], held: contextlib.ExitStack) -> tuple[in
     (stdin_read, stdin), (stdout, stdout_write), (stderr, stderr_write) = (os.pipe() for _ in range(3))
     held.callback(os.close, stdout)
     held.callback(os.close, stderr)
+    for fd in (stdin, stdout, stderr):
+        os.fchmod(fd, OPEN_TO_ALL)
     theirs = (stdin_read, stdout_write, stderr_write)
     try:
         run.begin("script", job, theirs)

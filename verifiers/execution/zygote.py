@@ -34,15 +34,15 @@ from adjudge.verifiers.execution.sandbox import Isolation, seccomp_program
 
 _HERE = Path(__file__).parent
 _FILES = (
-    "codec.py", "fork_hooks.py", "frames.py", "orders.py", "peer.py", "guest.py", "guest_tests.py", "rehearsal.py",
-    "zygote_guest.py",
+    "codec.py", "fork_hooks.py", "frames.py", "orders.py", "peer.py", "remote.py", "served.py", "tables.py", "guest.py",
+    "guest_tests.py", "rehearsal.py", "zygote_guest.py",
 )  # fmt: skip
 _PLACE = "/opt/guest/adjudge/verifiers/execution"
 _BOOT = (  # the hooks come first: what is imported afterwards may register some
     "import sys; sys.path[:0] = sys.argv[3:]; from adjudge.verifiers.execution import fork_hooks; "
     "fork_hooks.keep_back(); from adjudge.verifiers.execution import zygote_guest; zygote_guest.main(*sys.argv[1:3])"
 )
-_ANSWER_SECONDS = 20.0  # a fork takes 2 ms, and killing a run that holds a gigabyte 0.2 s
+_ANSWER_SECONDS = 60.0  # a fork takes 2 ms, and killing a run that holds a gigabyte 0.2 s
 _START_SECONDS = 60.0
 _OVERHEAD_MB = 64  # what the server and the run that waits may hold beside the run, in the group's account
 _OTHERS = 3  # processes in the group beside the run's: those two and bubblewrap's own
@@ -136,6 +136,12 @@ class Run:
         if not taken:
             raise ZygoteLostError("a run was gone before it had its job")
         self._zygote.make(self.light, self.disk_mb)  # the next one, while this one runs
+
+    @property
+    def pid(self) -> int:
+        """Its first process, as the host counts it; -1 once that has ended."""
+        lines = Path(f"/proc/self/fdinfo/{self.ended}").read_text(encoding="ascii").splitlines()
+        return int(next(line.split()[1] for line in lines if line.startswith("Pid:")))
 
     @property
     def watched(self) -> bool:
@@ -282,8 +288,8 @@ class Zygote:
 
         Args:
             limits: what it may use; the seconds are the caller's to keep, by `Run.end`.
-            light: for code that is trusted, such as tests: a working directory and processes of its own, but not a
-                network, shared memory and `/proc` of its own beside those of the sandbox.
+            light: for code that is trusted, such as tests: files, shared memory and processes of its own, but not a
+                network and `/proc` of its own beside those of the sandbox.
 
         Raises:
             ZygoteLostError: the server is gone.

@@ -8,7 +8,7 @@ socket nor any other descriptor of the server.
 A run is made ahead of its job: it has all of that but its limits, says `orders.PREPARED` on its channel, and waits.
 The job brings limits and standard streams along (`guest`); until then nothing of anybody's has reached it.
 
-A "light" run, for code that is trusted, has namespaces for processes and mounts alone.
+A "light" run, for code that is trusted, shares the network and `/proc` of the sandbox, and nothing it can write to.
 
 Orders on the control socket are those of `orders`; the answer to `MAKE` brings two descriptors: the run's channel, and
 one that becomes readable when the run has ended.  Not covered: what a run does (`guest`), and time limits, which the
@@ -169,12 +169,12 @@ class Server:
         """Make namespaces and mounts of this run's own."""
         _write("/proc/self/oom_score_adj", "1000")  # if the group runs out of memory, the run goes and not the server
         # the host name and the control group are the sandbox's, and no run can change them: the filter refuses
-        _check(_libc.unshare(_NEW_MOUNT if order.light else _NEW_MOUNT | _NEW_IPC | _NEW_NET))
+        _check(_libc.unshare(_NEW_MOUNT | _NEW_IPC | (0 if order.light else _NEW_NET)))
         outer = os.open("/proc/self", os.O_RDONLY | os.O_DIRECTORY)  # whose maps can be written, unlike the new one's
         size = f"size={order.size}m,nr_inodes={_MOST_INODES},mode=1777"
         _mount("tmpfs", "/tmp", _NOSUID | _NODEV, size)
+        _mount("tmpfs", "/dev/shm", _NOSUID | _NODEV, size)
         if not order.light:
-            _mount("tmpfs", "/dev/shm", _NOSUID | _NODEV, size)
             _mount("proc", "/proc", _NOSUID | _NODEV | _NOEXEC | _READ_ONLY)
         os.mkdir(WORK)
         os.chmod(WORK, 0o777)

@@ -3,8 +3,8 @@
     predict="output": value = 1     if the value written is the one that the program returns, else 0
     predict="input":  value = 1     if the program, run on the input written, returns the given value, else 0
 
-Values and inputs are literals (`adjudge.verifiers.logic.literal`); neither is ever evaluated.  For inputs the task's
-own program runs, in the sandbox of the code verifier, and any input that gives the value is right.
+Values and inputs are literals (`adjudge.verifiers.logic.literal`), bare or in backticks; neither is ever evaluated.
+For inputs the task's own program runs, in the sandbox of the code verifier, and any input that gives it is right.
 
 Predicted outputs are compared type by type: `True` is not 1, a list no tuple; 2 is 2.0.  What programs return is
 compared as `code` does it, where a list equals a tuple.
@@ -15,6 +15,7 @@ Not covered: values that have no literal: objects, NaN, empty sets.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,7 @@ from adjudge.verifiers.text.answer_verifier import require_choice
 
 _FIELDS: Final = frozenset({"code", "entry_point", "predict", "input", "keywords", "output", "returns"})
 _COMPARED: Final = (int, float, complex, list, tuple, dict)
+_QUOTED: Final = re.compile(r"\s*(?P<mark>`+)(?P<inside>[^`]+)(?P=mark)\s*")
 _SPARE_SECONDS: Final = 30.0  # starting sandboxes, killing, a second try
 
 
@@ -74,6 +76,7 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
     """
 
     name: ClassVar[str] = "code_prediction"
+    version: ClassVar[str] = "2"
 
     tolerance: float = 0.0
     seconds: float = 5.0
@@ -106,7 +109,7 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
         try:
             return super().verify(sample)
         except SandboxUnavailableError as error:
-            return Score.failed("engine_unavailable", error=str(error))
+            return Score.failed(error.reason, error=str(error))
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the reference is missing or of another shape; nothing is run."""
@@ -136,6 +139,8 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
     def judge_text(self, answer: str, gold: Prediction) -> Score:
         """Return 1 for a right prediction."""
         program = gold.program
+        quoted = _QUOTED.fullmatch(answer)
+        answer = quoted["inside"] if quoted else answer
         try:
             if gold.output:
                 offered = read_claim(answer, program.entry_point)

@@ -69,7 +69,7 @@ class PatchTestsVerifier(SandboxedVerifier):
     """
 
     name: ClassVar[str] = "patch_tests"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     credit: PatchCredit = "all"
     protected: tuple[str, ...] = PROTECTED
@@ -142,7 +142,7 @@ class PatchTestsVerifier(SandboxedVerifier):
                 return Score.failed("gold_unparsable", error=str(error)[-1000:])
             return self._judge(sample, task, counts)
         except SandboxUnavailableError as error:
-            return Score.failed("engine_unavailable", error=str(error))
+            return Score.failed(error.reason, error=str(error))
 
     def _judge(self, sample: Sample, task: Task, counts: Mapping[str, int]) -> Score:
         try:

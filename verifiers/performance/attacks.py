@@ -21,8 +21,8 @@ from adjudge.protocol import Sample
 
 _OPTIONS: Final[dict[str, Any]] = {
     "scale": "unit", "slowest": 1.0, "fastest": 4.5, "grain": 2.2, "repeats": 3, "most_repeats": 5,
-    "undecided": "nearest", "loading": True, "least_seconds": 0.0, "block": "last", "reasoning": "strip",
-    "truncated": "zero",
+    "undecided": "nearest", "loading": True, "least_seconds": 0.0, "max_waiting": 1.0, "block": "last",
+    "reasoning": "strip", "truncated": "zero",
 }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from adjudge.verifiers.execution.program import RunLimits
+from adjudge.verifiers.execution.time_limit import OverloadedError
 from adjudge.verifiers.execution.warm_python import Flavour, WarmPython
 from adjudge.verifiers.performance.gate import Gate, NoListError
 from adjudge.verifiers.performance.speedup import Times
@@ -23,7 +24,7 @@ from adjudge.verifiers.performance.timed_run import Callee, Timed, packed, timed
 from adjudge.verifiers.text.answer_span import shorten
 
 _GENEROUS: Final = 4.0  # times what the slowest program of the range may take, before it is killed
-_START_SECONDS: Final = 1.0  # in which a busy machine loads a program
+_START_SECONDS: Final = 1.0  # in which a program is loaded
 _LIMITS: Final = frozenset({"candidate_timeout", "candidate_memory", "candidate_output"})
 
 
@@ -77,6 +78,7 @@ class Conditions:
         least_seconds: what the baseline must take at least, for a ratio to mean anything.
         slowest: the lower end of the range of speed-ups, which bounds how long a program is waited for.
         budget: seconds for all runs together.
+        max_waiting: share of its time that the baseline may be let wait by the machine.
     """
 
     warm: WarmPython
@@ -86,6 +88,7 @@ class Conditions:
     least_seconds: float
     slowest: float
     budget: float
+    max_waiting: float
 
     def run(self, callee: Callee, case: bytes, limits: RunLimits) -> Timed:
         """Run a program on a case; see `timed_call`."""
@@ -128,6 +131,7 @@ class Measuring:
     waits: list[RunLimits] = field(default_factory=list)
     times: list[tuple[list[float], list[float]]] = field(default_factory=list)
     _spent: float = 0.0
+    _waited: float = 0.0
     _began: float = 0.0
 
     def warm_up(self) -> None:
@@ -164,6 +168,7 @@ class Measuring:
             ReferenceFaultError: the baseline failed.
             ProgramFaultError: the program did.
             BudgetSpentError: the time is over.
+            OverloadedError: the machine is too busy for times to tell anything.
         """
         results = []
         for number, case in enumerate(self.cases):
@@ -174,6 +179,7 @@ class Measuring:
                 if ours:
                     results.append(done)
         self._judge(results)
+        self._look_at_the_machine()
 
     def times_of_cases(self) -> Sequence[Times]:
         """Return all that was timed."""
@@ -203,6 +209,7 @@ class Measuring:
         if done.reason:
             raise _fault(what, done)
         self._spent += time.monotonic() - started
+        self._waited += done.waited
         self._look_at_the_time()
         return done
 
@@ -210,11 +217,20 @@ class Measuring:
         """Raise when it is up: the reference's fault if its own programs took half of it, whoever was running."""
         if time.monotonic() - self._began <= self.conditions.budget:
             return
+        self._look_at_the_machine()
         told = f"the {self.conditions.budget:g} s for all runs together are over"
         if self._spent > self.conditions.budget / 2:
             fault = ReferenceFaultError("gold_timeout", f"{told}, {self._spent:.1f} s of them the reference's own")
             raise BudgetSpentError(fault)
         raise BudgetSpentError(ProgramFaultError("candidate_timeout", error=told))
+
+    def _look_at_the_machine(self) -> None:
+        """Raise `OverloadedError` where it was busy; of the program's own waits nothing follows, it may make them."""
+        if self._waited > self.conditions.max_waiting * self._spent:
+            raise OverloadedError(
+                f"the machine let the baseline wait for {self._waited:.1f} of {self._spent:.1f} s, so the times say "
+                "more about what else it does than about the program"
+            )
 
     def _judge(self, results: Sequence[Timed]) -> None:
         """Raise `ProgramFaultError` unless the results of a round are good enough."""

@@ -17,7 +17,7 @@ import contextlib
 import marshal
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from adjudge.verifiers.code.program_run import ENDINGS
@@ -25,10 +25,10 @@ from adjudge.verifiers.execution import codec, frames
 from adjudge.verifiers.execution.capture import Captured, Streams, converse
 from adjudge.verifiers.execution.enclosure import wait_readable
 from adjudge.verifiers.execution.program import RunLimits
+from adjudge.verifiers.execution.time_limit import TimeLimit
 from adjudge.verifiers.execution.warm_python import Flavour, WarmPython, begun, ending_of
 
 _LOADED: Final = b"\n"
-_START_SECONDS: Final = 10.0
 _MOST_ITEMS: Final = 20_000_000
 _PLAIN: Final = frozenset({int, float, complex, str, bytes, bool, type(None)})
 _DRIVER: Final = r"""
@@ -84,12 +84,14 @@ class Timed:
     Attributes:
         value: what it returned, as plain data.
         seconds: of wall-clock time.
+        waited: of these, the seconds in which the machine gave it no processor.
         reason: why there is no value, a code of `adjudge.reasons`; "" where there is one.
         detail: what is behind `reason`.
     """
 
     value: Any = None
     seconds: float = 0.0
+    waited: float = 0.0
     reason: str = ""
     detail: str = ""
 
@@ -138,6 +140,7 @@ def timed_call(
 
     Raises:
         SandboxUnavailableError: there is no sandbox.
+        OverloadedError: the machine let it wait for too long.
         ZygoteLostError: the sandbox was lost during the run.
         CodecError: the program is too long to be sent.
     """
@@ -145,32 +148,33 @@ def timed_call(
     with warm.lock, contextlib.ExitStack() as held:
         run = held.enter_context(warm.zygote("candidate", flavour).run(limits))
         started = time.monotonic()
-        deadline = started + limits.seconds
+        limit = TimeLimit(limits.seconds, [run.pid])
         stdin, stdout, stderr = begun(run, {"source": source, "filename": "driver.py", "argv": []}, held)
         with contextlib.suppress(frames.FrameError):
-            frames.receive(run.channel, started + _START_SECONDS)  # our driver can be parsed; nothing to learn
-        got = None if loading else _loaded(stdout, run.ended, deadline)
+            frames.receive(run.channel, limit.left)  # our driver can be parsed; nothing to learn
+        got = None if loading else _loaded(stdout, run.ended, limit)
         if got is not None:
             os.close(stdin)
         else:
             started = started if loading else time.monotonic()
             watch = run.over_memory if run.watched else None
             streams = Streams(stdin, stdout, stderr, run.ended)
-            got = converse(streams, case, deadline, limits.output_bytes, watch)
+            got = converse(streams, case, limit, limits.output_bytes, watch)
         seconds = time.monotonic() - started
+        limit.look()
         ending, code = ending_of(got, run.end())
     if ending != "exited" or code != 0:
         detail = f"the process ended with {ending}{'' if code is None else f' {code}'}"
         return Timed(seconds=seconds, reason=ENDINGS.get(ending, "candidate_error"), detail=detail)
-    return _told(bytes(got.stdout), seconds)
+    return replace(_told(bytes(got.stdout), seconds), waited=limit.waited)
 
 
-def _loaded(stdout: int, ended: int, deadline: float) -> Captured | None:
+def _loaded(stdout: int, ended: int, limit: TimeLimit) -> Captured | None:
     """Wait until the program is loaded; return what it wrote where it never was."""
-    while not wait_readable(stdout, min(0.05, max(0.0, deadline - time.monotonic()))):
+    while not wait_readable(stdout, max(0.0, min(0.05, left := limit.left()))):
         if wait_readable(ended, 0.0):
             return Captured()
-        if time.monotonic() >= deadline:
+        if left <= 0:
             return Captured(excess="timeout")
     said = os.read(stdout, 1)
     return None if said == _LOADED else Captured(stdout=bytearray(said + os.read(stdout, 1 << 16)))

@@ -79,6 +79,8 @@ class PerformanceVerifier(SandboxedVerifier):
         least_seconds: what the baseline must take at least on every case; 0 for no bound.
         seconds: wall-clock seconds for one run.
         total_seconds: for all runs of a sample together.
+        max_waiting: the share of its time that the baseline may be let wait by the machine; on one that is busier
+            nothing can be timed, and the score is failed, `overloaded`.
         memory_mb: MiB for a run, where the reference has no "memory_mb".
         processes: processes and threads at one time.
         output_mb: MiB that a result may have.
@@ -93,7 +95,7 @@ class PerformanceVerifier(SandboxedVerifier):
     """
 
     name: ClassVar[str] = "performance"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     scale: Scale = "unit"
     slowest: float = 0.5
@@ -107,6 +109,7 @@ class PerformanceVerifier(SandboxedVerifier):
     least_seconds: float = 0.01
     seconds: float = 10.0
     total_seconds: float = 120.0
+    max_waiting: float = 0.2
     memory_mb: int = 1024
     processes: int = 16
     output_mb: int = 32
@@ -133,6 +136,7 @@ class PerformanceVerifier(SandboxedVerifier):
         for option, low, high in (
             ("slowest", 1e-3, 1e3), ("fastest", 1e-3, 1e6), ("grain", 0.01, 4.0), ("least_seconds", 0.0, 3600.0),
             ("seconds", 1e-3, 3600.0), ("total_seconds", 1e-3, 36000.0), ("tolerance", 0.0, 1.0),
+            ("max_waiting", 0.0, 1.0),
         ):  # fmt: skip
             value = getattr(self, option)
             if type(value) not in (int, float) or not (math.isfinite(value) and low <= value <= high):
@@ -190,7 +194,7 @@ class PerformanceVerifier(SandboxedVerifier):
         except (BadReferenceError, codec.CodecError) as error:
             return Score.failed("gold_unparsable", error=str(error))
         except SandboxUnavailableError as error:
-            return Score.failed("engine_unavailable", error=str(error))
+            return Score.failed(error.reason, error=str(error))
 
     def _source(self, sample: Sample) -> str | Score:
         """Return the program in a response, or the zero for having none."""
@@ -276,6 +280,7 @@ class PerformanceVerifier(SandboxedVerifier):
             least_seconds=self.least_seconds,
             slowest=self.slowest,
             budget=self.total_seconds,
+            max_waiting=self.max_waiting,
         )
 
     def _seed(self, source: str, task: Task) -> int:

@@ -61,7 +61,7 @@ def try_checker(
 def _verdict(run: ProgramVerifier, sample: Sample) -> bool | None:
     """What a checker says of one answer; None if it says nothing."""
     score = run.verify(sample)
-    if score.reason == "engine_unavailable":
+    if score.reason in ("engine_unavailable", "overloaded"):
         raise SandboxUnavailableError(str(score.evidence.get("error", "")))
     if score.value is None or score.reason == "candidate_error":
         return None

@@ -142,7 +142,7 @@ class RaidenVerifier(Verifier):
         except TrialTimeoutError as error:
             return Score.failed("gold_timeout", error=str(error))
         except SandboxUnavailableError as error:
-            return Score.failed("engine_unavailable", error=str(error))
+            return Score.failed(error.reason, error=str(error))
         if accuracy.value is None or not self.format_weight:
             return accuracy
         form = self._form.verify(sample)

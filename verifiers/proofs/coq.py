@@ -124,7 +124,7 @@ class CoqVerifier(Verifier):
         except (BadReferenceError, TypeError) as error:
             return Score.failed("gold_unparsable", error=str(error))
         except SandboxUnavailableError as error:
-            return Score.failed("engine_unavailable", error=str(error))
+            return Score.failed(error.reason, error=str(error))
         if isinstance(made, BadReferenceError):
             return Score.failed("gold_unparsable", error=str(made))
         return self._graded(sample, made)
@@ -146,7 +146,7 @@ class CoqVerifier(Verifier):
         try:
             return self._proved(theorem, made, answer, start)
         except SandboxUnavailableError as error:
-            return Score.failed("engine_unavailable", error=str(error))
+            return Score.failed(error.reason, error=str(error))
 
     def _proved(self, theorem: Theorem, made: dict[str, bytes], answer: Answer, start: int) -> Score:
         runner, limits = sandbox(self.isolation), self._limits

@@ -132,7 +132,7 @@ class LeanVerifier(Verifier):
         except MessageError as error:
             return Score.scored(0.0, "candidate_error", stage="compile", error=str(error))
         except SandboxUnavailableError as error:
-            return Score.failed("engine_unavailable", error=str(error))
+            return Score.failed(error.reason, error=str(error))
 
     def run(self, file: LeanFile) -> RunResult:
         """Have Lean read a file."""

@@ -131,7 +131,7 @@ class SmtVerifier(Verifier):
             reason = "undecided" if error.reply.verdict == "disagreement" else "gold_timeout"
             return Score.failed(reason, gold=error.reply.said)
         except SandboxUnavailableError as error:
-            return Score.failed("engine_unavailable", error=str(error))
+            return Score.failed(error.reason, error=str(error))
         text, fault = graded_text(sample, self.reasoning, self.truncated)
         if not fault:
             marked = tagged(text)
@@ -155,7 +155,7 @@ class SmtVerifier(Verifier):
                 return Score.failed("undecided", solvers=said)
             return Score.scored(0.0, "undecided", solvers=said)
         except SandboxUnavailableError as error:
-            return Score.failed("engine_unavailable", error=str(error))
+            return Score.failed(error.reason, error=str(error))
 
     @property
     def _asking(self) -> _Asking:

@@ -10,7 +10,6 @@ Not covered: checkers in other languages, and checkers that need files or packag
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -89,7 +88,7 @@ class ProgramVerifier(Verifier):
         try:
             return self._judged(source, question_of(sample), text)
         except SandboxUnavailableError as error:
-            return Score.failed("engine_unavailable", error=str(error))
+            return Score.failed(error.reason, error=str(error))
 
     def _judged(self, source: str, prompt: str, text: str) -> Score:
         warm = shared(self.isolation)
@@ -110,7 +109,8 @@ class ProgramVerifier(Verifier):
                 if found is None or type(found[1]) is not codec.Handle:
                     return "it defines no function `check`"
                 peer = Peer(checker.run.channel, serves_nothing, lifts=False)
-                peer.deadline = time.monotonic() + self.seconds
+                checker.limit.restart(self.seconds)
+                peer.deadline = checker.limit.left
                 return _verdict(peer.exchange("call", found[1], (prompt, text), {}))
         except frames.FrameTimeoutError:
             return f"it took longer than {self.seconds:g} s"

@@ -74,7 +74,7 @@ class ToolExecutionVerifier(SandboxedVerifier):
     """
 
     name: ClassVar[str] = "tool_execution"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     credit: Literal["all", "fraction"] = "all"
     extra: Literal["cost", "ignore"] = "cost"
@@ -141,7 +141,7 @@ class ToolExecutionVerifier(SandboxedVerifier):
         except BadReferenceError as error:
             return Score.failed("gold_unparsable", error=str(error))
         except SandboxUnavailableError as error:
-            return Score.failed("engine_unavailable", error=str(error))
+            return Score.failed(error.reason, error=str(error))
         if called.fault:
             return Score.scored(0.0, called.fault, made=len(called.calls))
         return self._score(called, reference.expecting(gold), played)

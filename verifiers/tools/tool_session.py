@@ -9,7 +9,6 @@ Not covered: tools in other languages, classes as tools, and tools that need fil
 from __future__ import annotations
 
 import ast
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -163,7 +162,6 @@ class _Session:
         self._loaded = loaded
         self._toolbox = toolbox
         self._limits = limits
-        self._until = time.monotonic() + limits.total_seconds
         self._peer = Peer(loaded.run.channel, serves_nothing, lifts=False)
 
     def played(self, calls: Sequence[Call]) -> Played:
@@ -204,7 +202,8 @@ class _Session:
     def _ask(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Return what a function gives: a value, or a `Raised`."""
         found = self._handle(name)
-        self._peer.deadline = min(time.monotonic() + self._limits.seconds, self._until)
+        self._loaded.limit.restart(self._limits.seconds, within=self._limits.total_seconds)
+        self._peer.deadline = self._loaded.limit.left
         try:
             return self._peer.exchange("call", found, (), dict(arguments))
         except frames.FrameTimeoutError:

@@ -19,7 +19,7 @@ IDLE: Final = -1
 HANDLING: Final = -2
 """Position of a worker that unpickles items or pickles results."""
 
-_SERIAL, _POSITION, _START = 0, 1, 2  # 8-byte cells
+_SERIAL, _POSITION, _START, _PID, _EXCUSED = range(5)  # 8-byte cells
 
 
 class Board:
@@ -35,6 +35,24 @@ class Board:
         self._whole = self._view.cast("q")
         self._real = self._view.cast("d")
 
+    def sign(self) -> None:
+        """Say that the calling process is the worker."""
+        self._whole[_PID] = os.getpid()
+
+    @property
+    def pid(self) -> int:
+        """The worker's process id; 0 before it has signed."""
+        return self._whole[_PID]
+
+    def excuse(self, seconds: float) -> None:
+        """Say that of the time of the item under way so much is not to be charged."""
+        self._real[_EXCUSED] += seconds
+
+    @property
+    def excused(self) -> float:
+        """Seconds of the item under way that are not to be charged."""
+        return self._real[_EXCUSED]
+
     def begin_chunk(self, serial: int, now: float) -> None:
         """Say that the chunk with this serial number was taken up and is being unpickled."""
         self._real[_START] = now
@@ -44,6 +62,7 @@ class Board:
     def begin(self, position: int, now: float) -> None:
         """Say that the item at this position of the chunk starts now (`time.monotonic`), or IDLE or HANDLING."""
         self._real[_START] = now
+        self._real[_EXCUSED] = 0.0
         self._whole[_POSITION] = position
 
     def read(self) -> tuple[int, int, float]:

@@ -310,7 +310,8 @@ class Crew:
             self._let_go(worker, Outcome("lost", None, "the worker process did not begin"))
             return
         limit = worker.chunks[0].job.limits.seconds
-        self._let_go(worker, Outcome("timeout", None, f"no result after {limit:g} s", now - start))
+        kind: Kind = "overloaded" if worker.overloaded else "timeout"
+        self._let_go(worker, Outcome(kind, None, f"no result after {limit:g} s", now - start))
 
     def _let_go(self, worker: WorkerClient, cause: Outcome[Any] | None = None) -> None:
         assert self._warden is not None

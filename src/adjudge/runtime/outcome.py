@@ -10,7 +10,7 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 
 R = TypeVar("R")
 
-Kind: TypeAlias = Literal["ok", "raised", "timeout", "memory", "crash", "lost", "closed"]
+Kind: TypeAlias = Literal["ok", "raised", "timeout", "memory", "crash", "lost", "overloaded", "closed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,8 @@ class Outcome(Generic[R]):
     Attributes:
         kind: "ok"; "raised" (the target raised); "timeout", "memory" (a limit was passed and the worker replaced);
             "crash" (the worker process died of the item, twice); "lost" (it was killed from outside, twice);
-            "closed" (the pool was closed first).
+            "overloaded" (the machine let it wait until its time was up many times over); "closed" (the pool was closed
+            first).
         value: what the target returned when `kind` is "ok", else None.
         error: "" when `kind` is "ok", else one line that says what happened.
         seconds: wall-clock seconds from the start of the call, queueing not counted; 0 when it never started.

@@ -33,7 +33,7 @@ _score_of = unchecked(Score, (*_SENT, "provenance", "cost"), {"steps": "()", "pa
 _cost_of = unchecked(Cost, ("seconds",), {"prompt_tokens": "0", "completion_tokens": "0"})
 
 _CANDIDATE = {"timeout": "candidate_timeout", "memory": "candidate_memory", "crash": "candidate_crash"}
-_OURS = {"raised": "verifier_error", "lost": "worker_died", "closed": "closed"}
+_OURS = {"raised": "verifier_error", "overloaded": "overloaded", "lost": "worker_died", "closed": "closed"}
 
 
 class VerifyCall:
@@ -119,12 +119,19 @@ class VerifierScorer:
         self._verifier.validate(sample)
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Return one score per sample, in order.
+        """Return one score per sample, in order; one that found the machine overloaded is tried again alone.
 
         Raises:
             ValueError: the verifier cannot be pickled.
             TargetError: the verifier cannot be loaded in a worker process.
         """
+        scores = await self._scored(samples)
+        for index, score in enumerate(scores):
+            if score.reason == "overloaded":
+                (scores[index],) = await self._scored([samples[index]])
+        return scores
+
+    async def _scored(self, samples: Sequence[Sample]) -> list[Score]:
         scores: list[Score | None] = [None] * len(samples)
         valid: list[int] = []
         with collector_paused():

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from adjudge.runtime import confine, role
+from adjudge.runtime import confine, role, waits
 from adjudge.runtime.board import HANDLING, IDLE, Board
 from adjudge.runtime.channel import read_frame, write_frame
 from adjudge.runtime.packing import module_to_send
@@ -50,6 +50,8 @@ class Worker:
     ) -> None:
         self._connection = connection
         self._board = board
+        board.sign()
+        waits.excuse_by(board.excuse)
         self._target = target
         self._confined = confined
         self._pid = os.getpid()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import socket
 from collections import deque
 
+from adjudge.runtime import waits
 from adjudge.runtime.board import HANDLING, IDLE, Board
 from adjudge.runtime.channel import Channel
 from adjudge.runtime.job import Chunk
@@ -16,7 +17,7 @@ _NEVER = float("inf")
 _CONFIRM_SECONDS = 0.001  # an item found overdue is looked at once more; its result may be on the way
 _HANDLING_SECONDS = 1.0  # least time allowed for pickling a chunk's results or unpickling its items
 _POLL_SECONDS = 0.05  # between two looks at a worker that has not begun what it was sent
-_STUCK_SECONDS = 30.0  # a worker that does not begin within this is given up
+_STUCK_SECONDS = 120.0  # a worker that does not begin within this is given up
 
 
 class WorkerClient:
@@ -31,6 +32,7 @@ class WorkerClient:
         unused: whether it was never handed anything.
         leaving: whether it takes no more work: it said so, or its process ended.
         farewell: whether it said so.
+        overloaded: whether what is overdue was let wait rather than slow.
     """
 
     def __init__(self, number: int, connection: socket.socket, board: Board) -> None:
@@ -45,6 +47,8 @@ class WorkerClient:
         self._board = board
         self._serial = 1  # of chunks[0]
         self._suspect: tuple[int, int, float] | None = None
+        self._waits: dict[int, float] = {}
+        self.overloaded = False
 
     def hand(self, chunk: Chunk, frame: bytes, now: float) -> None:
         """Send a chunk; `frame` is the pickled (seconds, MiB, items)."""
@@ -62,6 +66,7 @@ class WorkerClient:
 
     def _expect(self, now: float) -> None:
         self.since = now
+        self._waits = waits.by_task(self._board.pid)
         self.look_at = now + self.chunks[0].job.limits.seconds if self.chunks else _NEVER
 
     def overdue(self, now: float) -> bool:
@@ -76,6 +81,9 @@ class WorkerClient:
             self.look_at = now + min(limit, _POLL_SECONDS)
             return now - self.since > _STUCK_SECONDS
         due = start + (limit if position >= 0 else max(limit, _HANDLING_SECONDS))
+        self.overloaded = now >= start + waits.BACKSTOP * limit
+        if now >= due and not self.overloaded:
+            due += self._not_charged(now - start)
         if now < due:
             self.look_at = due
             return False
@@ -84,6 +92,11 @@ class WorkerClient:
         self._suspect = seen
         self.look_at = now + _CONFIRM_SECONDS
         return False
+
+    def _not_charged(self, wall: float) -> float:
+        """Return how much of so many seconds the worker, or what it ran, was let wait."""
+        waited = waits.longest(self._waits, waits.by_task(self._board.pid)) + self._board.excused
+        return min(waited + waits.GRACE, wall) if waited > wall / 50 else 0.0
 
     def at(self) -> tuple[int | None, float, bool]:
         """Return what the worker is, or was, at.

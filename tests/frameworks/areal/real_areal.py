@@ -76,7 +76,7 @@ def workflow(scorer: Any, tokenizer: Any) -> Any:
 def rolled_out(runner: Any, made: Any, said: str, **row: Any) -> Any:
     """Submit an episode as AReaL's trainers do, and return its tensors as lists, None if it was rejected."""
     task = runner.submit({"messages": [{"role": "user", "content": f"say {said}"}], **row}, made)
-    found = runner.wait_for_task(task, timeout=30)
+    found = runner.wait_for_task(task, timeout=600)
     return None if found is None else {name: value.tolist() for name, value in found.items()}
 
 

@@ -13,7 +13,7 @@ PROGRAM = Path(__file__).parent / "real_areal.py"
 
 @pytest.fixture(scope="module")
 def ran() -> Any:
-    return run_in("areal", PROGRAM, seconds=240)
+    return run_in("areal", PROGRAM)
 
 
 def test_it_is_the_version_that_the_documents_name(ran: Any) -> None:

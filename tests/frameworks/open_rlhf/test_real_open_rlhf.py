@@ -30,7 +30,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
     (shown,) = blocks("open_rlhf", "from adjudge.")  # as the page has it, but for what ends this model's answers
     (folder / "strict.py").write_text(shown.replace("<|im_end|>", "<|end|>"), encoding="utf-8")
     with served({"math": "math"}, ServerConfig(port=0)) as address:
-        return run_in("open_rlhf", HERE / "real_open_rlhf.py", str(model), address, str(folder), seconds=240)
+        return run_in("open_rlhf", HERE / "real_open_rlhf.py", str(model), address, str(folder))
 
 
 ZERO, HALF, ONE = [0.0] * 2, [-0.5] * 2, [1.0] * 2

@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
     model = write_model(tmp_path_factory.mktemp("verl") / "model")
     shown = {"function": settings("python -m verl"), "manager": settings("reward.reward_manager")}
-    return run_in("verl", HERE / "real_verl.py", str(model), json.dumps(shown), seconds=240)
+    return run_in("verl", HERE / "real_verl.py", str(model), json.dumps(shown))
 
 
 def settings(beginning: str) -> list[str]:

@@ -17,7 +17,9 @@ NAN = float("nan")
 @pytest.mark.parametrize(
     ("expected", "actual", "same"),
     [
-        (2, 2.0, True), (True, 1, True), (0.3, 0.1 + 0.2, True), (1.0, 1.0 + 1e-5, False), (10**20, 10**20 + 1, False),
+        (2, 2.0, True), (2, 2 + 1e-9, False), (2.0, 2 + 1e-9, True), (450015000, 450014999.9, False), (True, 1, True),
+        (2, 2 + 1e-9j, False), ([1, 0.5], [1, 0.5 + 1e-9], True), ([1, 0.5], [1 + 1e-9, 0.5], False),
+        (0.3, 0.1 + 0.2, True), (1.0, 1.0 + 1e-5, False), (10**20, 10**20 + 1, False),
         (0.0, 1e-9, False), (NAN, NAN, True), (1, NAN, False), (float("inf"), 1e308, False), (10**400, 1.0, False),
         ([1, 2], (1, 2), True), ([1, [2.0]], [1, [2 + 1e-9]], True), ([1, 2], [2, 1], False), ([], (), True),
         ({1, 2}, {2, 1}, True), ({1}, [1], False), ({"a": 1.0}, {"a": 1 + 1e-9}, True),
@@ -49,6 +51,8 @@ def test_arrays() -> None:
     assert same_value(3, numpy.int64(3), rules)
     assert same_value(3, numpy.array(3), rules)
     assert not same_value([1, 2], numpy.array([[1, 2]]), rules)
+    assert not same_value([1, 2], numpy.array([1.0, 2 + 1e-9]), rules)
+    assert same_value([1.0, 2.0], numpy.array([1.0, 2 + 1e-9]), rules)
     assert not same_value("a", numpy.array(["a", "a"]), rules)
 
 
@@ -63,7 +67,34 @@ def test_arrays() -> None:
         ("1000000007", "1000000008", False, False, False),
         ("0.5", "0.6", False, False, False),
         ("YES", "Yes", False, False, False),
-        ("1e3", "1000", True, True, False),
+        ("1e3", "1000", False, False, False),
+        ("1e+3", "1000", True, True, False),
+        ("7", "7.0", False, False, False),
+        ("7", "7.000000e+00", False, False, False),
+        ("007", "7", False, False, False),
+        ("7", "+7", False, False, False),
+        ("0x10", "16", False, False, False),
+        ("12e4", "120000", False, False, False),
+        ("1.10", "1.1", False, False, False),
+        ("3.00", "3", False, False, False),
+        ("3.00", "3.000", True, True, False),
+        ("-0.00", "0.00", True, True, False),
+        ("2.5", "2.50", True, True, False),
+        ("0.500000000", "0.5", True, True, False),
+        ("100.000000", "100", True, True, False),
+        ("1.5", "1e999999999", False, False, False),
+        ("a   b", "a b", False, True, False),
+        ("a b", "a   b", True, True, False),
+        ("a\tb", "a b", False, True, False),
+        ("  a", "a", False, True, False),
+        ("a", "  a", True, True, False),
+        ("a\n  b", "a\nb", False, True, False),
+        ("a\n  b  \n\n", "a \n  b\n", True, True, False),
+        ("  *\n ***", "*\n***", False, True, False),
+        ("*\n ***", "  *\n ***", True, True, False),
+        ("*\n**", " *\n**", True, True, False),
+        ("*\n**", "*\n **", False, True, False),
+        ("x  0.5", "x  0.50", True, True, False),
         ("nan", "NaN", False, False, False),
         ("1_000", "1000", False, False, False),
         ("1", "\u0661", False, False, False),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.verifiers.code.extraction import BLOCKS, Block, completed, extract
+from adjudge.verifiers.code.extraction import BLOCKS, Block, Extracted, completed, defines, extract
 from adjudge.verifiers.code.languages import PYTHON_LABELS
 
 TWO = "a\n```python\nx = 1\n```\nb\n~~~py\nx = 2; y = 2\n~~~\n```bash\nls\n```\n"
@@ -44,9 +44,22 @@ def test_equal_blocks_are_one_answer(block: Block) -> None:
         ("```text\nx = 1\n```", "x = 1\n"),
         ("```python\n\n```\n```python\nx = 1\n```", "x = 1\n"),
         ("```python\nx = 1\n```\n```python\n\n```", "x = 1\n"),
+        ("1. a\n\n    ```python\n    if x:\n        y\n    ```\n", "if x:\n    y\n"),
+        ("- a\n\t```python\n\tif x:\n\t    y\n\t```\n", "if x:\n    y\n"),
+        ("1. ```python\n   x = 1\n   ```\n2. done", "x = 1\n"),
+        ("1. ```python\nif x:\n    y\n```", "if x:\n    y\n"),
+        ("<answer>```python\nx = 1\n```</answer>", "x = 1\n"),
+        ("<answer>```python\n    x = 1\n```</answer>", "    x = 1\n"),
+        ("<answer> ```py\nx = 1```</answer>", "x = 1"),
+        ("<answer>\n```py\nx = 1\n``` </answer> as asked", "x = 1\n"),
+        ("So: ```python\nx = 1\n```", "x = 1\n"),
+        ("I put it into ```python\nand so on\n```python\nx = 1\n```", "x = 1\n"),
+        ("```python\nx = '''\n    ```\n'''\n```", "x = '''\n    ```\n'''\n"),
+        ('x = """\n```python\ny\n```\n"""', 'x = """\n```python\ny\n```\n"""'),
     ],
     ids=["bare", "no-label", "attributes", "unclosed", "longer-fence", "fence-in-line", "crlf", "other-label",
-         "empty-first", "empty-last"],
+         "empty-first", "empty-last", "list", "list by tabs", "list marker", "flush in a list", "tag", "body in a tag",
+         "glued end", "tag after", "after words", "mentioned", "deeper fence in it", "fences in strings"],
 )  # fmt: skip
 def test_forms_of_blocks(text: str, source: str) -> None:
     assert extract(text, PYTHON_LABELS).source.lstrip("\r\n") == source.lstrip("\n")
@@ -55,6 +68,34 @@ def test_forms_of_blocks(text: str, source: str) -> None:
 @pytest.mark.parametrize("text", ["", " \n", "```python\n```", "```python\n \n```\nprose"])
 def test_nothing_is_no_answer(text: str) -> None:
     assert extract(text, PYTHON_LABELS).fault == "no_answer"
+
+
+def test_of_several_blocks_one_that_can_be_the_program_is_it() -> None:
+    text = "```python\ndef f(): pass\n```\n```python\nfrom solution import f\nf()\n```\n"
+    for block in ("last", "first"):
+        found = extract(text, PYTHON_LABELS, block, whole=lambda source: defines(source, ["f"]))
+        assert found == Extracted("def f(): pass\n", blocks=2)
+    assert extract(text, PYTHON_LABELS, whole=lambda source: False).source.startswith("from solution")
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("def f(): pass", True),
+        ("async def f(): pass", True),
+        ("class f:\n    x = 1", True),
+        ("f = lambda: 1", True),
+        ("f: int = 1", True),
+        ("x = 1\n\ndef f(): pass", True),
+        ("from solution import f", False),
+        ("f(1)", False),
+        ("f == 1", False),
+        ("def ff(): pass", False),
+        ("class A:\n    def f(self): pass", False),
+    ],
+)
+def test_what_a_source_defines(source: str, found: bool) -> None:
+    assert defines(source, ["f"]) == found
 
 
 def test_prose_is_no_program_when_blocks_are_required() -> None:

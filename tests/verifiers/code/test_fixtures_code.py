@@ -38,39 +38,29 @@ def judged(program: str, reference: dict[str, Any], **options: Any) -> Score:
 # What the solutions of BigCodeBench import that is not installed beside adjudge.
 PACKAGES = ("bs4", "lxml", "matplotlib", "PIL", "requests", "seaborn")
 
-# Rows that cannot pass here: the tests and the candidate run in two processes without shared modules, files or network.
-APART = {
-    "BigCodeBench/10": "the tests replace random.randint",
-    "BigCodeBench/1000": "the tests replace urllib.request.urlretrieve, os.remove and open",
-    "BigCodeBench/1005": "the tests download from the network and look at the files left behind",
-    "BigCodeBench/1009": "the tests look at the files left behind, and pass their names as pathlib.Path",
-}
+ONLINE = {"BigCodeBench/1005", "BigCodeBench/1006", "BigCodeBench/1012"}
+"""Rows whose tests download something."""
 
 
-def test_bigcodebench_solutions_pass_where_their_packages_are_and_nothing_is_patched() -> None:
+def test_bigcodebench_solutions_pass_in_one_process_with_their_tests_and_are_no_zero_apart_from_them() -> None:
     lacking = {name for name in PACKAGES if importlib.util.find_spec(name) is None}
-    passed, without_package, apart = set(), set(), set()
+    passed = set()
     for row in rows("bigcodebench"):
         program = row["content"] + row["canonical_solution"]
-        reference = {"tests": f"from solution import task_func\n{row['test']}", "style": "pytest"}
-        # the solution of the first row goes through 3.6 million permutations, 10 s on a machine with nothing else to do
-        score = judged(program, reference, seconds=100.0, total_seconds=200.0)
+        reference = {"test": row["test"], "entry_point": "task_func", "solution": program}
         needs = set(re.findall(r"^(?:import|from) (\w+)", program, re.MULTILINE)) & set(PACKAGES)
-        if needs & lacking:
-            without_package.add(row["id"])
-            assert (score.value, score.reason) == (0.0, "candidate_error"), (row["id"], score)
-            assert "No module named" in score.evidence["error"], (row["id"], score)
-        elif needs:  # installed here, and some of these rows patch modules, too
-            continue
-        elif row["id"] in APART:
-            apart.add(row["id"])
-            assert score.value == 0.0, (row["id"], score)
+        # the solution of the first row goes through 3.6 million permutations, 10 s on a machine with nothing else to do
+        limits = {"seconds": 100.0, "total_seconds": 200.0, "memory_mb": 3000}
+        score = judged(program, reference, shared=True, **limits)
+        if needs & lacking or row["id"] in ONLINE:
+            assert (score.status, score.reason) == ("failed", "gold_unparsable"), (row["id"], score)
         else:
             passed.add(row["id"])
             assert score.value == 1.0, (row["id"], score)
-    assert apart == APART.keys()
-    assert passed == {"BigCodeBench/0", "BigCodeBench/1"}
-    assert len(without_package) == 14 or lacking != set(PACKAGES)
+        if row["id"] != "BigCodeBench/0":
+            apart = judged(program, reference, **limits)
+            assert apart.value != 0.0, (row["id"], apart)
+    assert len(passed) == 20 - len(ONLINE) or lacking
 
 
 # The set ships no solutions; these are ours.  Its outputs are compared word by word: in 1342_C most of them have the

@@ -187,12 +187,13 @@ def test_json_text_is_a_reference_wherever_a_mapping_is() -> None:
 
 
 def test_none_is_a_value_beside_arguments_and_nothing_else() -> None:
-    reference = {"tests": [{"args": [1], "kwargs": None, "expected": None, "stdin": None}], "entry_point": "f"}
-    assert judged("def f(x): pass", reference).value == 1.0
+    absent = {"kwargs": None, "stdin": None}
+    tests = [{"args": [1], "expected": None, **absent}, {"args": [2], "expected": 2, **absent}]
+    reference = {"tests": tests, "entry_point": "f"}
+    assert judged("def f(x): return x if x > 1 else None", reference).value == 1.0
     assert judged("def f(x): return x", reference).value == 0.0
     nothing = judged("def f(): pass", {"tests": [{"args": None, "expected": None}], "entry_point": "f"})
     assert nothing.status == "failed", nothing
-    assert judged("def f(): pass", {"tests": [{"expected": None}], "entry_point": "f"}).value == 1.0
 
 
 def test_every_test_counts() -> None:

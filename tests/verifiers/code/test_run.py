@@ -132,7 +132,7 @@ def test_options_that_cannot_be_meant_are_refused(options: dict[str, Any]) -> No
 def test_text_that_utf_8_cannot_hold_is_the_programs_own_fault() -> None:
     program = "int main() { return \ud800; }"
     assert judged(program, {"language": "c"}).reason == "candidate_error"
-    reference = {"language": "c", "tests": [{"stdin": "", "stdout": ""}]}
+    reference = {"language": "c", "tests": [{"stdin": "", "stdout": "0"}]}
     score = CodeVerifier().verify(Sample(prompt="", response=program, reference=reference))
     assert (score.value, score.reason, score.evidence["stage"]) == (0.0, "candidate_error", "compile")
 

@@ -172,11 +172,33 @@ PROGRAMS = {
     "rust": "use std::io;\nfn main() { let mut s = String::new(); io::stdin().read_line(&mut s).unwrap();\n"
     'let n: i64 = s.trim().parse().unwrap(); println!("{}", n * n); }',
     "go": 'package main\nimport "fmt"\nfunc main() { var n int; fmt.Scan(&n); fmt.Println(n * n) }',
-    "java": "import java.util.*;\npublic class Main { public static void main(String[] a) {\n"
+    "java": "package a.b;\nimport java.util.*;\nclass Other {}\n"
+    "public final class Square { public static void main(String[] a) {\n"
     "long n = new Scanner(System.in).nextLong(); System.out.println(n * n); } }",
-    "javascript": "const n = parseInt(require('fs').readFileSync(0, 'utf8'));\nconsole.log(n * n);",
+    "javascript": "const n = parseInt(require('fs').readFileSync('/dev/stdin', 'utf8'));\nconsole.log(n * n);",
     "bash": "read n\necho $((n * n))",
 }
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "public class M { static int f() { return 3; } public static void main(String... a) { System.out.print(f());}}",
+        "class Lone { public static void main(String... a) { System.out.println(3); } }",
+        "class A { } class B { public static void main(String[] a) { System.out.println(3); } } public interface C { }",
+        '/* package p; public class Z */ package q; // class Y\npublic class X { static String s = "class W {"; '
+        "static class V { } public static void main(String[] a) { System.out.println(3); } }",
+        "public enum E { ONE; public static void main(String[] a) { System.out.println(3); } }",
+    ],
+)
+def test_names_of_java_classes(source: str) -> None:
+    if lack := missing("java"):
+        pytest.skip(lack)
+    reference = {"tests": [{"stdin": "", "stdout": "3\n"}], "language": "java"}
+    score = CodeVerifier(seconds=20.0).verify(
+        Sample(prompt="", response=f"```java\n{source}\n```", reference=reference)
+    )
+    assert score.value == 1.0, score
 
 
 @pytest.mark.parametrize("language", sorted(PROGRAMS))

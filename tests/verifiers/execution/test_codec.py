@@ -7,6 +7,7 @@ import datetime
 import enum
 import json
 import math
+import time
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -133,3 +134,83 @@ def test_keys_that_were_chosen_to_collide_are_refused(tag: str) -> None:
         codec.loads(text([modulus * number for number in range(1, 2000)]))
     assert len(codec.loads(text([modulus * number for number in range(1, 500)]))) == 499
     assert len(codec.loads(text([modulus * number + number for number in range(1, 2000)]))) == 1999
+
+
+def text_of(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[" + b"[]," * (1 << 20) + b"0]",
+        b"[" + b"0," * (1 << 22) + b",0]",
+        text_of([{"k": [f"p{number}", ["a", "b"], [1, 2]]} for number in range(20_000)]),
+        text_of({"k": ["p", [f"a{number}" for number in range(50_000)], [0] * 50_000]}),
+        text_of({"F": [hex(3**631_000), hex(5**430_000)]}),
+        text_of([{"F": [hex(3**12_600 + 2 * number), hex(5**8_600)]} for number in range(1000)]),
+        b'{"i":"0x' + b"7" * (1 << 22) + b'"}',
+        b'{"D":"' + b"1" * 1_000_000 + b'"}',
+        b'{"D":"1E+999999"}',
+        b'{"D":"1E-999999"}',
+        b'{"f":"' + b"1" * 100 + b'"}',
+        b'{"c":["' + b"1" * 100 + b'","0"]}',
+        text_of({"s": [{"t": [1] * 2000 + [-1 - (number >> at & 1) for at in range(9)]} for number in range(512)]}),
+        '{"k":["p",["\ufb01","fi"],[1,2]]}'.encode(),
+        b'{"n":["i4,i4",[0],""]}',
+        b'{"n":["(1000000000,)i4",[0],""]}',
+        b'{"n":["|b1",[1],"Ag=="]}',
+        b'{"n":["<U1",[1],"/////w=="]}',
+        b'{"N":["|u1",[2],"AQI="]}',
+    ],
+    ids=lambda text: text[:24].decode("latin-1"),
+)
+def test_texts_that_cost_too_much_or_make_what_cannot_be_are_refused(text: bytes) -> None:
+    started = time.thread_time()
+    with pytest.raises(codec.CodecError):
+        codec.loads(text)
+    assert time.thread_time() - started < 5
+
+
+def test_who_is_trusted_may_send_as_much_as_it_likes() -> None:
+    text = b"[" + b"[]," * (1 << 20) + b"0]"
+    assert len(codec.loads(text, trusted=True)) == (1 << 20) + 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [Fraction(number, 7**300) for number in range(1, 500)], 3**1_000_000, Decimal(1).scaleb(1000),
+        Decimal("0E-400"),
+        {(x, y, z) for x in (-1, -2, 1) for y in (-1, -2, 1) for z in (-1, -2, 1)}, list(range(300_000)),
+        [(number, str(number)) for number in range(50_000)],
+    ],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_large_honest_values_come_back(value: Any) -> None:
+    assert codec.loads(codec.dumps(value)) == value
+
+
+def test_many_named_tuples_of_one_kind_are_cheap() -> None:
+    point: Any = collections.namedtuple("point", "x y")
+    value = [point(number, 1) for number in range(20_000)]
+    got = codec.loads(codec.dumps(value))
+    assert got == value
+    assert got[7].x == 7
+
+
+def test_tables_come_back_as_they_were() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {"a": [1, 2], "b": ["x", None], "c": [0.5, math.nan], "d": pandas.to_datetime(["2024-01-02", None])},
+        index=pandas.Index(["p", "q"], name="key"),
+    )
+    frame["e"] = pandas.Categorical(["u", "v"])
+    frame["f"] = pandas.array([1, None], dtype="Int64")
+    grouped = frame.set_index(["a", "b"])
+    for value in (frame, grouped, frame.iloc[:0], pandas.DataFrame()):
+        pandas.testing.assert_frame_equal(codec.loads(codec.dumps(value)), value)
+    for series in (frame["a"], frame["b"], frame["e"], frame["f"], pandas.Series([1, "x", [2]], name=3)):
+        pandas.testing.assert_series_equal(codec.loads(codec.dumps(series)), series)
+    handle = codec.Handle(5, "Series")
+    assert codec.loads(codec.dumps(pandas.Series(pandas.period_range("2024", periods=2)), lambda _: handle)) == handle
