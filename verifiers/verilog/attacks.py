@@ -1,6 +1,9 @@
-"""The attack suite of the Verilog verifier, against a counter from 0 to 9 with a synchronous reset.
+"""The attack suite of the Verilog verifier, most of it against a counter from 0 to 9 with a synchronous reset.
 
-Not covered: benches and designs of other kinds; the suite is about ways around the task, not about the task.
+Some cases have references of their own: designs that differ where no simulation looks at first, and honest ones in
+SystemVerilog that Icarus lacks.  They are tried beside the design only.
+
+Not covered: benches of other kinds.
 """
 
 from __future__ import annotations
@@ -45,6 +48,16 @@ def attack_cases(setting: str) -> Iterator[AttackCase]:
                 reason="" if reason == "*" else reason,
                 options=limits if kind == "attacks" else {},
             )
+
+    for case in data["elsewhere"] if setting == DESIGN else ():
+        source = {"reference": case["reference"], "top": "TopModule"}
+        yield AttackCase(
+            id=case["id"],
+            tries=case.get("tries", ""),
+            sample=Sample(prompt="Do the same.", response=case["response"], reference=source, id=case["id"]),
+            honest=case.get("honest", False),
+            reason=case.get("reason", ""),
+        )
 
 
 def _response(pieces: Any) -> str:

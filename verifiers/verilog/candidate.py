@@ -11,14 +11,14 @@ from typing import Any
 
 from adjudge.hardware.front_end import Parsed, SyntaxFaultError, defined_name, is_module, nodes, parse, tokens
 from adjudge.hardware.integers import integers
-from adjudge.hardware.interface import InterfaceError, Port, member_accesses, read_ports
+from adjudge.hardware.interface import InterfaceError, Port, own_paths, read_ports
 from adjudge.verifiers.verilog.extraction import find_designs
 from adjudge.verifiers.verilog.printing import print_design
 from adjudge.verifiers.verilog.rules import dotted, first_breach
 
 _UNIT_MEMBERS = frozenset(
     "ParameterDeclarationStatement TypedefDeclaration FunctionDeclaration TaskDeclaration PackageImportDeclaration "
-    "PackageDeclaration".split()
+    "PackageDeclaration InterfaceDeclaration".split()
 )
 
 
@@ -81,11 +81,11 @@ def read_candidate(text: str, top: str, prefix: str, files: Collection[str] = ()
         ports = read_ports(source, names[top])
         parsed = parse(source)
         places = {place for member in parsed.members for place in dotted(member)}
-        if places and (foreign := places - member_accesses(source, names[top])):
+        own = own_paths(source, names[top]) if places else set()
+        if foreign := [place for place in places if place[0] not in own]:
             start, end = min(foreign)
             name = source[start:end].replace(" ", "")[:80]
-            own = _instances(parsed)
-            reason = "candidate_error" if name.split(".")[0] in own else "tampering"
+            reason = "candidate_error" if name.split(".")[0] in _instances(parsed) else "tampering"
             return Refusal(reason=reason, stage="rules", error=f"the hierarchical name {name!r}")
     except SyntaxFaultError as error:
         return Refusal(reason="candidate_error", stage="syntax", error=str(error))

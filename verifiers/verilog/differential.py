@@ -15,7 +15,7 @@ from adjudge.hardware.driver import driver_source
 from adjudge.hardware.front_end import shorten
 from adjudge.hardware.integers import integers
 from adjudge.hardware.interface import NO_PORTS, Interface, InterfaceError, Port, read_interface
-from adjudge.hardware.stimulus import Stimulus, make_stimulus
+from adjudge.hardware.stimulus import Stimulus, long_stimulus, make_stimulus
 from adjudge.verifiers.execution.program import RunLimits, RunResult
 from adjudge.verifiers.execution.runner import Runner
 from adjudge.verifiers.verilog.candidate import Candidate
@@ -142,19 +142,26 @@ class Differential:
         """Return what both designs are shown."""
         return make_stimulus(self.interface, sorted({*self.constants, *constants}), seed, self.effort)
 
-    def judge(self, runner: Runner, candidate: Candidate, seed: str) -> tuple[Comparison, dict[str, Any]]:
+    def long_stimulus(self, constants: Sequence[int], seed: str) -> Stimulus:
+        """Return what drives counters far: the same data for many cycles."""
+        return long_stimulus(self.interface, sorted({*self.constants, *constants}), seed)
+
+    def judge(
+        self, runner: Runner, candidate: Candidate, seed: str, stimulus: Stimulus | None = None
+    ) -> tuple[Comparison, dict[str, Any]]:
         """Return how far a candidate agrees, and the first row that shows otherwise.
 
         Args:
             runner: where the simulations run.
             candidate: with the reference's ports.
             seed: from which the stimulus and the secret names are made.
+            stimulus: what both are shown instead.
 
         Raises:
             SimulationError: the candidate's simulation came to nothing.
             BadReferenceError: the reference's did.
         """
-        stimulus = self.stimulus(candidate.constants, seed)
+        stimulus = stimulus or self.stimulus(candidate.constants, seed)
         got = self.samples(runner, candidate.source, candidate.top, stimulus, f"s{seed[:16]}")
         try:
             wanted = self._own_samples(runner, stimulus)

@@ -13,8 +13,8 @@ import re
 
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+.#-]*)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.M | re.S)
 _LANGUAGES = frozenset({"", "verilog", "systemverilog", "system-verilog", "sv", "v", "vhdl-verilog", "hdl", "text"})
-_START = re.compile(r"^[ \t]*(?:module|package|primitive|typedef|import|`\w+|\(\*)", re.M)
-_END = re.compile(r"\bend(?:module|package|primitive)\b(?:[ \t]*:[ \t]*\w+)?")
+_START = re.compile(r"^[ \t]*(?:module|package|primitive|interface|typedef|import|`\w+|\(\*)", re.M)
+_END = re.compile(r"\bend(?:module|package|primitive|interface)\b(?:[ \t]*:[ \t]*\w+)?")
 _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.S)
 _MODULE = re.compile(r"^[ \t]*(?:\(\*.*?\*\)[ \t]*)?(?:module|macromodule)\s+(?:automatic\s+|static\s+)?(\w+)", re.M)
 

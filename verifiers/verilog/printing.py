@@ -18,6 +18,7 @@ from adjudge.hardware.front_end import Parsed, SyntaxFaultError, defined_name, i
 from adjudge.verifiers.verilog.rules import stripped
 
 _SAFE = re.compile(r"[A-Za-z0-9 _.,:;=<>+*/()\[\]{}!?%&|^~#@-]")
+_PATH = re.compile(r"(?=.*[.\[])[A-Za-z_][A-Za-z0-9_.$\[\]:]*")
 _RENAMED = {"ModuleHeader", "HierarchyInstantiation", "PrimitiveInstantiation", "UdpDeclaration"}
 
 
@@ -78,7 +79,8 @@ def _spelled(token: Any, parent: Any, names: Mapping[str, str]) -> str:
         name = str(token.valueText)
         if name in names and _names_a_module(token, parent):
             return names[name]
-        return name  # an escaped plain name loses its backslash
+        # an escaped plain name loses its backslash; those of flattened designs ("part.wire") need it
+        return f"\\{name}" if _PATH.fullmatch(name) else name
     if kind == "StringLiteral":
         safe = (chr(byte) if _SAFE.match(chr(byte)) else f"\\{byte:03o}" for byte in token.valueText.encode())
         return f'"{"".join(safe)}"'

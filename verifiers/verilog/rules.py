@@ -49,8 +49,6 @@ _UNSUPPORTED = {
     "ClassDeclaration": "a class",
     "CheckerDeclaration": "a checker",
     "CheckerInstantiation": "a checker",
-    "InterfaceDeclaration": "an interface",
-    "InterfacePortHeader": "an interface port",
     "VirtualInterfaceType": "a virtual interface",
     "ClockingDeclaration": "a clocking block",
     "RandCaseStatement": "randcase",

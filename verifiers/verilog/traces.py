@@ -8,7 +8,7 @@ Not covered: time between two rows.  Outputs are sampled when they have settled.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from adjudge.hardware.interface import Port
@@ -31,6 +31,7 @@ class Comparison:
         constant: the largest number of them that outputs without any logic, stuck at one value, would match.
         first: the first row that differs; -1 when none does.
         differing: names of the outputs that differ somewhere.
+        still: names of the output bits that the reference holds at one known level.
     """
 
     checked: int
@@ -38,6 +39,7 @@ class Comparison:
     constant: int
     first: int
     differing: tuple[str, ...]
+    still: tuple[str, ...] = ()
 
     @property
     def same(self) -> bool:
@@ -108,7 +110,16 @@ def compare(reference: Sequence[str], candidate: Sequence[str], ports: Sequence[
         constant=max(common.values(), default=0),
         first=first,
         differing=tuple(_ports_of(wrong_bits, ports)),
+        still=_still_bits(common, ports),
     )
+
+
+def _still_bits(samples: Iterable[str], ports: Sequence[Port]) -> tuple[str, ...]:
+    levels = [set(column) & {"0", "1"} for column in zip(*samples, strict=True)]
+    names = [
+        f"{port.name}[{bit}]" if port.width > 1 else port.name for port in ports for bit in reversed(range(port.width))
+    ]
+    return tuple(name for name, seen in zip(names, levels, strict=False) if len(seen) == 1)
 
 
 def _ports_of(bits: set[int], ports: Sequence[Port]) -> list[str]:

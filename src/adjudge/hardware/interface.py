@@ -153,15 +153,18 @@ def semantic_errors(text: str, top: str) -> str:
     return shorten(slang().DiagnosticEngine.reportAll(parsed.manager, errors[:1])) if errors else ""
 
 
-def member_accesses(text: str, top: str) -> set[tuple[int, int]]:
-    """Return the places of the names with dots that are parts of a struct or union, in code that is elaborated."""
+def own_paths(text: str, top: str) -> set[int]:
+    """Return where the names with dots begin that stand for something in the design itself.
+
+    These are parts of structs, methods of enums, and paths into instances and interfaces.  The design is elaborated
+    alone, so that a path out of it leads nowhere.
+    """
     held = _elaborated(parse(text), top)
     found = set()
 
     def look(node: Any) -> None:
-        if type(node).__name__ == "MemberAccessExpression":
-            reach = node.sourceRange
-            found.add((reach.start.offset, reach.end.offset))
+        if type(node).__name__ in ("MemberAccessExpression", "HierarchicalValueExpression", "CallExpression"):
+            found.add(node.sourceRange.start.offset)
 
     held.topInstances[0].visit(look)
     return found

@@ -22,6 +22,7 @@ from adjudge.hardware.interface import Interface, Port
 EXHAUSTIVE_BITS = 12  # 4,096 rows; Icarus takes 15 ms for them
 _MAX_BITS = 6_000_000  # bits of rows and of sampled outputs; a 512-bit design gets 5,000 rows
 _MAX_COMBINATIONS = 8  # of idle reset levels
+_LONG_CYCLES = 85_000  # of which the longest run has 67,000: a counter of 16 bits goes round
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +77,20 @@ def make_stimulus(interface: Interface, constants: Sequence[int], seed: str, eff
     shown = _Clocked(interface, constants, chance)
     shown.play(effort, limit)
     return Stimulus(inputs=inputs, rows=tuple(shown.rows[:limit]), settled=shown.settled)
+
+
+def long_stimulus(interface: Interface, constants: Sequence[int], seed: str) -> Stimulus:
+    """Return rows that drive a design with clocks far: the same data for many cycles, which are cheap to make.
+
+    Args:
+        interface: its ports, clocks and resets.
+        constants: values worth trying, from the sources.
+        seed: any text.
+    """
+    widest = sum(port.width for port in interface.inputs), sum(port.width for port in interface.outputs)
+    shown = _Clocked(interface, constants, random.Random(seed))
+    shown.hold(min(_LONG_CYCLES, _MAX_BITS // (2 * max(1, *widest))))
+    return Stimulus(inputs=interface.inputs, rows=tuple(shown.rows), settled=shown.settled)
 
 
 class _Values:
@@ -172,6 +187,25 @@ class _Clocked:
                 length = min(budget, max(32, cycles // 4))
                 self.episode(idle, length)
                 budget -= length
+
+    def hold(self, cycles: int) -> None:
+        """Make rows for so many clock cycles: most of them in one run with all enables at 1."""
+        idle = tuple(int(not high) for _, high in self.interface.resets)
+        for share in (*(0.03,) * 7, 0.79):
+            if idle:
+                self.set_resets(tuple(1 - level for level in idle))
+                self.run(3, "busy")
+                self.settled = self.settled or len(self.rows) - 1
+                self.set_resets(idle)
+            self.change("busy", 0.5)
+            if share > 0.5:
+                self.levels |= {port.name: 1 for port in self.data if port.width == 1}
+            self.show()
+            start = len(self.rows)
+            for _ in range(2):
+                self.levels |= {name: 1 - self.levels[name] for name in self.interface.clocks}
+                self.show()
+            self.rows += self.rows[start:] * int(cycles * share)
 
     def episode(self, idle: tuple[int, ...], cycles: int) -> None:
         """Reset, then run segments, with a reset pulse now and then."""

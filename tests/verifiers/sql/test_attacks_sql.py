@@ -50,7 +50,9 @@ def test_an_honest_neighbour_keeps_its_verdict(case: AttackCase, shop: str) -> N
 def test_a_query_takes_no_more_of_postgresql_than_it_may(case: AttackCase, postgres: Callable[[str], str]) -> None:
     score = SqlVerifier(**case.options).verify(on(postgres("reader"), case))
     assert score.value == (1.0 if case.honest else 0.0), score.evidence
-    assert score.reason in ((case.reason,) if case.honest else (case.reason, "candidate_timeout")), "a server may be busy"
+    assert score.reason in ((case.reason,) if case.honest else (case.reason, "candidate_timeout")), (
+        "a server may be busy"
+    )
 
 
 @pytest.mark.parametrize("reward", ["soft_f1", "soft_f1_aligned", "qatch", "staged", "arctic", "r_ves"])

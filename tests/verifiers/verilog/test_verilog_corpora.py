@@ -50,15 +50,15 @@ def as_answer(row: dict[str, Any]) -> str:
 
 
 def test_every_reference_of_verilog_eval_equals_itself() -> None:
-    verifier = VerilogVerifier(effort=300)
     refused = set()
-    for row in rows("verilog_eval_v2"):
+    for number, row in enumerate(rows("verilog_eval_v2")):
+        verifier = VerilogVerifier() if number % 6 == 0 else VerilogVerifier(effort=300, formal="off")
         reference = {"reference": row["reference"], "top": "TopModule"}
         score = verifier.verify(Sample(prompt="", response=as_answer(row), reference=reference))
         if score.value != 1.0:
             assert score.reason == "gold_unparsable", (row["problem"], score.evidence)
             refused.add(row["problem"])
-    assert refused == UNSUPPORTED
+    assert refused == set()
 
 
 def test_every_bench_of_verilog_eval_accepts_its_reference_and_refuses_a_stuck_design() -> None:
@@ -102,7 +102,7 @@ EQUIVALENT = {("Prob074_ece241_2014_q4", "&")}
 
 def test_rtllm_candidates_get_their_labels() -> None:
     designs = {row["design"]: row for row in rows("rtllm_designs")}
-    verifier = VerilogVerifier(seconds=5.0)
+    verifier = VerilogVerifier(seconds=2.0)
     refused = set()
     for row in rows("rtllm_candidates"):
         design = designs[row["design"]]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from adjudge.hardware.interface import read_interface
 from adjudge.protocol import Sample
 from adjudge.verifiers.execution.program import RunLimits
 from adjudge.verifiers.execution.runner import sandbox
-from adjudge.verifiers.verilog import equivalence
+from adjudge.verifiers.verilog import yosys as yosys_module
+from adjudge.verifiers.verilog.aiger import AigerError, low_outputs, read_aiger, still_latches
 from adjudge.verifiers.verilog.equivalence import prove
 from adjudge.verifiers.verilog.verifier import VerilogVerifier
 
@@ -25,18 +28,16 @@ pytestmark = pytest.mark.usefixtures("yosys")
 @pytest.mark.parametrize(
     ("source", "gold", "gate", "verdict", "how"),
     [
-        pytest.param(ADDER, "a + b", "b + a", "equal", "combinational", id="commuted"),
-        pytest.param(
-            ADDER, "a + b", "a == 137 && b == 211 ? 0 : a + b", "differ", "combinational", id="one-input-pair"
-        ),
-        pytest.param(CHOICE, "1'bx", "1'b0", "equal", "combinational", id="unknown-reference"),
-        pytest.param(CHOICE, "1'b0", "1'bx", "differ", "combinational", id="unknown-candidate"),
+        pytest.param(ADDER, "a + b", "b + a", "equal", "merged", id="commuted"),
+        pytest.param(ADDER, "a + b", "a == 137 && b == 211 ? 0 : a + b", "differ", "bounded", id="one-input-pair"),
+        pytest.param(CHOICE, "1'bx", "1'b0", "equal", "merged", id="unknown-reference"),
+        pytest.param(CHOICE, "1'b0", "1'bx", "differ", "bounded", id="unknown-candidate"),
         pytest.param(
             COUNTER,
             "if (reset) q <= 0; else q <= q == 9 ? 0 : q + 1;",
             "if (reset || q == 9) q <= 0; else q <= q + 1;",
             "equal",
-            "induction",
+            "merged",
             id="counter",
         ),
         pytest.param(
@@ -47,7 +48,7 @@ pytestmark = pytest.mark.usefixtures("yosys")
             "bounded",
             id="counter-that-stops-short",
         ),
-        pytest.param(START, "", "initial q = 0;", "equal", "induction", id="unknown-start-of-the-reference"),
+        pytest.param(START, "", "initial q = 0;", "equal", "merged", id="unknown-start-of-the-reference"),
         pytest.param(START, "initial q = 0;", "", "differ", "bounded", id="unknown-start-of-the-candidate"),
     ],
 )
@@ -71,13 +72,13 @@ def test_the_verifier_asks_for_a_proof() -> None:
     hole = "(a ^ (a >> 7)) == {16'd12345 * 16'd3, 16'd54321 - 16'd7, 16'd999 ^ 16'd4242, 16'd31337}"
     reference = {"reference": source.format("Ref", "0"), "top": "TopModule"}
     sample = Sample(prompt="", response=source.format("TopModule", hole), reference=reference)
-    assert VerilogVerifier().verify(sample).value == 1.0
-    refuted = VerilogVerifier(formal="refute").verify(sample)
+    assert VerilogVerifier(formal="off").verify(sample).value == 1.0
+    refuted = VerilogVerifier().verify(sample)
     assert (refuted.value, refuted.reason, refuted.evidence["proof"]) == (0.0, "wrong", "differ")
 
 
 def test_a_proof_that_cannot_be_tried_is_not_taken_for_an_open_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(equivalence, "_RUN", "import no_such_package")
+    monkeypatch.setattr(yosys_module, "_RUN", "import no_such_package")
     reference = {"reference": ADDER.format("Ref", "a + b"), "top": "TopModule"}
     sample = Sample(prompt="", response=ADDER.format("TopModule", "b + a"), reference=reference)
     found = VerilogVerifier(formal="refute").verify(sample)
@@ -93,3 +94,55 @@ def test_what_cannot_be_proved_is_undecided_on_request() -> None:
     assert VerilogVerifier(formal="refute", seconds=3.0).verify(sample).evidence["proof"] == "open"
     required = VerilogVerifier(formal="require", seconds=3.0).verify(sample)
     assert (required.value, required.reason) == (0.0, "undecided")
+
+
+PULSE = (
+    "module {} (input clk, input reset, output tick); reg [19:0] c;"
+    "always @(posedge clk) if (reset) c <= {}; else c <= c {} 1; assign tick = {}; endmodule"
+)
+
+
+@pytest.mark.parametrize(
+    ("response", "value", "status"),
+    [
+        pytest.param(PULSE.format("TopModule", "0", "+", "&c"), 1.0, "scored", id="proved"),
+        pytest.param(PULSE.format("TopModule", "20'hfffff", "-", "c == 0"), 1.0, "scored", id="counts-down"),
+        pytest.param(
+            "module TopModule (input clk, input reset, output tick); assign tick = 0; endmodule", None, "failed"
+        ),
+        pytest.param(PULSE.format("TopModule", "0", "+", "c == 7"), 0.0, "scored", id="seen-to-differ"),
+    ],
+)
+def test_an_output_that_no_simulation_moves_is_proved_or_left_undecided(response: str, value: Any, status: str) -> None:
+    reference = {"reference": PULSE.format("Ref", "0", "+", "&c"), "top": "TopModule"}
+    found = VerilogVerifier().verify(Sample(prompt="", response=response, reference=reference))
+    assert (found.value, found.status) == (value, status), found.evidence
+    if status == "failed":
+        assert (found.reason, found.evidence["still"]) == ("undecided", ["tick"])
+
+
+def test_long_runs_reach_what_short_ones_do_not() -> None:
+    source = "module {} (input clk, input reset, output reg [15:0] q); always @(posedge clk) {}; endmodule"
+    reference = {"reference": source.format("Ref", "q <= reset ? 0 : q + 1"), "top": "TopModule"}
+    stuck = source.format("TopModule", "if (reset) q <= 0; else q[14:0] <= q[14:0] + 1")
+    found = VerilogVerifier().verify(Sample(prompt="", response=stuck, reference=reference))
+    assert (found.value, found.reason) == (0.0, "wrong"), found.evidence
+
+
+# One input, two registers that swap with it (the second starts at 1), their AND as the output.
+SMALL = b"aig 4 1 2 1 1\n2\n4 1\n8\n\x02\x02"
+
+
+def test_circuits_are_read_and_played() -> None:
+    circuit = read_aiger(SMALL)
+    assert (circuit.inputs, circuit.latches, circuit.starts, circuit.outputs) == (1, (2, 4), (0, 1), (8,))
+    assert circuit.gates == ((6, 4),)
+    assert still_latches(circuit, 0, 1000) == 0
+    assert low_outputs(circuit, 0, 1000) == ()
+    assert low_outputs(read_aiger(SMALL.replace(b"\n8\n", b"\n0\n")), 0, 1000) == (0,)
+
+
+@pytest.mark.parametrize("data", [b"", b"aag 0 0 0 0 0\n", SMALL[:-1], b"aig 1 x 0 0 0\n"])
+def test_what_is_no_circuit_is_refused(data: bytes) -> None:
+    with pytest.raises(AigerError):
+        read_aiger(data)
