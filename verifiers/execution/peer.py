@@ -265,9 +265,10 @@ class Peer:
             value.update(pairs)
             return value
         items = map(self._lifted, value)
-        if kind is deque:
+        if isinstance(value, deque):
             return deque(items, value.maxlen)
-        return kind(items) if kind in _CONTAINERS else value._make(items)
+        whole: Any = value
+        return kind(items) if kind in _CONTAINERS else whole._make(items)
 
     def _global(self, handle: codec.Handle) -> Any:
         if handle.kind not in self._by_name and self.trusting:

@@ -11,12 +11,9 @@ callables.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from adjudge.verifiers.execution import codec
-
-if TYPE_CHECKING:
-    from adjudge.verifiers.execution.peer import Peer
 
 T = TypeVar("T")
 
@@ -27,13 +24,18 @@ ORDER = ("lt", "le", "gt", "ge")
 
 
 class Remote:
-    """An object of the other process."""
+    """An object of the other process.
+
+    Args:
+        peer: this end of the connection, an `adjudge.verifiers.execution.peer.Peer`.
+        handle: what the other end knows the object by.
+    """
 
     __slots__ = ("_handle", "_peer")
     _handle: codec.Handle
-    _peer: Peer
+    _peer: Any
 
-    def __init__(self, peer: Peer, handle: codec.Handle) -> None:
+    def __init__(self, peer: Any, handle: codec.Handle) -> None:
         object.__setattr__(self, "_peer", peer)
         object.__setattr__(self, "_handle", handle)
 
@@ -137,8 +139,8 @@ def handle_of(remote: Remote) -> codec.Handle:
     return object.__getattribute__(remote, "_handle")  # type: ignore[no-any-return]
 
 
-def _peer(remote: Remote) -> Peer:
-    return object.__getattribute__(remote, "_peer")  # type: ignore[no-any-return]
+def _peer(remote: Remote) -> Any:
+    return object.__getattribute__(remote, "_peer")
 
 
 def _ask(remote: Remote, operation: str, *arguments: Any, keywords: dict[str, Any] | None = None) -> Any:

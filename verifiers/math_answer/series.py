@@ -48,7 +48,7 @@ def series(name: str, low: Node, high: Node, term: Node) -> Node | None:
     if sum(1 for _ in islice(walk(term), MAX_NODES)) * len(numbers) > MAX_NODES:
         return None
     terms = tuple(put(term, letter, Number(Fraction(number))) for number in numbers)
-    return Operation("add" if name == "sum" else "mul", terms) if len(terms) > 1 else terms[0]
+    return terms[0] if len(terms) == 1 else Operation("add" if name == "sum" else "mul", terms)
 
 
 def put(node: Node, letter: Node, value: Node) -> Node:

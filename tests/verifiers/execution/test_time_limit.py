@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from adjudge.verifiers.execution import time_limit
@@ -42,7 +44,7 @@ class Machine:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, computes: float, waits: float) -> None:
         self.now = 100.0
         self._computes, self._waits = computes, waits
-        monkeypatch.setattr(time_limit.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
         monkeypatch.setattr(time_limit, "_used", self._used)
 
     def _used(self, roots: object) -> tuple[float, dict[int, float]]:
