@@ -83,7 +83,6 @@ def test_what_tests_define_can_be_called(made: dict[str, Any]) -> None:
         functools.partial(open, "x"), functools.partial(subprocess.run, []), object(),
         logging.getLogger("x").addHandler, io.StringIO, os, 5, "text",
     ],
-    ids=repr,
 )  # fmt: skip
 def test_what_they_only_have_cannot(thing: Any) -> None:
     assert not serves("call", thing)
