@@ -32,6 +32,7 @@ _STEPS: Final = {
     "→": (0, 1),
 }
 _BETWEEN: Final = re.compile(r"[\s,;\[\]\"'>-]+")
+_CELL: Final = re.compile(r"[(\[]\s{0,3}(\d{1,4})\s{0,3},\s{0,3}(\d{1,4})\s{0,3}[)\]]")
 
 
 class Maze:
@@ -81,6 +82,10 @@ class Maze:
     def _way(self, answer: str) -> list[Cell]:
         if re.match(r"\s{0,9}[\[(]\s{0,9}[\[(]", answer):
             return self._cells(read_literal(answer))
+        if (cells := _CELL.findall(answer)) and not _BETWEEN.sub("", _CELL.sub("", answer).replace("→", "")):
+            return self._cells([(int(row), int(column)) for row, column in cells])
+        if re.search(r"[^\W\d_]", answer):
+            answer = answer.replace("→", " ")  # between words it is what "->" is
         words = [word for word in _BETWEEN.split(answer.casefold()) if word]
         if len(words) == 1 and words[0] not in _STEPS:
             words = list(words[0])

@@ -49,8 +49,14 @@ _NAME: Final = re.compile(
 )
 _BRACKETED: Final = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 _NO_NAME: Final = re.compile(  # a list, a bound, a statement: more than a name
-    r"[,;<>≤≥≠≈$\n]|\\(?:le|leq|ge|geq|ne|neq|lt|gt|approx|in|to|pm|mp|boxed|def|frac\{\d)(?![A-Za-z])"
+    r"[,;<>≤≥≠≈$\n]|!=|\\(?:le|leq|ge|geq|ne|neq|lt|gt|approx|in|to|pm|mp|boxed|def|frac\{\d)(?![A-Za-z])"
     r"|\b(?:or|and|not|no|if|then|so|but|is|are|than|between|maybe|either)\b",
+    re.IGNORECASE,
+)
+_NOT_NAMED: Final = re.compile(  # what is done with a name, or said against it: `! = 5`, `half the area = 5`
+    r"[!%&@?+*/^~]|(?<![^\W\d_])-|-(?![^\W\d_])|\\(?:neg|lnot|sqrt|ln|log|exp|[dt]?frac)(?![A-Za-z])"
+    r"|\b(?:half|twice|thrice|double|triple|third|quarter|wrong|incorrect|false|bound|guess|plus|minus|times)\b"
+    r"|\A[\W\d_]*\Z",
     re.IGNORECASE,
 )
 _LETTERS: Final = re.compile(r"[^\W\d_]{3,}")  # a word or a name; two letters are a product
@@ -159,16 +165,17 @@ class Reading:
 def _stated(text: str) -> Node | None:
     r"""Return `name = value` where only the name cannot be read: `\text{Area} = 5`, `P(A|B) = 0.5`, `Answer: 5`."""
     match = _NAME.match(text)
-    if match is None or _NO_NAME.search(_BRACKETED.sub("", match[1])) or denied_before(match[1], marked=True):
+    name = "" if match is None else _BRACKETED.sub("", match[1])
+    if match is None or _NO_NAME.search(name) or _NOT_NAMED.search(name) or denied_before(match[1], marked=True):
         return None
     try:
         value = parse(match[2])
     except NotMathError:
         return None
-    name = Operation("opaque", (Words(" ".join(match[1].split())),))
+    named = Operation("opaque", (Words(" ".join(match[1].split())),))
     if isinstance(value, Relation):
-        return Relation(("=", *value.operators), (name, *value.sides)) if set(value.operators) <= {"=", "~"} else None
-    return Relation(("=",), (name, value))
+        return Relation(("=", *value.operators), (named, *value.sides)) if set(value.operators) <= {"=", "~"} else None
+    return Relation(("=",), (named, value))
 
 
 def _gap(layout: re.Match[str]) -> str:
