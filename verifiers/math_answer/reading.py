@@ -47,7 +47,7 @@ _NAME: Final = re.compile(
     r"[:=]\s*\}?(.+)",
     re.DOTALL,
 )
-_BRACKETED: Final = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
+_BRACKETED: Final = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|\\begin\{.*\\end\{[a-z]+\}", re.DOTALL)
 _NO_NAME: Final = re.compile(  # a list, a bound, a statement: more than a name
     r"[,;<>≤≥≠≈$\n]|!=|\\(?:le|leq|ge|geq|ne|neq|lt|gt|approx|in|to|pm|mp|boxed|def|frac\{\d)(?![A-Za-z])"
     r"|\b(?:or|and|not|no|if|then|so|but|is|are|than|between|maybe|either)\b",
