@@ -54,7 +54,7 @@ class Judges:
         Raises:
             ValueError: a package that the scorer needs is not installed.
         """
-        options = {"moment": moment, "seconds": seconds, "rows": _MOST_CELLS}
+        options = {"moment": moment, "seconds": seconds, "rows": _MOST_CELLS, "variations": 0}
         return cls(
             strict=registry.load({"sql": {**options, "empty": "refuse"}}),
             lenient=registry.load({"sql": {**options, "empty": "accept"}}),

@@ -83,7 +83,7 @@ LAYOUTS: dict[str, Row] = {
         "instruction": ASKED,
         "completions": [{"response": BAD, "overall_score": 3.5}, {"response": GOOD, "overall_score": 8.0}],
     },
-    "Alpaca's prompt": {"instruction": ASKED, "input": "", "output_1": BAD, "output_2": GOOD, "preference": 2},
+    "Alpaca's prompt": {"instruction": ASKED, "input": "", "chosen": GOOD, "rejected": BAD},
     "Nectar": {
         "prompt": f"\n\nHuman: {ASKED}\n\nAssistant: ",
         "answers": [{"answer": GOOD, "rank": 1.0, "model": "m"}, {"answer": BAD, "rank": 2.0, "model": "n"}],

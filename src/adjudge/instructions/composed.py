@@ -459,7 +459,7 @@ def core(response: str) -> str:
 
 
 def _times(phrase: str, text: Text) -> int:
-    return max(text_units.occurrences(phrase, text.raw), text.times(phrase))
+    return max(*(text_units.occurrences(phrase, one) for one in (text.raw, text.read)), text.disguised(phrase))
 
 
 def is_json(response: str) -> bool:

@@ -56,7 +56,7 @@ class Packed:
     def times(self, word: str) -> int:
         """Return how often a word occurs by itself, in disguise or not."""
         wanted = "".join(map(_plain, word))
-        if len(wanted) < _LEAST or not word.isascii() or any(map(str.isdigit, word)):
+        if len(max(word.split(), key=len, default="")) < _LEAST or not word.isascii() or any(map(str.isdigit, word)):
             return 0
         return max(self._times(word, wanted, *packed) for packed in self._packed)
 
@@ -73,6 +73,8 @@ class Packed:
         if self._in_word(start - 1) or self._in_word(end) or end - start > len(word) + _GAP * len(places):
             return False
         text, signs = self._text[start:end], [self._text[place] for place in places]
+        if text.casefold() == word.casefold() and (self._joins(start - 1) or self._joins(end)):
+            return False  # as it is, and part of a word with a hyphen
         if not all(map(_may_be, signs, filter(_plain, word))):
             return False
         plain, others = sum(map(_is_ascii_letter, signs)), sum(not sign.isalpha() for sign in signs)
@@ -83,6 +85,11 @@ class Packed:
         pieces = _WORD.findall(text)
         own = text.casefold().split() == word.casefold().split()
         return own or len(pieces) == 1 or sum(len(one) == 1 for one in pieces) > 1 or not all(map(is_common, pieces))
+
+    def _joins(self, place: int) -> bool:
+        return (
+            self._text[place : place + 1] in ("-", "'", "’") and self._in_word(place - 1) and self._in_word(place + 1)
+        )
 
     def _in_word(self, place: int) -> bool:
         return 0 <= place < len(self._text) and self._text[place].isalnum()

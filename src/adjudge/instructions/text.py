@@ -82,7 +82,11 @@ class Text:
         """Return how often a word occurs by itself, case aside; in disguise too, where a reader sees through it."""
         plain = re.compile(whole_word(word), re.IGNORECASE)
         found = max(len(plain.findall(text)) for text in {self.raw, self.read})
-        return max(found, self._packed.times(word)) if self.shown else found
+        return max(found, self.disguised(word))
+
+    def disguised(self, word: str) -> int:
+        """Return how often a word occurs by itself, as it is or in disguise, where a reader sees it."""
+        return self._packed.times(word) if self.shown else 0
 
     @cached_property
     def _packed(self) -> Packed:

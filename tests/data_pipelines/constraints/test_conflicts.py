@@ -57,8 +57,8 @@ def met_by(draw: st.DrawFn, text: str) -> list[Constraint]:
         if part == core(part) != "" and "\n" not in part:
             pool.append(Constraint(kind, {"text": part}))
     if bullets(text):
-        pool.append(Constraint("bullets", {"count": bullets(text)}))
-    pool += [Constraint("headings", {"level": level, "min": headings(text, level)}) for level in (1, 2)]
+        pool.append(Constraint("bullets", {"count": len(bullets(text))}))
+    pool += [Constraint("headings", {"level": level, "min": len(headings(text, level))}) for level in (1, 2)]
     if table_rows(text):
         pool.append(Constraint("table", {"max": max(table_rows(text))}))
     plain = [

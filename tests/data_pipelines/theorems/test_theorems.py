@@ -132,7 +132,7 @@ def test_answers_are_scored_by_their_verifier_and_a_constant_answer_solves_no_gr
     [
         ("$2 + 2 = 5$", "", "rules_refuted"),
         ("$2 + 2 = 5$", "proved", "rules_refuted"),
-        ("$\\sum_{k=1}^{10} k = 55$", "proved", "rules_undecided"),
+        ("$\\sum_{k=1}^{\\infty} 2^{-k} = 1$", "proved", "rules_undecided"),
         ("For all $x > 0$, $\\ln(x^2) = 2\\ln x$.", "", "rules_not_known"),
         ("For all $x$, $x < e^x$", "", "rules_not_known"),
     ],
