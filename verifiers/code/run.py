@@ -43,7 +43,7 @@ class RunVerifier(SandboxedVerifier):
         block: which of several code blocks is the program, as for `code`.
         reasoning: "keep" looks at all of a response; "strip" only at what follows the end-of-thinking tag.
         truncated: what a response with `finish_reason="length"` gets: "zero", or "grade" as if it were complete.
-        seconds: wall-clock seconds for the run.
+        seconds: seconds for the run.
         compile_seconds: for the compiler.
         memory_mb: MiB for the program.
         processes: processes and threads at one time.

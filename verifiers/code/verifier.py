@@ -71,7 +71,7 @@ class CodeVerifier(SandboxedVerifier):
         bare: whether a response without a code block is itself the program.
         reasoning: "strip" looks only at what follows the end-of-thinking tag; "keep" at all of it.
         truncated: what a response with `finish_reason="length"` gets: "zero", or "grade" as if it were complete.
-        seconds: wall-clock seconds for one test, where the reference has no "timeout".
+        seconds: seconds for one test, where the reference has no "timeout".
         total_seconds: for all tests together.
         slowdown: with a reference solution, the time for a test is this many times what the slowest test takes it,
             but at least `least_seconds` and at most `seconds`; 0 switches that off.

@@ -5,8 +5,8 @@ is in, or the one above it, with both in `cgroup.subtree_control`.  Version 1 ne
 group in both hierarchies, which in practice means root.  Elsewhere `Group.make` returns None, and a run is held by
 `adjudge.verifiers.execution.memory_watch` instead.
 
-Source: kernel documentation "Control Group v2" and "Memory Resource Controller" (v1).  Not covered: CPU shares; wall
-time bounds CPU time here.
+Source: kernel documentation "Control Group v2" and "Memory Resource Controller" (v1).  Not covered: CPU time, which
+`time_limit` reads elsewhere.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
 
     Attributes:
         tolerance: relative difference that two numbers may have if one of them is a float.
-        seconds: wall-clock seconds for one run of the program.
+        seconds: seconds for one run of the program.
         memory_mb: MiB for the program.
         isolation: "bubblewrap", or "none" for programs you trust.
     """

@@ -61,7 +61,7 @@ class PatchTestsVerifier(SandboxedVerifier):
         think_tag: name of the thinking tags.
         solution_tag: name of the tags around the edits.
         check_gold: whether the gold change, where the reference has one, must pass first.
-        seconds: wall-clock seconds for one test, and for importing the repository.
+        seconds: seconds for one test, and for importing the repository.
         total_seconds: for all tests of a list together.
         memory_mb: MiB for the repository's process, where the reference has no "memory_mb".
         processes: processes and threads at one time.

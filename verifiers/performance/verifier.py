@@ -77,7 +77,7 @@ class PerformanceVerifier(SandboxedVerifier):
         seed: where the seeds of inputs start; who does not know it cannot know the inputs.  Without `loading` it must
             be one of your own: a program that knows it could make its inputs, and their results, while it loads.
         least_seconds: what the baseline must take at least on every case; 0 for no bound.
-        seconds: wall-clock seconds for one run.
+        seconds: seconds for one run.
         total_seconds: for all runs of a sample together.
         max_waiting: the share of its time that the baseline may be let wait by the machine; on one that is busier
             nothing can be timed, and the score is failed, `overloaded`.

@@ -69,7 +69,7 @@ class RaidenVerifier(Verifier):
         credit: of keys, "all" or the "share" that is there.
         most_words: longest response in words that can score by keys; 0 for any length.
         reasoning: "strip" judges only what follows the end-of-thinking tag; "keep" all of it.
-        seconds: wall-clock seconds of one call of a checker.
+        seconds: seconds of one call of a checker.
         memory_mb: MiB that it may use.
         isolation: "bubblewrap", or "none" for checkers you trust.
     """

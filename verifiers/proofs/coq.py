@@ -58,7 +58,7 @@ class CoqVerifier(Verifier):
         recheck: also have `coqchk`, a second kernel, check the response's module; takes about twice the time.
         reasoning: "strip" looks only at what follows the end-of-thinking tag; "keep" at all of it.
         truncated: a response with `finish_reason="length"` is worth 0 ("zero") or is graded ("grade").
-        seconds: wall-clock seconds for each run of Coq.
+        seconds: seconds for each run of Coq.
         memory_mb: MiB for each.
         isolation: "bubblewrap", or "none" for responses that you trust.
     """

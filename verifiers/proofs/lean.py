@@ -55,7 +55,7 @@ class LeanVerifier(Verifier):
         heartbeats: Lean's own limit for one declaration, in thousands; the header may set another.
         reasoning: "strip" looks only at what follows the end-of-thinking tag; "keep" at all of it.
         truncated: a response with `finish_reason="length"` is worth 0 ("zero") or is graded ("grade").
-        seconds: wall-clock seconds for each run of Lean.
+        seconds: seconds for each run of Lean.
         memory_mb: MiB for each; Mathlib wants 4096 and more.
         isolation: "bubblewrap", or "none" for responses that you trust.
     """

@@ -63,7 +63,7 @@ class SmtVerifier(Verifier):
         undecided: a term that the solvers cannot decide is worth 0 ("zero") or fails ("failed").
         reasoning: "strip" looks only at what follows the end-of-thinking tag; "keep" at all of it.
         truncated: a response with `finish_reason="length"` is worth 0 ("zero") or is graded ("grade").
-        seconds: wall-clock seconds for each question to each solver.
+        seconds: seconds for each question to each solver.
         memory_mb: MiB for each.
         isolation: "bubblewrap", or "none" for responses that you trust.
     """

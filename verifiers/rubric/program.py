@@ -39,7 +39,7 @@ class ProgramVerifier(Verifier):
 
     Attributes:
         reasoning: "strip" shows the checker only what follows the end-of-thinking tag; "keep" all of it.
-        seconds: wall-clock seconds of one call of the checker.
+        seconds: seconds of one call of the checker.
         memory_mb: MiB that it may use.
         isolation: "bubblewrap", or "none" for checkers you trust.
     """

@@ -27,7 +27,7 @@ class QueryLimits:
     """What one query may use.
 
     Attributes:
-        seconds: wall-clock seconds.
+        seconds: seconds.
         rows: rows of its result.
         output_bytes: bytes of its result, eight for each number and each list.
         steps: thousands of instructions of SQLite's machine, which unlike seconds stop a query at the same place on

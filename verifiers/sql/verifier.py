@@ -70,7 +70,7 @@ class SqlVerifier(Verifier):
             judged like any other ("accept").
         constants: a query that reads no table, where the reference reads one, is worth 0 ("refuse") or judged by its
             result ("accept").
-        seconds: wall-clock seconds for the reference, and as many for the candidate, over all databases.
+        seconds: seconds for the reference, and as many for the candidate, over all databases.
         rows: most rows of one result.
         output_mb: most MiB of one result.
         memory_mb: MiB for the engine, where it can be told.

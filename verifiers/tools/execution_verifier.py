@@ -67,7 +67,7 @@ class ToolExecutionVerifier(SandboxedVerifier):
         bare: how a turn that is nothing but calls may be written, as for `tool_calls`.
         truncated: what a response with `finish_reason="length"` gets: "zero", or "grade" as if it were complete.
         form: names of tags, as `adjudge.trajectories.form.TrajectoryForm` has them; results stand in `tool_response`.
-        seconds: wall-clock seconds for one call.
+        seconds: seconds for one call.
         total_seconds: for all calls of a response.
         memory_mb: MiB for the tools.
         isolation: "bubblewrap", or "none" for tools you trust with any arguments.

@@ -45,7 +45,7 @@ class Toolbox:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionLimits:
-    """What a session may use: wall-clock seconds for each call and for all of them, and MiB of memory."""
+    """What a session may use: seconds for each call and for all of them, and MiB of memory."""
 
     seconds: float
     total_seconds: float

@@ -40,7 +40,7 @@ class SimulationVerifier(Verifier):
     bring back], "coverage": whether to count the design's lines that are reached}`; only `top` is needed.
 
     Attributes:
-        seconds: wall-clock seconds for compiling and running.
+        seconds: seconds for compiling and running.
         memory_mb: MiB for the simulation.
         output_mb: MiB that it may print, and that each of its files may have.
         isolation: "bubblewrap", or "none" for sources that you trust.

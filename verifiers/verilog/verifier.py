@@ -89,7 +89,7 @@ class VerilogVerifier(Verifier):
         coverage: also measure, once for each reference, the share of the reference's lines that the stimuli reach
             (Verilator, 10 s).
         truncated: a response with `finish_reason="length"` is worth 0 ("zero") or is graded ("grade").
-        seconds: wall-clock seconds for one simulation or proof.
+        seconds: seconds for one simulation or proof.
         memory_mb: MiB for one.
         seed: changes the stimuli.
         isolation: "bubblewrap", or "none" for responses that you trust.
