@@ -27,9 +27,11 @@ lesson: $(VENV)/.dev
 
 # Half of the time tests wait: for limits, servers, killed processes.  So there is one process more than cores, up to four.
 WORKERS ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 4 ? cores + 1 : 4)))
+# A process that dies ends the run, since one in its place may wait for ever (pytest-xdist gives it a single test).
+SIDE_BY_SIDE := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0 --timeout 1800
 
 test: tools check frameworks
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

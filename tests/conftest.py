@@ -1,4 +1,4 @@
-"""What all tests share: the list of project files, and the rule that CI skips nothing.
+"""What all tests share: the list of project files, the rule that CI skips nothing, and who runs which file.
 
 A skipped test is a test that nobody ran.  Under CI it counts as failed, with one exception: tests that read corpora
 (their reason names ADJUDGE_DATA) may be skipped where there are none, unless ADJUDGE_REQUIRE_DATA says there are.
@@ -12,9 +12,11 @@ import signal
 import subprocess
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
 # A shell starts background jobs with SIGINT ignored, and children inherit that; the tests of Ctrl-C need it heard.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -24,6 +26,43 @@ settings.register_profile("adjudge", deadline=None, derandomize=True)
 settings.load_profile("adjudge")
 
 ROOT = Path(__file__).parents[1]
+
+ONE_VLLM = (
+    "tests/engines/test_openai_vllm.py",
+    "tests/engines/test_parity.py",
+    "tests/engines/test_reward_invariance.py",
+    "tests/engines/test_vllm.py",
+    "tests/rl_integration/trainer/rollouts/test_vllm_generator.py",
+    "tests/frameworks/open_rlhf/test_real_open_rlhf.py",
+)
+"""Files whose vLLM processes need up to 10 GB together: one process runs them one after another."""
+
+LONG = (
+    *ONE_VLLM,
+    "tests/test_start_pages.py",
+    "tests/frameworks/",
+    "tests/verifiers/code/test_corpora_code.py",
+    "tests/verifiers/test_redteam.py",
+    "tests/verifiers/code/test_fixtures_code.py",
+)
+"""Files that take more than a minute begin first, so that none of them is left at the end for one process alone."""
+
+
+class _Files(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist has no types
+    """Gives each process whole files, and those of `ONE_VLLM` to the same one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return ONE_VLLM[0] if file in ONE_VLLM else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _Files | None:
+    return _Files(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: next((at for at, name in enumerate(LONG) if item.nodeid.startswith(name)), len(LONG)))
 
 
 @pytest.fixture
