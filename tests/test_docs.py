@@ -63,7 +63,7 @@ def test_python_examples_run(place: str, program: str, tmp_path: Path) -> None:
     script = tmp_path / "example.py"
     script.write_text(program, encoding="utf-8")
     command = [sys.executable, "-W", "error", str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=1200, check=False)
     assert done.returncode == 0, f"{place}\n{done.stderr}"
     assert done.stdout.strip(), f"{place} prints nothing"
     assert "does not conform" not in done.stdout

@@ -224,7 +224,7 @@ def test_parts_run_at_the_same_time() -> None:
                 return await super().score(samples)
 
         mix = Weighted(parts=(Part(Meets("a")), Part(Meets("b"))))
-        return await asyncio.wait_for(mix.score([sample(1.0, 2.0)]), timeout=30)
+        return await asyncio.wait_for(mix.score([sample(1.0, 2.0)]), timeout=1200)
 
     assert [score.value for score in asyncio.run(scenario())] == [3.0]
 

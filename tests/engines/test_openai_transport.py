@@ -272,7 +272,7 @@ def test_a_forked_child_asks_over_connections_of_its_own() -> None:
     )
     with StubServer(lambda asked: Reply(body=said(asked.body["prompt"]))) as server:
         command = [sys.executable, "-c", program, server.url]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200)
         assert done.returncode == 0, done.stderr
         assert len(server.asked) == 3
 

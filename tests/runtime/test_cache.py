@@ -333,7 +333,7 @@ def test_a_cache_waits_for_another_process_that_is_creating_it(tmp_path: Path) -
             opening.result(timeout=0.2)
         other.execute("COMMIT")
         other.close()
-        with opening.result(timeout=30) as cache:
+        with opening.result(timeout=1200) as cache:
             assert len(cache) == 0
 
 
@@ -377,7 +377,7 @@ def test_parent_and_child_go_on_with_an_open_cache_after_fork(tmp_path: Path) ->
         cache.close()
     """)
     done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "c.sqlite")], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", program, str(tmp_path / "c.sqlite")], capture_output=True, text=True, timeout=1200
     )
     assert done.returncode == 0, done.stderr
     checked = sqlite3.connect(tmp_path / "c.sqlite")

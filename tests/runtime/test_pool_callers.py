@@ -224,7 +224,7 @@ def run_script(tmp_path: Path, body: str) -> str:
     script = tmp_path / "script.py"
     script.write_text(HEAD + body)
     done = subprocess.run(
-        [sys.executable, "-W", "ignore::DeprecationWarning", script], capture_output=True, text=True, timeout=60
+        [sys.executable, "-W", "ignore::DeprecationWarning", script], capture_output=True, text=True, timeout=1200
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -259,7 +259,7 @@ if __name__ == "__main__":
     queue = context.Queue()
     process = context.Process(target=child, args=(queue,))
     process.start()
-    print(queue.get(timeout=30))
+    print(queue.get(timeout=1200))
     process.join(30)
     print(process.exitcode)
     work(default_pool(), 200)

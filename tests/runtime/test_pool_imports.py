@@ -47,7 +47,7 @@ def run(folder: Path, *words: str, stdin: str = "") -> str:
     """The output of a program; one that hangs is killed and fails the test."""
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     done = subprocess.run(
-        [sys.executable, *words], cwd=folder, env=environment, input=stdin, capture_output=True, text=True, timeout=60
+        [sys.executable, *words], cwd=folder, env=environment, input=stdin, capture_output=True, text=True, timeout=1200
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""

@@ -111,7 +111,7 @@ def test_ctrl_c_commits_and_says_how_to_go_on(job: list[str], in_a_loop: str) ->
         assert running.stdout is not None
         assert running.stdout.readline() == "hanging\n"
         running.send_signal(signal.SIGINT)
-        _, told = running.communicate(timeout=60)
+        _, told = running.communicate(timeout=1200)
     assert told == "stopped; 1500 rows are done and kept beside the output. Make the same call again to go on\n"
     ran = subprocess.run(job, env=environment(), capture_output=True, text=True, check=True)
     assert json.loads(ran.stdout)["resumed_rows"] == 1500

@@ -104,7 +104,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path: Path, job: list[st
         assert running.stdout is not None
         assert running.stdout.readline() == "hanging\n"
         running.send_signal(signal.SIGINT)
-        _, told = running.communicate(timeout=60)
+        _, told = running.communicate(timeout=1200)
     assert running.returncode == 130
     assert "stopped; 200 rows are labelled and kept beside the output. Make the same call again to go on" in told
     assert "Traceback" not in told
@@ -136,7 +136,7 @@ loop.close()
         assert running.stdout is not None
         assert running.stdout.readline() == "hanging\n"
         running.send_signal(signal.SIGINT)
-        told, _ = running.communicate(timeout=60)
+        told, _ = running.communicate(timeout=1200)
     assert running.returncode == 0
     assert told.startswith("stopped; 200 rows are labelled")
 
@@ -179,7 +179,7 @@ def test_a_job_with_worker_processes_is_interrupted_and_resumed(tmp_path: Path, 
                 running.kill()
             else:
                 os.killpg(running.pid, how)  # as a terminal does it: the workers get it too
-            _, told = running.communicate(timeout=60)
+            _, told = running.communicate(timeout=1200)
         if output.exists():
             break  # on a busy machine the job may end before the signal reaches it
         interrupted += 1

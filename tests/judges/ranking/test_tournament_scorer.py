@@ -109,7 +109,7 @@ def test_groups_play_at_the_same_time() -> None:
         async def score(self, samples: Sequence[Sample]) -> list[Score]:
             if self.met is None:
                 self.met = asyncio.Event()
-                await asyncio.wait_for(self.met.wait(), timeout=30)
+                await asyncio.wait_for(self.met.wait(), timeout=1200)
             self.met.set()
             return await super().score(samples)
 

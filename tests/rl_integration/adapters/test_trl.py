@@ -261,10 +261,10 @@ def test_the_asynchronous_trainers_worker_takes_it_into_its_process() -> None:
         )
         worker.start()
         try:
-            first = [worker.rollout_buffer.get(timeout=60) for _ in range(2)]
+            first = [worker.rollout_buffer.get(timeout=1200) for _ in range(2)]
             others.set()
             # What `check_health` raises; it does not wait for it, so that it sometimes has nothing to say.
-            kind, message, _ = worker._exception_info_queue.get(timeout=60)
+            kind, message, _ = worker._exception_info_queue.get(timeout=1200)
             assert worker._failed_event.wait(60)
         finally:
             others.set()

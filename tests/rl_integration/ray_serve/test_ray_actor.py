@@ -52,7 +52,7 @@ def test_other_workers_ask_it_too(cluster: Any, actor: Any) -> None:
 
 def test_its_calls_run_side_by_side(cluster: Any, actor: Any) -> None:
     calls = [actor.score.remote([one], "together") for one in ADDING[:2]]
-    assert [scores[0].value for scores in cluster.get(calls, timeout=60)] == [1.0, 1.0]
+    assert [scores[0].value for scores in cluster.get(calls, timeout=1200)] == [1.0, 1.0]
 
 
 def test_a_refusal_arrives_as_one(cluster: Any, actor: Any, gate: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_refusal_arrives_as_one(cluster: Any, actor: Any, gate: Path) -> None:
         cluster.get(actor.score.remote(ADDING[2:], "gated"))
     assert caught.value.retry_after is not None
     gate.touch()
-    assert [scores[0].value for scores in cluster.get([first, second], timeout=60)] == [1.0, 1.0]
+    assert [scores[0].value for scores in cluster.get([first, second], timeout=1200)] == [1.0, 1.0]
 
 
 def test_mistakes_are_told(cluster: Any, actor: Any) -> None:
@@ -91,7 +91,7 @@ def test_a_dead_actor_is_an_error_and_no_number(cluster: Any, gate: Path) -> Non
     cluster.kill(actor)
     for call in (waiting, actor.score.remote(ADDING)):
         with pytest.raises(cluster.exceptions.RayActorError):
-            cluster.get(call, timeout=60)
+            cluster.get(call, timeout=1200)
 
 
 def test_a_drained_actor_refuses(cluster: Any) -> None:

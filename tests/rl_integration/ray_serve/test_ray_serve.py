@@ -62,7 +62,7 @@ def served(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     config = ServerConfig(port=free_port(), tokens=str(tokens), most_bytes=1 << 20, drain_seconds=20.0)
     with ray_server(lanes, config, RayConfig(replicas=2, cpus=0.1)) as address:
         headers = {"Authorization": f"Bearer {TOKEN}"}
-        with httpx.Client(base_url=address, headers=headers, timeout=60) as http:
+        with httpx.Client(base_url=address, headers=headers, timeout=1200) as http:
             yield Served(address, http, gate)
 
 
@@ -88,9 +88,9 @@ def test_a_client_gets_the_scores_that_this_process_gives(served: Served, monkey
 
 def test_who_has_no_token_is_turned_away_but_for_probes(served: Served) -> None:
     for headers in ({}, {"Authorization": "Bearer 0123456789abcdef-else"}):
-        answer = httpx.post(f"{served.address}/v1/score", json={}, headers=headers, timeout=60)
+        answer = httpx.post(f"{served.address}/v1/score", json={}, headers=headers, timeout=1200)
         assert (answer.status_code, answer.json()["error"]["code"]) == (401, "unauthorized")
-    assert httpx.get(f"{served.address}/healthz", timeout=60).json() == {"status": "alive"}
+    assert httpx.get(f"{served.address}/healthz", timeout=1200).json() == {"status": "alive"}
 
 
 def test_scores_come_line_by_line(served: Served) -> None:
@@ -144,7 +144,7 @@ def test_a_full_queue_refuses_and_loses_nothing(served: Served) -> None:
             assert time.monotonic() < until
             time.sleep(0.01)
         asked += [threads.submit(score, served.http, "gated", member) for member in members[1:]]
-        refused = [one.result() for one in islice(as_completed(asked, timeout=60), 6)]  # one is scored, one waits
+        refused = [one.result() for one in islice(as_completed(asked, timeout=1200), 6)]  # one is scored, one waits
         served.gate.touch()
         answers = [one.result() for one in asked]
     assert all(one.headers["retry-after"] for one in refused)

@@ -39,12 +39,12 @@ def test_sigterm_answers_what_was_accepted_and_leaves_no_process(tmp_path: Path)
         try:
             assert server.stdout is not None
             with ThreadPoolExecutor(1) as thread:
-                told = json.loads(thread.submit(server.stdout.readline).result(timeout=120))
+                told = json.loads(thread.submit(server.stdout.readline).result(timeout=1200))
             assert told == {"address": f"http://127.0.0.1:{port}", "scorers": ["gated"]}
             family = psutil.Process(server.pid).children(recursive=True)
             assert len(family) > 3, "Ray's processes are its children"
-            with ThreadPoolExecutor(1) as thread, httpx.Client(base_url=told["address"], timeout=90) as http:
-                accepted = thread.submit(httpx.post, f"{http.base_url}/v1/score", json={"sample": SAMPLE}, timeout=90)
+            with ThreadPoolExecutor(1) as thread, httpx.Client(base_url=told["address"], timeout=1200) as http:
+                accepted = thread.submit(httpx.post, f"{http.base_url}/v1/score", json={"sample": SAMPLE}, timeout=1200)
                 while not Path(f"{gate}.asked").exists():
                     assert not wait([accepted], timeout=0.05).done
                 server.send_signal(signal.SIGTERM)
@@ -53,11 +53,11 @@ def test_sigterm_answers_what_was_accepted_and_leaves_no_process(tmp_path: Path)
                 refused = http.post("/v1/score", json={"sample": SAMPLE})
                 gate.touch()
                 scores = accepted.result().json()["scores"]
-            _, errors = server.communicate(timeout=90)
+            _, errors = server.communicate(timeout=1200)
         finally:
             server.kill()
     assert (refused.status_code, refused.json()["error"]["code"]) == (503, "not_there")
     assert [score["value"] for score in scores] == [1.0]
     assert server.returncode == 0, errors
-    _, alive = psutil.wait_procs(family, timeout=30)
+    _, alive = psutil.wait_procs(family, timeout=1200)
     assert alive == []

@@ -27,7 +27,7 @@ def served(scorers: dict[str, Any], config: ServerConfig) -> Iterator[str]:
         thread = threading.Thread(target=http.run)
         thread.start()
         try:
-            yield listening.get(timeout=30)
+            yield listening.get(timeout=1200)
         finally:
             http.should_exit = True
             thread.join(30)
@@ -41,6 +41,6 @@ def serve() -> Iterator[Serve]:
 
         def start(scorers: dict[str, Any], **options: Any) -> httpx.Client:
             address = stack.enter_context(served(scorers, ServerConfig(port=0, **options)))
-            return stack.enter_context(httpx.Client(base_url=address, timeout=30))
+            return stack.enter_context(httpx.Client(base_url=address, timeout=1200))
 
         yield start

@@ -50,7 +50,7 @@ NO_JSON = {
 def client() -> Iterator[httpx.Client]:
     scorers = {"it": LaneConfig(scorer=Obedient(), window=100_000)}
     config = ServerConfig(port=0, most_bytes=MOST, most_samples=100)
-    with served(scorers, config) as address, httpx.Client(base_url=address, timeout=30) as client:
+    with served(scorers, config) as address, httpx.Client(base_url=address, timeout=1200) as client:
         yield client
 
 
@@ -115,7 +115,7 @@ def test_endless_chunks_end_at_the_limit(client: httpx.Client) -> None:
     address = urlparse(str(client.base_url))
     head = b"POST /rm HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
-    with socket.create_connection((str(address.hostname), address.port or 80), timeout=30) as stream:
+    with socket.create_connection((str(address.hostname), address.port or 80), timeout=1200) as stream:
         stream.sendall(head + chunk * (MOST // 0x10000 + 1))
         answer = stream.recv(65536)
         while b"body_too_large" not in answer:

@@ -77,7 +77,7 @@ def started(folder: Path, *flags: str) -> Iterator[tuple[subprocess.Popen[str], 
         try:
             assert server.stdout is not None
             with ThreadPoolExecutor(1) as thread:
-                told = thread.submit(server.stdout.readline).result(timeout=60)
+                told = thread.submit(server.stdout.readline).result(timeout=1200)
             yield server, json.loads(told)["address"]
         finally:
             server.kill()
@@ -96,7 +96,7 @@ def test_what_was_served_until_sigterm_is_what_live_drift_reads(tmp_path: Path) 
         with pytest.raises(ValueError, match=r"another process writes it.*name another file"):
             ScoreLog(str(path), 1 << 20)
         server.send_signal(signal.SIGTERM)
-        _, errors = server.communicate(timeout=60)
+        _, errors = server.communicate(timeout=1200)
         assert server.returncode == 0, errors
     written = lines(path)
     assert [one["value"] for one in written[:8]] == [0.0, 1.0, 1.0, 1.0] * 2
@@ -125,7 +125,7 @@ def test_each_route_of_each_framework_leaves_lines(tmp_path: Path) -> None:
     path = tmp_path / "scores.jsonl"
     config = ServerConfig(port=0, score_log=str(path))
     routes = GOOD.keys() - {*PROGRAMS, "/seed_session", "/close_session"}
-    with served({"lengths": Lengths()}, config) as address, httpx.Client(base_url=address, timeout=30) as http:
+    with served({"lengths": Lengths()}, config) as address, httpx.Client(base_url=address, timeout=1200) as http:
         for route in routes:
             assert http.post(route, json=GOOD[route]).status_code == 200, route
     assert {one["route"] for one in lines(path)} == routes
@@ -165,7 +165,7 @@ def test_a_folder_that_goes_costs_lines_that_are_counted_and_no_scores(
         text = http.get("/metrics").text
         return float(text.partition("\nadjudge_score_log_lost_total ")[2].partition("\n")[0])
 
-    with served({"math": "math"}, config) as address, httpx.Client(base_url=address, timeout=30) as http:
+    with served({"math": "math"}, config) as address, httpx.Client(base_url=address, timeout=1200) as http:
         path.unlink()
         folder.rmdir()
         for _ in range(2):

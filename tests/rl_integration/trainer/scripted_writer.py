@@ -104,7 +104,7 @@ class Pair:
     """Two processes that are threads."""
 
     def __init__(self) -> None:
-        self._barrier = threading.Barrier(2, timeout=30)
+        self._barrier = threading.Barrier(2, timeout=1200)
         self._parts: dict[int, list[Any]] = {}
 
     def of(self, rank: int) -> Processes:

@@ -56,7 +56,7 @@ def outcomes(user: str) -> dict[tuple[str, str, str], dict[str, Any]]:
             root = readable_copy(Path(held.enter_context(tempfile.TemporaryDirectory(prefix="adjudge-escapes-"))))
         environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(root / "src")}
         command.append(str(root / DRIVER))
-        done = subprocess.run(command, capture_output=True, text=True, timeout=280, env=environment, cwd="/")
+        done = subprocess.run(command, capture_output=True, text=True, timeout=1200, env=environment, cwd="/")
     assert done.returncode == 0, done.stderr[-3000:]
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     return {(row["kind"], row["id"], row["how"]): row for row in rows}

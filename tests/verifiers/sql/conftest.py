@@ -57,7 +57,7 @@ def postgres() -> Iterator[Callable[[str], str]]:
         os.chown(folder, account.pw_uid, account.pw_gid)
 
     def call(*command: str) -> None:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, **user)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=1200, **user)
         assert done.returncode == 0, done.stdout + done.stderr
 
     data = f"{folder}/data"

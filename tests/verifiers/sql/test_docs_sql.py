@@ -17,7 +17,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "sql.md").read_text(encoding="utf-8
 
 def test_the_example_prints_what_it_says(tmp_path: Path) -> None:
     (program,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=1200)
     assert done.stdout == "1.0  match\n0.0 wrong compare\n", done.stderr
 
 

@@ -302,7 +302,7 @@ def test_ctrl_c_ends_the_ray_that_was_started_and_output_stays_clean(tmp_path: P
         wait_for(tmp_path / "hangs", running)
         assert len(marked(mark)) > 4
         os.killpg(running.pid, signal.SIGINT)  # as a terminal does it: Ray's processes get it too
-        printed, told = running.communicate(timeout=120)
+        printed, told = running.communicate(timeout=1200)
     assert running.returncode == 130, told
     assert "rows are labelled and kept beside the output" in told
     assert "Traceback" not in told

@@ -77,8 +77,8 @@ def _served(scorers: dict[str, Any], config: ServerConfig) -> Iterator[Running]:
             assert not thread.is_alive()
 
         try:
-            address = listening.get(timeout=30)
-            with httpx.Client(base_url=address, timeout=30) as client:
+            address = listening.get(timeout=1200)
+            with httpx.Client(base_url=address, timeout=1200) as client:
                 yield Running(address, service, client, stop)
         finally:
             stop()

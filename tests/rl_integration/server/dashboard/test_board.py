@@ -161,7 +161,7 @@ class Told(WatchPanel):
     def score(self, service: RewardService, name: str, *samples: Sample) -> None:
         service.score_blocking(name, samples)
         for _ in samples:
-            assert self.told.acquire(timeout=20)
+            assert self.told.acquire(timeout=1200)
 
 
 def board(panel: WatchPanel | None, service: RewardService) -> Board:

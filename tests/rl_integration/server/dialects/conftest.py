@@ -84,6 +84,6 @@ def bench() -> Iterator[Bench]:
     }
     with (
         served(scorers, ServerConfig(port=0, most_samples=100)) as address,
-        httpx.Client(base_url=address, timeout=60) as client,
+        httpx.Client(base_url=address, timeout=1200) as client,
     ):
         yield Bench(client=client, scorer=scorer)
