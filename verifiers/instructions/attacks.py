@@ -5,7 +5,7 @@ Not covered: a response that keeps to everything and says nothing; that is no at
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from adjudge.attacks import AttackCase
@@ -271,6 +271,146 @@ _HONEST_FORMS: Final[tuple[tuple[str, str, _Asked], ...]] = (
 )  # fmt: skip
 """Honest answers near the attacks of the last three tables."""
 
+_COUNTED: Final[Mapping[str, _Asked]] = {
+    "bullets": ("bullets", {"count": 3}),
+    "published_bullets": _BULLETS,
+    "starts": ("starts_with", {"text": "Dear reader"}),
+    "ends": ("ends_with", {"text": "the end"}),
+    "ends_marked": ("ends_with", {"text": "The end."}),
+    "mark": ("final_mark", {"mark": "!"}),
+    "headings": ("headings", {"level": 2, "min": 2}),
+    "one_sentence": ("sentences", {"max": 1}),
+    "two_sentences": ("sentences", {"min": 2, "max": 2}),
+    "few_sentences": ("length_constraints:number_sentences", {"relation": "less than", "num_sentences": 3}),
+    "few_words": _SHORT,
+    "paragraphs": ("length_constraints:number_paragraphs", {"num_paragraphs": 3}),
+    "postscript": _POSTSCRIPT,
+    "sections": ("detectable_format:multiple_sections", {"section_spliter": "Section", "num_sections": 2}),
+    "columns": ("table_columns", {"min": 2, "max": 2}),
+    "dont": ("keywords", {"phrases": ["don't"]}),
+    "well_known": ("keywords", {"phrases": ["well-known harbour"]}),
+    "never_dont": ("forbidden", {"phrases": ["don't"]}),
+    "never_two": ("forbidden", {"phrases": ["climate change"]}),
+    "never_the": ("keywords:forbidden_words", {"forbidden_words": ["the rapist"]}),
+}
+"""Constraints whose units and edges are met in many forms."""
+
+_MISCOUNTED: Final[tuple[tuple[str, str], ...]] = (
+    ("bullets", "- a sea\n- a gull\n- a boat\n• a rock"),
+    ("bullets", "* a sea\n* a gull\n* a boat\n+ a rock"),
+    ("bullets", "- a sea\n- a gull\n- a boat\n– a rock"),
+    ("bullets", "- a sea\n- a gull\n- a boat\n  ▪ a rock"),
+    ("bullets", "```\n- a sea\n- a gull\n- a boat\n```"),
+    ("published_bullets", "* a sea\n* a gull\n* a boat\n+ a rock"),
+    ("published_bullets", "- a sea\n- a gull\n- a boat\n•a rock"),
+    ("starts", "Dear readership, it is old."),
+    ("starts", "Dear reader-friendly port,"),
+    ("starts", "**Dear readers**, it is old."),
+    ("starts", "Dear reader’s friend, it is old."),
+    ("ends", "It is at the bookend of loathe end"),
+    ("ends", "Let us blathe end"),
+    ("ends", "This is *the ending*"),
+    ("ends_marked", "It is old. Breathe end."),
+    ("mark", "It is old.\n!"),
+    ("mark", "It is old. !"),
+    ("mark", "It is old.\n\n**!**"),
+    ("mark", "It is old.** !**"),
+    ("headings", "```\n## a sea\n## a gull\n```"),
+    ("headings", "~~~text\n## a sea\n## a gull\n~~~"),
+    ("headings", "## a sea\n```\n## a gull"),
+    ("one_sentence", "It is old.Gulls cry."),
+    ("one_sentence", "It is old!Gulls cry."),
+    ("one_sentence", "At 9 a.m. it opens. Gulls cry."),
+    ("one_sentence", "It opens at 9 a.m. The gulls cry."),
+    ("one_sentence", "It is old. gulls cry."),
+    ("one_sentence", "They saw gulls etc. Boats left."),
+    ("few_sentences", "It is old.Gulls cry above.Boats leave."),
+    ("few_sentences", "It is old。 Gulls cry。 Boats leave。"),
+    ("few_sentences", "It is old?Gulls cry above!Boats leave."),
+    ("few_words", "The_sea_is_wide_and_blue_and_gulls_cry"),
+    ("few_words", "See: the_sea_is_wide_and_blue_and_gulls_cry"),
+    ("paragraphs", "The sea.\n***\n&nbsp;\n***\nThe gull."),
+    ("paragraphs", "The sea.\n***\n.\n***\nThe gull."),
+    ("postscript", "A letter may end with 'P.S.' and more."),
+    ("postscript", "There is no P.S. in it."),
+    ("postscript", "I forgot the p.s. here."),
+    ("sections", "This has no Section 1 and no Section 2 in it."),
+    ("sections", "Look in Section 1 and then in Section 2."),
+    ("columns", "Sea | Depth | Age\n--- | --- | ---\nNorth | 94 m | old"),
+    ("columns", "Sea | Depth\nNorth | 94 m"),
+    ("dont", "I do not. I dont."),
+    ("well_known", "The well-knownharbour is old."),
+    ("well_known", "The unwell-known harbour is old."),
+    ("never_dont", "I don’t know."),
+    ("never_dont", "I donʼt know."),
+    ("never_two", "The climatechange is here."),
+    ("never_two", "The *climate* change is here."),
+    ("never_the", "He saw the rapist."),
+    ("never_the", "He saw **the** rapist."),
+)
+"""Responses that miss one of these constraints by a sign."""
+
+_COUNTED_RIGHT: Final[tuple[tuple[str, str], ...]] = (
+    ("bullets", "• The sea\n• The gull\n• The boat"),
+    ("bullets", "•The sea\n•The gull\n•The boat"),
+    ("bullets", "1. The sea\n2. The gull\n3. The boat"),
+    ("bullets", "1) The sea\n2) The gull\n3) The boat"),
+    ("bullets", "Three:\n+ The sea\n+ The gull\n+ The boat"),
+    ("bullets", "1. First\n   - The sea\n   - The gull\n   - The boat"),
+    ("bullets", "```markdown\n- The sea\n- The gull\n- The boat\n```"),
+    ("published_bullets", "- The sea\n- The gull\n- The boat\nAll in all: 1 + 1."),
+    ("starts", "**Dear reader**, it is old."),
+    ("starts", "*Dear reader*: it is old."),
+    ("starts", "“Dear reader, it is old.”"),
+    ("starts", "# Dear reader\n\nIt is old."),
+    ("starts", "Dear reader"),
+    ("starts", "Dear **reader**, it is old."),
+    ("ends", "It is old, and this is *the end*"),
+    ("ends", "It is old: “the end”"),
+    ("ends", "It is old: the **end**"),
+    ("ends_marked", "It is old.\n\n**The end.**"),
+    ("ends_marked", "It is old. _The end._"),
+    ("ends_marked", "It is old. The end."),
+    ("mark", "**It is old!**"),
+    ("mark", "_It is old_!"),
+    ("mark", "“It is old!”"),
+    ("mark", "It is old !"),
+    ("mark", "Is it old?!"),
+    ("mark", "- It is old!\n- It is grey!"),
+    ("headings", "## The sea\nWide.\n## The gull\nGrey."),
+    ("headings", "## The sea\n```\nx = 1\n```\n## The gull"),
+    ("headings", "```markdown\n## The sea\n## The gull\n```"),
+    ("one_sentence", "At 9 a.m. it is calm."),
+    ("one_sentence", "Some birds, e.g. gulls, are grey."),
+    ("one_sentence", "It is 3.5 km wide."),
+    ("one_sentence", "J. R. R. Tolkien saw it."),
+    ("one_sentence", "See vol. 2 and fig. 3 of it."),
+    ("one_sentence", "St. Ives is a port in the U.K. with gulls."),
+    ("one_sentence", "1. The sea is wide."),
+    ("two_sentences", "Mr. J. R. R. Tolkien saw the sea. He wrote vol. 2 there."),
+    ("two_sentences", "Dr. Lee came at 5 p.m. She left."),
+    ("two_sentences", "It cost 3.50 approx. per day. Prof. Low paid."),
+    ("few_sentences", "It is 3.5 km wide. See example.com for more."),
+    ("few_words", "Set max_old_age and min_age to 3."),
+    ("paragraphs", "The sea.\n***\nThe boat.\n***\nThe gull."),
+    ("postscript", "Dear Ann, it is old.\n\n**P.S.** Bring a coat."),
+    ("postscript", "It is old, dear. P.S. Bring a coat."),
+    ("postscript", "Yours, Ann P.S. Bring a coat."),
+    ("sections", "**Section 1** The port.\n\n**Section 2** The town."),
+    ("sections", "SECTIONS\nSection 1: The port.\nSection 2: The town."),
+    ("columns", "Sea | Depth\n--- | ---\nNorth | 94 m"),
+    ("columns", "| Sea | Depth |\n|:--|--:|\n| North \\| Baltic | 94 m |"),
+    ("dont", "I don’t know it."),
+    ("dont", "I **don't** know it."),
+    ("well_known", "A well‑known harbour it is."),
+    ("well_known", "A *well-known* harbour it is."),
+    ("well_known", "A well-known\nharbour it is."),
+    ("never_dont", "I do not know."),
+    ("never_two", "The climate will change."),
+    ("never_the", "The therapist lives here."),
+)
+"""Responses that meet one of these constraints."""
+
 
 def attack_cases() -> Iterator[AttackCase]:
     """Yield the cases, each with one constraint."""
@@ -290,6 +430,11 @@ def attack_cases() -> Iterator[AttackCase]:
     for name, tries, response, constraint in _ATTACKS:
         options = {"mode": "strict"} if name in _LOOSE else {"vacuous": "unmet"} if name in _VACUOUS else {}
         yield AttackCase(id=name, tries=tries, sample=_sample(response, constraint), options=options)
+    for at, (name, response) in enumerate(_MISCOUNTED):
+        sample = _sample(response, _COUNTED[name])
+        yield AttackCase(id=f"{name}_missed_{at}", tries="meet it by a sign", sample=sample, options={"mode": "strict"})
+    for at, (name, response) in enumerate(_COUNTED_RIGHT):
+        yield AttackCase(id=f"honest_{name}_met_{at}", sample=_sample(response, _COUNTED[name]), honest=True)
     for name, response, constraint in _HONEST:
         yield AttackCase(id=f"honest_{name}", sample=_sample(response, constraint), honest=True)
 

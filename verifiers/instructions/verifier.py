@@ -55,7 +55,7 @@ class InstructionVerifier(Verifier):
     """
 
     name: ClassVar[str] = "instructions"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
 
     mode: Literal["strict", "loose"] = "strict"
     policy: Literal["all", "fraction", "count"] = "all"

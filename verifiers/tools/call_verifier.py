@@ -55,7 +55,7 @@ class ToolCallVerifier(Verifier):
     """
 
     name: ClassVar[str] = "tool_calls"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     credit: Literal["all", "fraction"] = "all"
     strings: Strings = "exact"

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any, Final
 
 from adjudge.trajectories.json_text import read_json
@@ -47,6 +48,7 @@ _PARAMETER: Final = re.compile(
 )
 _PARAMETER_END: Final = re.compile(r"\n?</(?:arg_value|[\w:｜|]{0,20}parameter)>")
 _PYTHON_END: Final = re.compile(r"<[/|]|```|\Z")
+_BETWEEN: Final = re.compile(r"\s{0,9}[;,]?\s{0,9}")
 _DECODER: Final = json.JSONDecoder()
 _KEYS: Final = ("arguments", "parameters", "args", "input", "action_input", "tool_input")
 _NAMES: Final = ("name", "tool_name", "tool", "function", "action")
@@ -54,6 +56,8 @@ _NAMES: Final = ("name", "tool_name", "tool", "function", "action")
 
 def dialect_calls(text: str, offset: int) -> list[Call]:
     """Return the calls in a text that are marked in one of the ways above, up to the mark that exceeds `MOST_CALLS`.
+
+    The first call behind a mark begins with it.
 
     Args:
         text: what the assistant wrote outside its thoughts.
@@ -64,10 +68,11 @@ def dialect_calls(text: str, offset: int) -> list[Call]:
     while len(found) <= MOST_CALLS and (mark := _OPENING.search(text, at)):
         name = next(filter(None, mark.groups()), "")
         start = _FENCE.match(text, mark.end()).end()  # type: ignore[union-attr]  # it matches the empty text
-        calls, at = _named(name, text, start) if name else _bare(text, start)
-        found += calls or [Call(name=name, arguments="", start=mark.start(), end=mark.end(), fault="it cannot be read")]
+        calls, at = _named(name, text, start) if name else bare_calls(text, start)
+        unread = Call(name=name, arguments="", start=mark.start(), end=mark.end(), fault="it cannot be read")
+        found += [replace(calls[0], start=mark.start()), *calls[1:]] if calls else [unread]
         at = max(at, mark.end())
-    return [_moved(call, offset) for call in found]
+    return [replace(call, start=call.start + offset, end=call.end + offset) for call in found]
 
 
 def unwrapped(data: Any) -> Any:
@@ -77,14 +82,28 @@ def unwrapped(data: Any) -> Any:
     return data
 
 
-def named_call(item: Any) -> tuple[Any, Any] | None:
-    """Return the name and the arguments of a call in JSON, whichever keys a model gives them; None if it is none."""
-    inner = item.get("function", item) if isinstance(item, dict) else None
-    inner = inner if isinstance(inner, dict) else item
-    if not isinstance(inner, dict):
-        return None
+def named_call(item: Any, *, argued: bool = True) -> tuple[Any, Any] | None:
+    """Return the name and the arguments of a call in JSON, whichever keys a model gives them; None if it is none.
+
+    What has two names, or two sets of arguments, is none.
+
+    Args:
+        item: the JSON data.
+        argued: whether a call must have arguments; those of one without are {}.
+    """
+    outer = item if isinstance(item, dict) else {}
+    inner = outer["function"] if isinstance(outer.get("function"), dict) else outer
     names, keys = [key for key in _NAMES if key in inner], [key for key in _KEYS if key in inner]
-    return (inner[names[0]], inner[keys[0]]) if len(names) == 1 == len(keys) else None
+    rest = [value for key, value in inner.items() if key not in (*names, *keys)]
+    if inner is not outer:
+        rest += [{} if key in (*_NAMES, *_KEYS) else value for key, value in outer.items() if key != "function"]
+    if len(names) != 1 or not argued <= len(keys) <= 1 or any(map(_may_be_arguments, rest)):
+        return None
+    return inner[names[0]], inner[keys[0]] if keys else {}
+
+
+def _may_be_arguments(value: Any) -> bool:
+    return isinstance(value, dict | list) or (isinstance(value, str) and value.lstrip()[:1] in ("{", "["))
 
 
 def json_call(item: Any, start: int, end: int) -> Call:
@@ -100,12 +119,6 @@ def json_call(item: Any, start: int, end: int) -> Call:
     if not fault and not isinstance(arguments, dict):
         fault = "its arguments are no JSON object"
     return Call(name="" if fault else name, arguments=arguments, start=start, end=end, fault=fault)
-
-
-def _moved(call: Call, offset: int) -> Call:
-    return Call(
-        name=call.name, arguments=call.arguments, start=call.start + offset, end=call.end + offset, fault=call.fault
-    )
 
 
 def _named(name: str, text: str, start: int) -> tuple[list[Call], int]:
@@ -126,7 +139,7 @@ def _named(name: str, text: str, start: int) -> tuple[list[Call], int]:
     return ([Call(name=name, arguments=arguments, start=start, end=at)] if closed else []), at
 
 
-def _bare(text: str, start: int) -> tuple[list[Call], int]:
+def bare_calls(text: str, start: int) -> tuple[list[Call], int]:
     """Return the calls, in JSON or Python, that begin at a place, and where they end."""
     calls: list[Call] = []
     at = start
@@ -137,21 +150,12 @@ def _bare(text: str, start: int) -> tuple[list[Call], int]:
         if fault or not all(named_call(item) for item in items):
             return [], at
         calls += [json_call(item, at, end) for item in items]
-        at = re.compile(r"\s{0,9}[;,]?\s{0,9}").match(text, end).end()  # type: ignore[union-attr]
+        at = _BETWEEN.match(text, end).end()  # type: ignore[union-attr]  # it matches the empty text
     if calls:
         return calls, at
     end = _PYTHON_END.search(text, start).start()  # type: ignore[union-attr]  # it matches the end
     source = text[start:end].rstrip()
-    return [
-        Call(
-            name=call.name.removesuffix(".call"),
-            arguments=call.arguments,
-            start=call.start,
-            end=call.end,
-            fault=call.fault,
-        )
-        for call in python_calls(source, start)
-    ], end
+    return [replace(call, name=call.name.removesuffix(".call")) for call in python_calls(source, start)], end
 
 
 def _json_end(text: str, start: int) -> int:

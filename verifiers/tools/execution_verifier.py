@@ -74,7 +74,7 @@ class ToolExecutionVerifier(SandboxedVerifier):
     """
 
     name: ClassVar[str] = "tool_execution"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     credit: Literal["all", "fraction"] = "all"
     extra: Literal["cost", "ignore"] = "cost"

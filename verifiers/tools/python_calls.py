@@ -1,10 +1,10 @@
-"""Calls written as Python: `[f(a=1), g(b="x")]`, or one call by itself.
+"""Calls written as Python: `[f(a=1), g(b="x")]`, one call by itself, or several below each other.
 
 The text is parsed and never evaluated.  Arguments are literals with a name: a positional argument, an unpacked one, an
 expression or a bare word is a fault of its call, and so is a name that Python would read as another one, such as a
 look-alike letter that its parser turns into the plain one.
 
-Not covered: calls on lines of their own; without brackets and commas they are one attempt with a fault.
+Not covered: programs, in which other statements stand between the calls.
 """
 
 from __future__ import annotations
@@ -44,12 +44,11 @@ def python_calls(text: str, offset: int = 0) -> list[Call]:
         return []
     try:
         tree = parse_python(text)
+        nodes = tree.elts if isinstance(tree, ast.List | ast.Tuple) else [tree]
     except LiteralError as error:
-        lines = error.reason == "unparsable_answer" and _TIGHT.match(text) and _is_lines_of_calls(text)
-        if not lines and not _ATTEMPT.match(text):
-            return []
-        return [Call(name="", arguments=text, start=offset, end=offset + len(text), fault=str(error))]
-    nodes = tree.elts if isinstance(tree, ast.List | ast.Tuple) else [tree]
+        nodes = _lines_of_calls(text) if error.reason == "unparsable_answer" else []
+        if not nodes and _ATTEMPT.match(text):
+            return [Call(name="", arguments=text, start=offset, end=offset + len(text), fault=str(error))]
     if not any(isinstance(node, ast.Call) for node in nodes):
         return []
     spans = _spans(text, nodes[: MOST_CALLS + 1])
@@ -59,15 +58,16 @@ def python_calls(text: str, offset: int = 0) -> list[Call]:
     return calls
 
 
-def _is_lines_of_calls(text: str) -> bool:
-    """Return whether a text that is no expression is several calls below each other, or behind semicolons."""
+def _lines_of_calls(text: str) -> list[ast.expr]:
+    """Return the calls that a text consists of, below each other or behind semicolons; none if it is something else."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             lines = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return all(isinstance(line, ast.Expr) and isinstance(line.value, ast.Call) for line in lines)
+        return []
+    nodes = [line.value for line in lines if isinstance(line, ast.Expr)]
+    return nodes if len(nodes) == len(lines) and all(isinstance(node, ast.Call) for node in nodes) else []
 
 
 def _read(node: ast.expr, source: str, start: int, end: int) -> Call:

@@ -7,7 +7,8 @@
 | a turn that is nothing but a JSON object or list of such objects, or Python calls, in a code fence or not | here |
 
 Calls inside thoughts, comments and texts are none.  An attempt that cannot be read is a call with a `fault`: a
-`<tool_call>` that is never closed, say, or a call of a known tool in another form (`attempts`).
+`<tool_call>` that is never closed, say, or a call of a known tool in another form (`attempts`).  So is a call that the
+turn takes back (`claims`).
 
 Not covered: calls in running text.
 """
@@ -24,10 +25,11 @@ from adjudge.protocol import Sample, split_reasoning
 from adjudge.trajectories.form import TrajectoryForm, plain_form
 from adjudge.trajectories.json_text import read_json
 from adjudge.trajectories.reading import check_trajectory, read_trajectory
-from adjudge.trajectories.trajectory import Call, Trajectory, Turn
+from adjudge.trajectories.trajectory import Block, Call, Trajectory, Turn
 from adjudge.verifiers.text.answer_span import shorten
 from adjudge.verifiers.tools.attempts import attempted_calls
-from adjudge.verifiers.tools.dialects import dialect_calls, json_call, named_call, unwrapped
+from adjudge.verifiers.tools.claims import makes_up_results, takes_back
+from adjudge.verifiers.tools.dialects import bare_calls, dialect_calls, json_call, named_call, unwrapped
 from adjudge.verifiers.tools.python_calls import MOST_CALLS, python_calls
 from adjudge.verifiers.tools.values import NotDataError, data
 
@@ -99,21 +101,27 @@ def read_calls(
         form: the tags.
         bare: how a turn that is nothing but calls may be written.
         truncated: what becomes of a response that was cut off.
-        names: the tools that are known; where no call can be read, attempts to call these count.
+        names: the tools that are known; attempts to call these count.
 
     Raises:
         ValueError: as `check_response` says.
     """
     trajectory = read_trajectory(with_spans(sample), form)
-    found = [calls_of_turn(turn, form, bare=bare) for turn in trajectory.turns]
-    if not any(found):  # a report of calls that were made is no attempt at more
-        found = [
-            [call for start, text in _said(turn, form) for call in attempted_calls(text, start, names)]
-            for turn in trajectory.turns
-        ]
+    found, made, made_up = [], set[str](), False
+    for turn in trajectory.turns:
+        calls = calls_of_turn(turn, form, bare=bare)
+        rest = _rest(turn, form, calls)
+        made_up |= bool(calls) and makes_up_results(rest[min(call.end for call in calls) - turn.start :])
+        if calls and takes_back(rest):
+            calls = [replace(call, fault=call.fault or "the turn takes it back") for call in calls]
+        recorded = {call.name for call in _recorded(turn, form)}
+        told = made | recorded if recorded or not calls else set()  # a report of calls is no attempt at more
+        tried = [call for call in attempted_calls(rest, turn.start, names) if call.name not in told]
+        found.append([*calls, *(one for one in tried if not any(_announces(one, call) for call in calls))])
+        made.update(call.name for call in calls)
     turns = tuple(tuple(calls) for calls in found if calls)
     fault = ""
-    if any(turn.forged for turn in trajectory.turns):
+    if made_up or any(turn.forged for turn in trajectory.turns):
         fault = "tampering"
     elif sum(map(len, turns)) > MOST_CALLS:
         fault = "too_complex"
@@ -132,16 +140,53 @@ def _still_thinking(turn: Turn, tag: str) -> bool:
 
 def calls_of_turn(turn: Turn, form: TrajectoryForm, *, bare: Bare) -> list[Call]:
     """Return the calls of one turn, with arguments that are JSON data."""
-    calls = list(turn.calls)
-    thoughts = _thoughts(turn, form)
+    blocks = turn.tagged(form.tool_call) if form.tool_call else ()
+    recorded, thoughts = list(_recorded(turn, form)), _thoughts(turn, form)
+    tagged = zip(turn.calls[len(recorded) :], blocks, strict=True)
+    calls = [inner for call, block in tagged for inner in _in_tag(call, block)]
     if form.tool_call:
         written = [call for start, text in _said(turn, form) for call in dialect_calls(text, start)]
         calls = [call for call in calls if not any(_overlap(call, other) for other in written if call.fault)]
         written = [call for call in written if not any(_overlap(call, other) for other in calls)]
-        calls = _seen([*calls, *written, *_unread(turn, form.tool_call, thoughts)], turn)
+        calls = [*recorded, *_seen([*calls, *written, *_unread(turn, form.tool_call, thoughts)], turn)]
+    else:
+        calls = recorded
     if not calls and bare != "none":
         calls = _bare_calls(turn, max((end for _, end in thoughts), default=turn.start), bare)
     return [_checked(call) for call in calls]
+
+
+def _recorded(turn: Turn, form: TrajectoryForm) -> Sequence[Call]:
+    """Return the calls that stand beside the text of a turn, not in it."""
+    return turn.calls[: len(turn.calls) - (len(turn.tagged(form.tool_call)) if form.tool_call else 0)]
+
+
+def _in_tag(call: Call, block: Block) -> list[Call]:
+    """Return the calls of one tag: several in a list or below each other, in a fence, or with other keys."""
+    if not call.fault and named_call(read_json(block.text)[0], argued=False):
+        return [call]
+    text = _unfenced(block.text)[0]
+    calls, end = bare_calls(text, 0)
+    if calls and end == len(text):
+        return [replace(inner, start=block.start, end=block.end) for inner in calls]
+    return [call if call.fault else replace(call, name="", arguments=block.text, fault="it is no call, or several")]
+
+
+def _rest(turn: Turn, form: TrajectoryForm, calls: Sequence[Call]) -> str:
+    """Return a turn's text with blanks in the place of its thoughts and of the calls that are read in it."""
+    beside = len(_recorded(turn, form))
+    covered = [*_thoughts(turn, form), *((call.start, call.end) for call in calls[beside:])]
+    parts, at = [], turn.start
+    for start, end in sorted(covered):
+        if end > (before := max(at, start)):
+            parts += [turn.text[at - turn.start : before - turn.start], "\n".rjust(end - before)]
+            at = end
+    return "".join([*parts, turn.text[at - turn.start :]])
+
+
+def _announces(attempt: Call, call: Call) -> bool:
+    """Return whether what looks like an attempt is the name of a call that follows, "Action: book"."""
+    return not attempt.arguments and attempt.name == call.name and attempt.end <= call.start
 
 
 def _overlap(one: Call, other: Call) -> bool:
@@ -195,11 +240,8 @@ def _unread(turn: Turn, tag: str, thoughts: Sequence[tuple[int, int]]) -> list[C
 def _bare_calls(turn: Turn, start: int, bare: Bare) -> list[Call]:
     """Return the calls of a turn whose text, behind its thoughts, is nothing else."""
     raw = turn.text[start - turn.start :]
-    text = raw.strip()
-    start += len(raw) - len(raw.lstrip())
-    if found := _FENCE.match(text):
-        start, text = start + found.start(1), found[1]
-        start, text = start + len(text) - len(text.lstrip()), text.strip()
+    text, inside = _unfenced(raw)
+    start += inside
     if bare != "python" and text[:1] in ("[", "{"):
         calls = _json_calls(text, start)
         if calls is not None:
@@ -207,10 +249,22 @@ def _bare_calls(turn: Turn, start: int, bare: Bare) -> list[Call]:
     return python_calls(text, start) if bare != "json" and text else []
 
 
+def _unfenced(raw: str) -> tuple[str, int]:
+    """Return a text without blanks and a code fence around it, and where it begins."""
+    text, start = raw.strip(), len(raw) - len(raw.lstrip())
+    if found := _FENCE.match(text):
+        start, text = start + found.start(1), found[1]
+        start, text = start + len(text) - len(text.lstrip()), text.strip()
+    return text, start
+
+
 def _json_calls(text: str, start: int) -> list[Call] | None:
     """Return the calls of a JSON text, an attempt as a faulty one; None if the text is something else."""
     value, fault = read_json(text) if len(text) <= _MOST_JSON else (None, f"it has more than {_MOST_JSON} characters")
     if fault:
+        calls, end = bare_calls(text, 0) if text[0] == "{" and len(text) <= _MOST_JSON else ([], 0)
+        if calls and end == len(text):  # objects below each other
+            return [replace(call, start=call.start + start, end=call.end + start) for call in calls]
         attempt = _JSON_ATTEMPT.match(text)
         return [Call(name="", arguments=text, start=start, end=start + len(text), fault=fault)] if attempt else None
     if unwrapped(value) is not value:

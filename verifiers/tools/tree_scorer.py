@@ -66,7 +66,7 @@ class ToolTreeScorer:
     """
 
     name: ClassVar[str] = "tool_tree"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     groupwise: ClassVar[bool] = True
     needs_reference: ClassVar[bool] = False
 

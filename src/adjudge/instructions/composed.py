@@ -159,7 +159,7 @@ class KeywordCount(Range):
 
 @dataclass(frozen=True, kw_only=True)
 class StartsWith(Check):
-    """The response begins with a text, quotation marks aside."""
+    """The response begins with a text in words of its own, quotation marks and emphasis aside."""
 
     text: str
 
@@ -170,29 +170,27 @@ class StartsWith(Check):
 
     def look(self, text: Text) -> Finding:
         """Compare the beginning."""
-        start = core(text.raw)
-        return Finding(start.startswith(self.text), {"start": start[: len(self.text) + 20]})
+        return Finding(text_units.begins(text.raw, self.text), {"start": core(text.raw)[: len(self.text) + 20]})
 
 
 @dataclass(frozen=True, kw_only=True)
 class EndsWith(StartsWith):
-    """The response ends with a text, quotation marks aside."""
+    """The response ends with a text in words of its own, quotation marks and emphasis aside."""
 
     def look(self, text: Text) -> Finding:
         """Compare the end."""
-        end = core(text.raw)
-        return Finding(end.endswith(self.text), {"end": end[-len(self.text) - 20 :]})
+        return Finding(text_units.ends(text.raw, self.text), {"end": core(text.raw)[-len(self.text) - 20 :]})
 
 
 @dataclass(frozen=True, kw_only=True)
 class FinalMark(Check):
-    """The last character is a mark, quotation marks aside."""
+    """The last character is a mark behind a word, quotation marks and emphasis aside."""
 
     mark: Mark
 
     def look(self, text: Text) -> Finding:
         """Compare the last character."""
-        last = core(text.raw)[-1:]
+        last = text_units.last_sign(text.raw)
         return Finding(last == self.mark, {"last": last})
 
 
@@ -259,7 +257,7 @@ class Bullets(Check):
 
     def look(self, text: Text) -> Finding:
         """Count the lines that are one."""
-        items = text_units.bullets(text.read)
+        items = text_units.bullets(text.outside_code)
         return Finding(len(items) == self.count, {"bullets": len(items)}, vacuous=different(items) < self.count)
 
 
@@ -278,7 +276,7 @@ class Headings(Check):
 
     def look(self, text: Text) -> Finding:
         """Count the headings of this level."""
-        found = text_units.headings(text.read, self.level)
+        found = text_units.headings(text.outside_code, self.level)
         return Finding(len(found) >= self.min, {"headings": len(found)}, vacuous=different(found) < self.min)
 
 
@@ -290,8 +288,9 @@ class HeadingLevels(Range):
 
     def look(self, text: Text) -> Finding:
         """Collect the levels."""
-        levels = [level for level in range(1, 7) if text_units.headings(text.read, level)]
-        full = [level for level in levels if any(map(holds_something, text_units.headings(text.read, level)))]
+        found = {level: text_units.headings(text.outside_code, level) for level in range(1, 7)}
+        levels = [level for level in found if found[level]]
+        full = [level for level in levels if any(map(holds_something, found[level]))]
         return Finding(self.holds(len(levels)), {"levels": levels}, vacuous=len(full) < len(levels))
 
 

@@ -10,6 +10,7 @@ Not covered: what constraints mean for a given prompt ("a poem" of 3 words).
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from typing import Any, Final
 
 from adjudge.instructions.constraint import Constraint
 from adjudge.instructions.published_conflicts import published_conflicts
-from adjudge.instructions.text_units import occurrences, words
+from adjudge.instructions.text_units import in_plain_signs, occurrences, words
 
 _UNITS: Final = ("paragraphs", "sentences", "words", "characters")  # each has at least as many of the next
 _LINES: Final = ("headings", "bullets", "table")  # a line of one of these is no line of JSON
@@ -107,18 +108,25 @@ def _commas(one: Any, other: Any) -> str:
     return "a comma is asked for and forbidden" if any("," in text for text in given) else ""
 
 
+def _words_of(one: Any) -> str:
+    """Return a beginning or an end without the signs that may stand around its words."""
+    return " ".join(re.split(r"[\s\"“”*_~`#>]+", in_plain_signs(one["text"]))).strip()
+
+
 def _beginnings(one: Any, other: Any) -> str:
-    fits = one["text"].startswith(other["text"]) or other["text"].startswith(one["text"])
+    first, second = _words_of(one), _words_of(other)
+    fits = first.startswith(second) or second.startswith(first)
     return "" if fits else "two different beginnings"
 
 
 def _endings(one: Any, other: Any) -> str:
-    fits = one["text"].endswith(other["text"]) or other["text"].endswith(one["text"])
+    first, second = _words_of(one), _words_of(other)
+    fits = first.endswith(second) or second.endswith(first)
     return "" if fits else "two different endings"
 
 
 def _marked(one: Any, other: Any) -> str:
-    return "" if one["text"].endswith(other["mark"]) else f"the ending has no {other['mark']!r} at its end"
+    return "" if _words_of(one).endswith(other["mark"]) else f"the ending has no {other['mark']!r} at its end"
 
 
 def _not_upper(one: Any, other: Any) -> str:

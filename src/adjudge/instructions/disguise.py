@@ -13,7 +13,7 @@ import unicodedata
 from functools import cache
 from typing import Final
 
-from adjudge.instructions.english import is_common
+from adjudge.instructions.english import STOP_WORDS, is_common
 
 _LEAST: Final = 3  # letters of a word that may be disguised
 _GAP: Final = 12  # characters between two letters of one word
@@ -83,6 +83,8 @@ class Packed:
         if plain + others < len(signs) and (self._accents or not (plain or self._latin)):
             return False  # a word of a language that has such letters
         pieces = _WORD.findall(text)
+        if text.isalpha() and not STOP_WORDS.isdisjoint(word.lower().split()[: len(word.split()) - 1]):
+            return False  # "the rapist" is no "therapist"
         own = text.casefold().split() == word.casefold().split()
         return own or len(pieces) == 1 or sum(len(one) == 1 for one in pieces) > 1 or not all(map(is_common, pieces))
 

@@ -9,6 +9,8 @@ Not covered: IFEval's kinds that its registry leaves out (rephrasing, key senten
 
 from __future__ import annotations
 
+import html
+import itertools
 import json
 import re
 from collections.abc import Mapping
@@ -24,12 +26,14 @@ from adjudge.instructions.substance import (
     different,
     has_values,
     holds_something,
+    is_mentioned,
     is_quoted_as_one,
     letters_apart,
     times_apart,
     worth,
 )
 from adjudge.instructions.text import Text
+from adjudge.instructions.text_units import bracketed, starred
 
 Relation = Literal["less than", "at least"]
 
@@ -39,6 +43,8 @@ _STRONG = re.compile(r"\*\*[^\n*]*\*\*")
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^\n*]+)(?<=[^\s*])\1(?![\w*])")
 _PLACEHOLDER = re.compile(r"\[([^\[\]\n]+)\]")
 _RULE = re.compile(r"\s?\*\*\*\s?")
+_TIGHT_END = re.compile(r"(?<=[a-z]{2}[.!?])(?=[A-Z][a-z])|(?<=[A-Za-z][。！？｡．])")  # no blank behind the mark
+_OTHER_BULLET = re.compile(r"[ \t]*[+•‣▪◦●∙] ?\w")
 _FENCES: Final = ("```json", "```Json", "```JSON", "```")
 
 
@@ -143,6 +149,8 @@ class NumberSentences(Check):
     def look(self, text: Text) -> Finding:
         """Count the sentences."""
         count = len(text.sentences)
+        if self.relation == "less than":
+            count += len(_TIGHT_END.findall(text.read))
         filler = self.relation == "at least" and different(text.sentences) < self.num_sentences
         return Finding(holds(count, self.relation, self.num_sentences), {"sentences": count}, vacuous=filler)
 
@@ -155,10 +163,10 @@ class NumberParagraphs(Check):
     num_paragraphs: int
 
     def look(self, text: Text) -> Finding:
-        """Count the parts; an empty one inside is a fault, at an end it does not count."""
-        parts = [part.strip() for part in _RULE.split(text.raw)]
+        """Count the parts; one without words inside is a fault, an empty one at an end does not count."""
+        parts = [html.unescape(part).strip() for part in _RULE.split(text.raw)]
         full = sum(map(bool, parts))
-        met = all(parts[1:-1]) and full == self.num_paragraphs
+        met = all(any(map(str.isalnum, part)) for part in parts[1:-1]) and full == self.num_paragraphs
         return Finding(met, {"paragraphs": full}, vacuous=different(parts) < full)
 
 
@@ -173,6 +181,8 @@ class NumberWords(Check):
     def look(self, text: Text) -> Finding:
         """Count the words."""
         count = len(text.words)
+        if self.relation == "less than":
+            count += sum(word.strip("_").count("_") for word in text.words if word.count("_") > 3)
         filler = self.relation == "at least" and worth(text.words) < self.num_words
         return Finding(holds(count, self.relation, self.num_words), {"words": count}, vacuous=filler)
 
@@ -212,7 +222,7 @@ class NumberPlaceholders(Check):
 
     def look(self, text: Text) -> Finding:
         """Count the brackets that close on their line."""
-        count = sum(map(_bracketed, text.lines))
+        count = sum(map(bracketed, text.lines))
         real = apart([found for found in _PLACEHOLDER.finditer(text.read) if holds_something(found[0])], text.read)
         return Finding(count >= self.num_placeholders, {"placeholders": count}, vacuous=real < self.num_placeholders)
 
@@ -227,7 +237,8 @@ class Postscript(Check):
         """Look for the marker; the two usual ones may have white space inside."""
         marker = self.postscript_marker.strip()
         usual = {"P.P.S": r"p\.\s?p\.\s?s", "P.S.": r"p\.\s?s\."}
-        found = re.search(usual.get(marker, re.escape(marker.lower())), text.lower)
+        marks = re.finditer(usual.get(marker, re.escape(marker.lower())), text.lower)
+        found = next((mark for mark in marks if not is_mentioned(mark)), None)
         around = (text.lower[: found.start()], text.lower[found.end() :]) if found else ()
         return Finding(
             bool(found), {"marker": found[0] if found else ""}, vacuous=not all(map(holds_something, around))
@@ -243,9 +254,11 @@ class NumberBulletLists(Check):
 
     def look(self, text: Text) -> Finding:
         """Count the lines that begin with one star, or with a dash."""
-        count = _starred(text.lines) + sum(line.lstrip().startswith("-") for line in text.lines)
+        count = starred(text.lines) + sum(line.lstrip().startswith("-") for line in text.lines)
         items = [line.lstrip()[1:] for line in text.read.split("\n") if line.lstrip()[:1] in ("*", "-")]
-        return Finding(count == self.num_bullets, {"bullets": count}, vacuous=different(items) < self.num_bullets)
+        others = sum(bool(_OTHER_BULLET.match(line)) for line in text.lines)
+        met = count == self.num_bullets and not others
+        return Finding(met, {"bullets": count + others}, vacuous=different(items) < self.num_bullets)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,7 +300,9 @@ class MultipleSections(Check):
 
     def look(self, text: Text) -> Finding:
         """Count the marks."""
-        parts = re.split(rf"{re.escape(self.section_spliter.strip())}\s?\d+", text.raw)[1:]
+        marks = re.finditer(rf"{re.escape(self.section_spliter.strip())}\s?\d+", text.raw)
+        spans = [*(mark.span() for mark in marks if not is_mentioned(mark)), (len(text.raw), len(text.raw))]
+        parts = [text.raw[end:start] for (_, end), (start, _) in itertools.pairwise(spans)]
         return Finding(
             len(parts) >= self.num_sections, {"sections": len(parts)}, vacuous=different(parts) < self.num_sections
         )
@@ -464,29 +479,6 @@ IFEVAL: Final[Mapping[str, type[Check]]] = {
 
 def _times(word: str, text: Text) -> int:
     return len(re.findall(re.escape(word), text.read, re.IGNORECASE))
-
-
-def _bracketed(line: str) -> int:
-    """Return how many times "[" is followed by "]" in a line."""
-    count, start = 0, line.find("[")
-    while start >= 0 and (end := line.find("]", start)) >= 0:
-        count += 1
-        start = line.find("[", end)
-    return count
-
-
-def _starred(lines: list[str]) -> int:
-    """Return how many lines begin with one star; a line that is a star alone takes the next line as its text."""
-    count, taken = 0, False
-    for at, line in enumerate(lines):
-        inside = line.lstrip()
-        alone = inside == "*"
-        starred = (
-            not taken and inside.startswith("*") and not inside.startswith("**") and (not alone or at + 1 < len(lines))
-        )
-        count += starred
-        taken = starred and alone
-    return count
 
 
 def _english(text: Text, case: str) -> Finding:

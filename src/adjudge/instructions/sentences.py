@@ -29,7 +29,7 @@ _ABBREVIATIONS: Final = frozenset(
 )  # fmt: skip
 """Words that a period belongs to, without it and in small letters."""
 
-_STARTERS: Final = frozenset(
+STARTERS: Final = frozenset(
     "he she it they we i this these those there the in if when while although though however despite since so but yet "
     "nor both some many most even indeed instead moreover nevertheless nonetheless meanwhile thus therefore similarly "
     "among under according".split()
@@ -75,7 +75,7 @@ def _ends(text: str, mark: re.Match[str]) -> bool:
         return True
     at = _after_gap(text, mark.end())
     following = text[at : at + 40]
-    starts = following[0].isupper() and _first_word(following) in _STARTERS
+    starts = following[0].isupper() and _first_word(following) in STARTERS
     if mark[0] != ".":
         return starts
     before = _WORD_BEFORE.search(text, max(0, mark.start() - 40), mark.start())

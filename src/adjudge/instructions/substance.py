@@ -14,10 +14,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from adjudge.instructions.english import STOP_WORDS
+
 _WORD = re.compile(r"[^\W_]+")
 _STRETCHED = re.compile(r"([^\W\d_])\1{2,}")
 _QUOTE = re.compile(r'(?<!\\)"')
 _BEFORE_QUOTE = frozenset("([{'-\u2014*_")
+_BEFORE_MARK = re.compile(r"([A-Za-z]+)[ \t]+[\"'“‘*_(]{0,3}\Z")
 _SHORT = frozenset("aio")
 _COMMAS = re.compile(
     r"[,\u055d\u060c\u066c\u07f8\u1363\u1802\u1808\u201a\u2e32\u2e34\u2e41\u2e4c\u3001\ua4fe\ua60d\ufe10\ufe11\ufe50\ufe51\uff0c\uff64]"
@@ -90,6 +93,12 @@ def is_quoted_as_one(text: str) -> bool:
         depth += 1 if opens else -1
         closed |= depth <= 0 and found.end() < len(text)
     return holds_something(text) and not (closed and depth == 0)
+
+
+def is_mentioned(mark: re.Match[str]) -> bool:
+    """Return whether a mark stands in running prose, behind "with" or "no", where nothing begins with it."""
+    before = _BEFORE_MARK.search(mark.string, max(0, mark.start() - 40), mark.start())
+    return before is not None and before[1].lower() in STOP_WORDS
 
 
 def has_values(data: Any) -> bool:

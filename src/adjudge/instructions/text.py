@@ -13,10 +13,14 @@ from typing import Final
 from adjudge.instructions import sentences as sentence_rules
 from adjudge.instructions.disguise import Packed
 from adjudge.instructions.rendering import as_read
+from adjudge.instructions.text_units import in_plain_signs
 from adjudge.instructions.tokens import tokens
 from adjudge.instructions.visible import in_plain_letters
 
 _WORD = re.compile(r"\w+")
+_CODE = re.compile(
+    r"^[ \t]*(`{3,}|~{3,})(?![ \t]*(?:markdown|md)\b)[^\n]*\n(?:.*?^[ \t]*\1[`~]*|.*)", re.MULTILINE | re.DOTALL
+)
 _NO_MARKS: Final = dict.fromkeys(map(ord, string.punctuation))
 
 
@@ -37,6 +41,11 @@ class Text:
     def read(self) -> str:
         """What is read of it: without tags, targets of links and the like."""
         return in_plain_letters(as_read(self.raw)) if self.shown else self.raw
+
+    @cached_property
+    def outside_code(self) -> str:
+        """What is read of it outside fences of code, in which no mark of Markdown counts."""
+        return Text(_CODE.sub("", self.raw), shown=self.shown).read if _CODE.search(self.raw) else self.read
 
     @cached_property
     def lower(self) -> str:
@@ -80,8 +89,8 @@ class Text:
 
     def times(self, word: str) -> int:
         """Return how often a word occurs by itself, case aside; in disguise too, where a reader sees through it."""
-        plain = re.compile(whole_word(word), re.IGNORECASE)
-        found = max(len(plain.findall(text)) for text in {self.raw, self.read})
+        plain = re.compile(whole_word(in_plain_signs(word)), re.IGNORECASE)
+        found = max(len(plain.findall(in_plain_signs(text))) for text in {self.raw, self.read})
         return max(found, self.disguised(word))
 
     def disguised(self, word: str) -> int:

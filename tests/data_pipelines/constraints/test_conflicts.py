@@ -54,8 +54,8 @@ def met_by(draw: st.DrawFn, text: str) -> list[Constraint]:
         ("starts_with", inside[: draw(st.integers(1, 6))]),
         ("ends_with", inside[-draw(st.integers(1, 6)) :]),
     ):
-        if part == core(part) != "" and "\n" not in part:
-            pool.append(Constraint(kind, {"text": part}))
+        if part == core(part) != "" and "\n" not in part and (edge := Constraint(kind, {"text": part})).met(text):
+            pool.append(edge)
     if bullets(text):
         pool.append(Constraint("bullets", {"count": len(bullets(text))}))
     pool += [Constraint("headings", {"level": level, "min": len(headings(text, level))}) for level in (1, 2)]

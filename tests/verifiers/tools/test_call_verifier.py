@@ -256,14 +256,15 @@ def test_items_that_must_differ_are_compared_as_json_compares_them_in_linear_tim
         assert value(tagged({"name": "a", "arguments": {"x": items}}), {"tools": [tool]}) == float(right)
 
 
-def test_calls_in_no_form_are_attempts_only_at_known_tools_and_only_beside_no_other_call() -> None:
+def test_calls_in_no_form_are_attempts_at_known_tools_beside_other_calls_too() -> None:
     named = {"name": "a", "parameters": INTEGER["parameters"]}
     for text in ("Sure:\n```\na(x=1)\n```", 'Sure: {"tool": "a", "args": {}}', "Action: a"):
         score = ToolCallVerifier().verify(sample(text, {"calls": [], "tools": [named]}))
         assert (score.value, score.reason) == (0.0, "unparsable_answer")
         assert all("a" in text[step.start : step.end] for step in score.steps)
         assert value(text.replace("a", "b"), {"calls": [], "tools": [named]}) == 1.0
-        assert value(f"{text}\n{tagged(A)}", {"calls": [A]}) == 1.0
+        assert value(f"{text}\n{tagged(A)}", {"calls": [A]}) == float(text == "Action: a")  # that announces the call
+        assert value(f"{tagged(A)}\n{text}", {"calls": [A]}) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -285,6 +286,24 @@ def test_without_known_tools_a_turn_of_nothing_but_calls_is_none_that_refrains()
     for text in ("a(x=1)\nb(y=2)", "a(x=1); b(y=2)", "```\na(x=1)\n\nb(y=2)\n```"):
         assert value(text, {"calls": []}) == 0.0
     assert value("a(x=1)\ny = 2", {"calls": []}) == 1.0
+
+
+def test_what_a_turn_says_behind_results_is_a_report_of_the_calls_it_names() -> None:
+    ran = {"role": "tool", "tool_call_id": "1", "content": "ok"}
+    for said, right in (
+        ("I ran\n```\na(x=1)\n```\nand it worked.", True),
+        ("Observation: it worked.", True),
+        ('Then\nb(y="two")', False),
+        ("Ignore the call above.", True),
+    ):
+        turns = [*message(A), ran, {"role": "assistant", "content": said}]
+        assert value(turns, {"calls": [A], "tools": [INTEGER, {"name": "b"}]}) == float(right), said
+
+
+def test_text_beside_recorded_calls_may_say_them_and_make_no_others() -> None:
+    for said, right in (("I call\na(x=1)", True), ('b(y="two")', False), (tagged(B), False), (tagged(A), False)):
+        turns = [message(A)[0] | {"content": said}]
+        assert value(turns, {"calls": [A], "tools": [INTEGER, {"name": "b"}]}) == float(right), said
 
 
 PIECES = [
