@@ -56,6 +56,8 @@ def exact_value(text: str) -> tuple[Fraction, list[int]]:
     """
     if len(text) > MAX_FORMULA:
         raise LiteralError("too_complex", f"{len(text)} characters; an expression may have {MAX_FORMULA}")
+    if "#" in text:
+        raise LiteralError("unparsable_answer", "an expression has no remarks")
     sides: list[tuple[Fraction, list[int]]] = []
     try:
         for side in _plain(text).split("="):

@@ -49,6 +49,7 @@ class GraphAnswerVerifier(MarkedAnswerVerifier[Question]):
     """
 
     name: ClassVar[str] = "graph_answer"
+    version: ClassVar[str] = "2"
 
     def attacks(self, folder: Path) -> tuple[AttackCase, ...]:
         """Return the attack suite; the cases need no files."""

@@ -4,8 +4,8 @@
             0                                   else, with credit="all"
             equal cells / cells of the gold     else, with credit="cells"; 0 where the shapes differ
 
-A grid is written as nested lists, or as rows on lines of their own: cells apart by spaces, commas or "|", or single
-digits side by side.
+A grid is written as nested lists, as a matrix in TeX, or as rows on lines of their own: cells apart by spaces, commas
+or "|", or single digits side by side.  Rules between the rows ("---+---") are no rows.
 
 Not covered: several test grids in one answer, and grids in running text.
 """
@@ -32,6 +32,11 @@ Grid: TypeAlias = tuple[tuple[str, ...], ...]
 
 MAX_CELLS: Final = 10_000
 _BETWEEN: Final = re.compile(r"[\s,|]+")
+_RULE: Final = re.compile(r"[\s|+]*[-=:+─━┼]{2,}[-=:+|─━┼\s]*")
+_MATRIX: Final = re.compile(
+    r"\\begin\{(?P<kind>[a-zA-Z]{0,8}matrix|array)\}(?:\{[clr|]{0,200}\})?(?P<rows>.*)\\end\{(?P=kind)\}",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +50,7 @@ class GridVerifier(MarkedAnswerVerifier[Grid]):
     """
 
     name: ClassVar[str] = "grid"
+    version: ClassVar[str] = "2"
 
     credit: Literal["all", "cells"] = "all"
 
@@ -101,8 +107,12 @@ def read_grid(text: str) -> Grid:
     text = text.strip()
     if text[:1] in ("[", "("):
         return grid_of(_nested(text))
+    if found := _MATRIX.fullmatch(text.strip("$ ")):
+        text = found["rows"].replace("\\hline", "").replace("\\\\", "\n").replace("&", " ")
     rows = []
     for line in text.splitlines():
+        if _RULE.fullmatch(line):
+            continue
         cells = [cell for cell in _BETWEEN.split(line.strip()) if cell]
         if len(cells) == 1 and cells[0].isdecimal():
             cells = list(cells[0])

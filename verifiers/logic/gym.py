@@ -80,6 +80,7 @@ class ReasoningGymVerifier(MarkedAnswerVerifier[GymEntry]):
     """
 
     name: ClassVar[str] = "reasoning_gym"
+    version: ClassVar[str] = "2"
     limits: ClassVar[Limits] = Limits(seconds=10.0)
 
     credit: Literal["all", "library"] = "all"
@@ -137,6 +138,11 @@ class ReasoningGymVerifier(MarkedAnswerVerifier[GymEntry]):
             if isinstance(error, BadReferenceError):
                 raise
             raise BadReferenceError(f"the entry cannot be read: {error}", mistake=False) from error
+
+    def shown(self, text: str, gold: GymEntry) -> str:
+        """Return the text as it is: an answer may be made of the signs that elsewhere hide or strike out."""
+        del gold
+        return text
 
     def judge_text(self, answer: str, gold: GymEntry) -> Score:
         """Return what the answer is worth."""

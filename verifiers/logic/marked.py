@@ -74,7 +74,9 @@ class MarkedAnswerVerifier(AnswerVerifier[Gold], Generic[Gold]):
         if len(text) > MAX_ANSWER:
             return Score.scored(0.0, "too_complex", error=f"{len(text)} characters; an answer may have {MAX_ANSWER}")
         answer = unfenced(text)
-        return self.judge_text(answer, gold) if answer else Score.scored(0.0, "no_answer")
+        score = self.judge_text(answer, gold) if answer else Score.scored(0.0, "no_answer")
+        fault = self.taken_back(span) if score.value else ""
+        return Score.scored(0.0, fault, answer=shorten(answer), where=span.where) if fault else score
 
 
 def unfenced(text: str) -> str:

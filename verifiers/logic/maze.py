@@ -15,7 +15,7 @@ from adjudge.verifiers.logic.literal import LiteralError, read_literal
 
 Cell = tuple[int, int]
 
-MAX_CELLS: Final = 250_000
+MAXCELLS: Final = 250_000
 MAX_MOVES: Final = 20_000
 _STEPS: Final = {
     "u": (-1, 0),
@@ -30,9 +30,14 @@ _STEPS: Final = {
     "r": (0, 1),
     "right": (0, 1),
     "→": (0, 1),
+    **dict.fromkeys(("n", "north"), (-1, 0)),
+    **dict.fromkeys(("s", "south"), (1, 0)),
+    **dict.fromkeys(("w", "west"), (0, -1)),
+    **dict.fromkeys(("e", "east"), (0, 1)),
 }
+_ITEM: Final = re.compile(r"^\s*(?:(?:step|move)\s{0,2})?\d{1,5}\s?[.):]\s*|^\s*[*•]\s+", re.IGNORECASE | re.MULTILINE)
 _BETWEEN: Final = re.compile(r"[\s,;\[\]\"'>-]+")
-_CELL: Final = re.compile(r"[(\[]\s{0,3}(\d{1,4})\s{0,3},\s{0,3}(\d{1,4})\s{0,3}[)\]]")
+CELL: Final = re.compile(r"[(\[]\s{0,3}(\d{1,4})\s{0,3},\s{0,3}(\d{1,4})\s{0,3}[)\]]")
 
 
 class Maze:
@@ -49,7 +54,7 @@ class Maze:
     def __init__(self, rows: Any, *, shortest: bool) -> None:
         if not isinstance(rows, list | tuple) or not rows or not all(isinstance(row, str) for row in rows):
             raise BadReferenceError('a maze needs "grid": its rows, as texts', mistake=True)
-        if len(set(map(len, rows))) != 1 or len(rows) * len(rows[0]) > MAX_CELLS:
+        if len(set(map(len, rows))) != 1 or len(rows) * len(rows[0]) > MAXCELLS:
             raise BadReferenceError("the maze's rows differ in length, or there are too many", mistake=False)
         text = "".join(rows)
         if (text.count("S"), text.count("G")) != (1, 1):
@@ -82,9 +87,10 @@ class Maze:
     def _way(self, answer: str) -> list[Cell]:
         if re.match(r"\s{0,9}[\[(]\s{0,9}[\[(]", answer):
             return self._cells(read_literal(answer))
-        if (cells := _CELL.findall(answer)) and not _BETWEEN.sub("", _CELL.sub("", answer).replace("→", "")):
+        if (cells := CELL.findall(answer)) and not _BETWEEN.sub("", CELL.sub("", answer).replace("→", "")):
             return self._cells([(int(row), int(column)) for row, column in cells])
         if re.search(r"[^\W\d_]", answer):
+            answer = _ITEM.sub(" ", answer)
             answer = answer.replace("→", " ")  # between words it is what "->" is
         words = [word for word in _BETWEEN.split(answer.casefold()) if word]
         if len(words) == 1 and words[0] not in _STEPS:

@@ -42,6 +42,7 @@ class OrderingVerifier(MarkedAnswerVerifier[frozenset[tuple[str, ...]]]):
     """
 
     name: ClassVar[str] = "ordering"
+    version: ClassVar[str] = "2"
 
     def attacks(self, folder: Path) -> tuple[AttackCase, ...]:
         """Return the attack suite; the cases need no files."""

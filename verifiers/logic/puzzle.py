@@ -13,6 +13,7 @@ Nothing is searched for: an answer is checked against the rules.  Not covered: p
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -32,6 +33,11 @@ from adjudge.verifiers.logic.squares import Queens, Sudoku
 from adjudge.verifiers.logic.zebra import Zebra
 from adjudge.verifiers.text.answer_span import shorten
 
+_NAMED: Final = re.compile(
+    r"\A(?:(?:the|a|my|one|final|correct|possible)\s)*(?:expression|equation|answer|solution)\s?(?:is|:)\s",
+    re.IGNORECASE,
+)
+
 Broken = Callable[[str], str]
 """Returns why an answer is wrong, "" for a right one; raises `LiteralError` for one that cannot be read."""
 
@@ -45,7 +51,7 @@ class PuzzleVerifier(MarkedAnswerVerifier[tuple[str, Broken]]):
     """
 
     name: ClassVar[str] = "puzzle"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     def attacks(self, folder: Path) -> tuple[AttackCase, ...]:
         """Return the attack suite; the cases need no files."""
@@ -95,7 +101,8 @@ def _countdown(puzzle: Mapping[str, Any]) -> Broken:
     wanted, available = Fraction(target), Counter(numbers)
 
     def broken(answer: str) -> str:
-        value, used = exact_value(answer)
+        answer = _NAMED.sub("", answer.strip())
+        value, used = _in_steps(answer) if answer.count("=") > 1 and "\n" in answer else exact_value(answer)
         if value != wanted:
             return f"it gives {shorten(str(value), 60)}"
         if Counter(used) - available or (every and Counter(used) != available):
@@ -103,6 +110,26 @@ def _countdown(puzzle: Mapping[str, Any]) -> Broken:
         return ""
 
     return broken
+
+
+def _in_steps(answer: str) -> tuple[Fraction, list[int]]:
+    """What steps on lines of their own come to ("25 * 5 = 125", "125 - 7 = 118"), and the numbers that they begin with.
+
+    Each result is used in one later step.
+    """
+    made: Counter[int] = Counter()
+    begun: list[int] = []
+    value = Fraction(0)
+    for line in filter(str.strip, answer.splitlines()):
+        value, used = exact_value(line)
+        if "=" not in line or value.denominator > 1:
+            raise LiteralError("unparsable_answer", "a line is no step")
+        again = Counter(used) & made
+        begun += (Counter(used) - again).elements()
+        made = made - again + Counter([int(value)])
+    if made.total() != 1:
+        raise LiteralError("unparsable_answer", "a step's result is not used")
+    return value, sorted(begun)
 
 
 def _maze(puzzle: Mapping[str, Any]) -> Broken:

@@ -48,6 +48,7 @@ class PuzzleTableVerifier(MarkedAnswerVerifier[Table]):
     """
 
     name: ClassVar[str] = "puzzle_table"
+    version: ClassVar[str] = "2"
 
     credit: Literal["cells", "all"] = "cells"
 
@@ -101,6 +102,8 @@ def read_table(text: str) -> Table:
     text = text.strip()
     if text.startswith("{"):
         return table_of(_mapping(text))
+    if text.startswith("["):
+        return _from_records(text)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) < 3 or "|" not in lines[0] or not _RULE.fullmatch(lines[1]):
         raise LiteralError("unparsable_answer", "it is neither JSON, nor a literal, nor a Markdown table")
@@ -108,8 +111,29 @@ def read_table(text: str) -> Table:
     return table_of({"header": header, "rows": rows})
 
 
+def _from_records(text: str) -> Table:
+    """A list of mappings, in each of which the first key is of the row's name."""
+    records = _value(text)
+    if not isinstance(records, list) or not all(isinstance(record, Mapping) and record for record in records):
+        raise LiteralError("unparsable_answer", "it is no list of mappings")
+    if len({_text(next(iter(record))) for record in records}) != 1:
+        raise LiteralError("unparsable_answer", "the rows do not begin with the same column")
+    cells = [(next(iter(record.values())), dict([*record.items()][1:])) for record in records]
+    if len({_row_name(_text(name)) for name, _ in cells}) < len(cells):
+        raise LiteralError("several_answers", "a row or a column is there twice")
+    return table_of(dict(cells))
+
+
 def _mapping(text: str) -> Mapping[Any, Any]:
-    """A text that begins with a brace, as JSON or else as a Python literal."""
+    """A text that begins with a brace."""
+    found = _value(text)
+    if not isinstance(found, Mapping):
+        raise LiteralError("unparsable_answer", "it is no mapping")
+    return found
+
+
+def _value(text: str) -> Any:
+    """A text as JSON or else as a Python literal."""
     try:
         found = json.loads(text, object_pairs_hook=_once)
     except LiteralError:
@@ -120,8 +144,6 @@ def _mapping(text: str) -> Mapping[Any, Any]:
         raise LiteralError("too_complex", "it is nested too deeply") from error
     except ValueError as error:  # a number of more than 4,300 digits
         raise LiteralError("too_complex", str(error)) from error
-    if not isinstance(found, Mapping):
-        raise LiteralError("unparsable_answer", "it is no mapping")
     return found
 
 

@@ -5,12 +5,14 @@ Not covered: variants of sudoku with further rules.
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 from typing import Any, Final
 
 from adjudge.bad_reference import BadReferenceError
 from adjudge.verifiers.logic.grid import Grid, grid_of, read_grid
 from adjudge.verifiers.logic.literal import LiteralError, read_literal
+from adjudge.verifiers.logic.maze import CELL
 from adjudge.verifiers.text.answer_span import shorten
 
 MAX_SIZE: Final = 64
@@ -57,6 +59,8 @@ class Sudoku:
         """
         offered = read_grid(answer)
         size = len(self._given)
+        if size > 1 and len(offered) == 1 and len(offered[0]) == size * size:  # the rows one after the other
+            offered = tuple(offered[0][at : at + size] for at in range(0, size * size, size))
         if (len(offered), len(offered[0])) != (size, size):
             return f"it has not {size} rows of {size}"
         for mine, given in zip(offered, self._given, strict=True):
@@ -105,12 +109,15 @@ class Queens:
     def broken(self, answer: str) -> str:
         """Return why an answer is wrong; "" for a right one.
 
-        The answer is the board, with Q or 1 for queens, or the queens' columns by row, counted from 1.
+        The answer is the board, with Q or 1 for queens, the queens' columns by row, or the row and column of each
+        queen; all of them counted from 1, or all from 0.
 
         Raises:
             LiteralError: it is neither.
         """
         columns = self._columns_of(answer)
+        if 0 in columns:
+            columns = [column + 1 for column in columns]
         if len(columns) != self._size or sorted(columns) != list(range(1, self._size + 1)):
             return "there is not one queen in each row and column"
         for turn in (1, -1):
@@ -121,6 +128,11 @@ class Queens:
         return ""
 
     def _columns_of(self, answer: str) -> list[int]:
+        places = sorted((int(row), int(column)) for row, column in CELL.findall(answer))
+        if places and not re.search(r"[^\s,;\[\]{}]", CELL.sub("", answer)):
+            first = min(column for _, column in places)
+            in_rows = [row for row, _ in places] == list(range(first, first + self._size))
+            return [column for _, column in places] if in_rows else []
         try:
             value = read_literal(answer)
         except LiteralError:

@@ -61,6 +61,7 @@ class TableAnswerVerifier(MarkedAnswerVerifier[TableValues]):
     """
 
     name: ClassVar[str] = "table_answer"
+    version: ClassVar[str] = "2"
 
     tolerance: float = 0.0
     units: bool = True

@@ -19,8 +19,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from adjudge.bad_reference import BadReferenceError
+from adjudge.verifiers.logic.literal import LiteralError
 from adjudge.verifiers.logic.ordering import normal_item
-from adjudge.verifiers.logic.puzzle_table import read_table
+from adjudge.verifiers.logic.puzzle_table import Table, read_table, table_of
 from adjudge.verifiers.text.answer_span import shorten
 
 Thing = tuple[str, str]
@@ -72,7 +73,7 @@ class Zebra:
         Raises:
             LiteralError: it is no table.
         """
-        cells = read_table(answer)
+        cells = self._cells(answer)
         wanted = {(str(place), name) for place in range(1, self._size + 1) for name in self._values}
         if set(cells) != wanted:
             return "not every position and attribute is there, or others are"
@@ -86,6 +87,19 @@ class Zebra:
             if not _BETWEEN[kind](place[one], other if isinstance(other, int) else place[other], gap):
                 return f"clue {number} ({kind}) does not hold"
         return ""
+
+    def _cells(self, answer: str) -> Table:
+        """The table of an answer; rows without a header are told by their values ("1, Ann, cat")."""
+        rows = [[cell.strip() for cell in line.split(",")] for line in answer.splitlines() if line.strip()]
+        if len(rows) != self._size or any(len(row) != len(self._values) + 1 for row in rows):
+            return read_table(answer)
+        names = []
+        for column in range(1, len(rows[0])):
+            said = {normal_item(row[column]) for row in rows}
+            names.append([name for name, values in self._values.items() if said == values])
+        if any(len(fitting) != 1 for fitting in names):
+            raise LiteralError("unparsable_answer", "a column holds the values of no attribute, or of several")
+        return table_of({"header": ["position", *(fitting[0] for fitting in names)], "rows": rows})
 
     def _clue(self, clue: Any) -> Clue:
         shown = shorten(repr(clue), 80)

@@ -13,7 +13,6 @@ Not covered: what the answer means.  Each verifier reads its span itself.
 from __future__ import annotations
 
 import re
-from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -24,7 +23,7 @@ MAX_BOX = 20_000
 MAX_TRIES = 64
 MAX_MARKERS = 8
 MAX_RUN = 16
-_BESIDE, _BEHIND = 20, 2_000  # characters kept before a box, and behind an answer
+_BESIDE, _BEHIND = 200, 2_000  # characters kept before and behind an answer
 MAX_EVIDENCE = 200
 
 # Every alternative begins with a literal character, which lets `re` skip to the next candidate instead of trying
@@ -39,11 +38,27 @@ COMMON_MARKERS = (
     + "".join(rf"|{first}(?<!\w{first})inal\ [Aa]nswer[*_]{{0,3}}[ \t]{{0,3}}(?=\r?\n)" for first in "fF")
     + r"|答案[*_”』」]{0,3}\s{0,2}"
     r"(?:(?:应该是|应该为|应为|應為|是|为|為|选|選)\s{0,2}[:：]?|[:：=]|(?=[A-Za-z0-9(（\\$]))"
+    r"|\"(?:final[_ ])?[aA]nswer\"\s{0,3}:"
 )
 ANSWER_MARKERS = re.compile(COMMON_MARKERS + r"|A:(?<![^\n]A:)(?=[ \t])")
 
+# Looked for where one of the words is there at all, which keeps most texts fast.
+_OTHER_WORDS = (
+    *"antwort lösung respuesta réponse risposta resposta antwoord odpowiedź svaret cevap ответ jawaban".split(),
+    *("đáp án", "答え", "解答", "正解", "回答", "정답", "답"),
+)
+_OTHER_MARKERS = re.compile(
+    rf"(?<!\w)(?:{'|'.join(word for word in _OTHER_WORDS if ord(word[0]) < 0x1000)})"
+    r"(?:\ \w{4,12})?[*_\"'”’]{0,3}\s{0,2}"
+    r"(?:(?:ist|lautet|es|est|è|é|is|är|er|jest|является|là|adalah)\b\s{0,2}[:：]?|[:：=]|[—–](?=\s))(?:[*_]{1,3}(?=\s))?"
+    r"(?:\s?(?:la|el|die|der|das|option|opción|opção|lettre|letra|Buchstabe|буква|вариант)\b){0,2}"
+    r"|(?:答え|解答|(?<!不)正解|回答)[*_”』」]{0,3}\s{0,2}(?:は|[:：=])|(?:(?<![오대])답)[*_]{0,3}\s{0,2}(?:은|는|[:：=])",
+    re.IGNORECASE,
+)
+
 _BOX = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_JSON_VALUE = re.compile(r"\s{0,9}(?:\"(?P<text>(?:[^\"\\\n]|\\.){0,2000})\"|(?P<bare>-?[\w.]{1,40}))\s{0,9}[,}]")
 _BLANK = re.compile(r"(?:[\s*_`#>$:：]|\\[\[(])*")
 _LINE = re.compile(r"[^\r\n]*")
 _JOINER = re.compile(
@@ -58,7 +73,7 @@ class Span:
     Attributes:
         where: the rule that found it: "tag", "boxed", "marker", "last_line" or "response".
         texts: the answer; more than one text when several stand side by side.
-        before: the end of what stands before a box, for readers to whom "-\boxed{2}" is no 2.
+        before: the end of what stands before the answer, its marker included: "-\boxed{2}" is no 2.
         after: the beginning of what stands behind the answer.
     """
 
@@ -122,8 +137,13 @@ def _narrowed(text: str, markers: re.Pattern[str]) -> list[Span]:
     boxed = _run(inner, "boxed")
     if not any(boxed.texts) and _BOX.search(inner):
         return []  # an empty or unclosed box: nobody knows what the answer was going to be
-    whole = replace(tagged, texts=(inner.strip(),)) if tagged.texts else Span("response", (inner.strip(),))
-    return [boxed, *_marked(inner, markers), whole]
+    found = [boxed, *_marked(inner, markers)]
+    if not tagged.texts:
+        return [*found, Span("response", (inner.strip(),))]
+    around = [
+        replace(span, before=tagged.before + span.before, after=f"{span.after}\n{tagged.after}") for span in found
+    ]
+    return [*around, tagged]
 
 
 def _run(text: str, where: Literal["tag", "boxed"]) -> Span:
@@ -179,16 +199,29 @@ def _closing_brace(text: str, start: int) -> int:
 
 
 def _marked(text: str, markers: re.Pattern[str]) -> list[Span]:
-    ends = deque((found.end() for found in markers.finditer(text)), maxlen=MAX_MARKERS)
-    return [_rest_of_line(text, start) for start in reversed(ends)]
+    return [_behind(text, marker) for marker in reversed(find_markers(text, markers)[-MAX_MARKERS:])]
 
 
-def _rest_of_line(text: str, start: int) -> Span:
-    """Return what follows on the line, or the next line when nothing but decoration does."""
+def find_markers(text: str, markers: re.Pattern[str]) -> list[re.Match[str]]:
+    """Return the markers of an answer in a text, in their order, those of other languages than English among them."""
+    found = list(markers.finditer(text))
+    lower = text.lower()
+    if any(word in lower for word in _OTHER_WORDS):
+        found = sorted([*found, *_OTHER_MARKERS.finditer(text)], key=lambda marker: marker.end())
+    return found
+
+
+def _behind(text: str, marker: re.Match[str]) -> Span:
+    """Return what follows a marker on its line, or the next line when nothing but decoration does."""
+    start = marker.end()
+    before = text[max(0, marker.start() - _BESIDE) : start]
+    if marker[0].endswith('":') and (value := _JSON_VALUE.match(text, start)):
+        said = value["text"] or value["bare"] or ""
+        return Span("marker", (said,), before, text[value.end() : value.end() + _BEHIND])
     blank = _BLANK.match(text, start)
     at = blank.end() if blank else start
     if "\n" not in text[start:at]:
         at = start
     line = _LINE.match(text, at)
     end = line.end() if line else at
-    return Span("marker", (text[at:end].strip(),), after=text[end : end + _BEHIND])
+    return Span("marker", (text[at:end].strip(),), before, text[end : end + _BEHIND])

@@ -17,9 +17,24 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score, Verifier, response_text, split_reasoning
+from adjudge.verifiers.text.answer_context import taken_back
 from adjudge.verifiers.text.answer_span import ANSWER_MARKERS, WHERE, Span, Where, find_spans
+from adjudge.verifiers.text.markup import visible_answer
 
 Gold = TypeVar("Gold")
+
+# Behind an answer that may be any text, "This answer is well known" states nothing.
+_PLAIN_MARKERS = re.compile(
+    r"\b(?:the|my|final|correct|right|actual|real|true|corrected|better) answer (?:is\b|should be\b|would be\b|:)[:\s]"
+    r"|\banswer\s?:|(?:^\s*|[.!?]\s)(?:correction|no,? wait|actually|sorry)\b[,:\s]",
+    re.IGNORECASE | re.MULTILINE,
+)
+_OFFER = re.compile(r"[\s$)}*_]*(?:or\b(?! equivalently)|[/|]\s*\w)", re.IGNORECASE)
+_REMARK = re.compile(
+    r"\W*(?:well|correct|right|wrong|unique|therefore|thus|consistent|supported|also|indeed|given|based|found|obtained"
+    r"|as|in|shown|verified|clear|above|below|boxed|not|that|because|since|i|we|it|this|there|for|about|to|has"
+    r"|an?|the|our|one|now|complete|valid|what|which|exactly)\b|\W*\Z"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +73,23 @@ class AnswerVerifier(Verifier, Generic[Gold]):
     def judge(self, spans: Sequence[Span], gold: Gold) -> Score:
         """Return the score of an answer; `spans` says where it may stand, best first, and is not empty."""
 
+    def shown(self, text: str, gold: Gold) -> str:
+        """Return the text without what its reader does not see or sees struck out."""
+        del gold
+        return visible_answer(text)
+
+    def taken_back(self, span: Span) -> str:
+        """Return the reason for a zero when what stands around an answer denies it or gives another, else ""."""
+        said = " ".join(" ".join(span.texts).casefold().split())
+
+        def agrees(text: str, bare: bool) -> bool | None:
+            text = " ".join(text.casefold().split())
+            return None if bare or _REMARK.match(text) else said in text or text.rstrip(" .!*_$") in said
+
+        if span.where in ("boxed", "tag") and _OFFER.match(span.after):
+            return "several_answers"
+        return taken_back(span, _PLAIN_MARKERS, agrees)
+
     def verify(self, sample: Sample) -> Score:
         """Return 1, 0 or a value between them; a reference that cannot be read is `gold_unparsable`."""
         try:
@@ -65,6 +97,7 @@ class AnswerVerifier(Verifier, Generic[Gold]):
         except BadReferenceError as error:
             return Score.failed("gold_unparsable", error=str(error))
         text, fault = graded_text(sample, self.reasoning)
+        text = self.shown(text, gold)
         if not fault and self.truncated == "zero" and sample.finish_reason == "length":
             fault = "truncated"
         if fault:

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from adjudge.protocol import Score
+from adjudge.verifiers.text.answer_context import SENTENCE_END, denies_next, is_replaced, taken_back
 from adjudge.verifiers.text.answer_span import COMMON_MARKERS, Span, shorten
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier
 from adjudge.verifiers.text.choice_key import LABELS, ChoiceKey, read_choice_key
@@ -24,6 +25,7 @@ from adjudge.verifiers.text.choice_letter import (
     closing_label,
     concluded_label,
     in_list,
+    leading_label,
     offered_label,
     sole_label,
 )
@@ -44,6 +46,8 @@ _CHOICE_MARKERS = re.compile(
         rf"|{word[0]}(?<!\w.)(?<!not\ .)(?<!never\ .)(?<!n['’]t\ .)(?<!cannot\ .){word[1:]}\b{_LABEL_FOLLOWS}"
         for word in _CHOOSING
     )
+    + rf"|A(?<!\w.)ns[.:]{_LABEL_FOLLOWS}"
+    + "".join(rf"|{first}(?<!\w.)nswer\s?[-–—]\s{_LABEL_FOLLOWS}" for first in "aA")
     + rf"|选(?<![不非]选)(?:项(?:是|为)|择)?\s?[:：]?{_LABEL_FOLLOWS}"
     + rf"|選(?<![不非]選)(?:項(?:是|為)|擇)?\s?[:：]?{_LABEL_FOLLOWS}"
 )
@@ -63,7 +67,7 @@ class ChoiceVerifier(AnswerVerifier[ChoiceKey]):
     """
 
     name: ClassVar[str] = "choice"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     markers: ClassVar[re.Pattern[str]] = _CHOICE_MARKERS
 
     labels: str = LABELS
@@ -96,11 +100,40 @@ class ChoiceVerifier(AnswerVerifier[ChoiceKey]):
             return Score.scored(0.0, reasons[0], **evidence)
         label = labels.pop()
         evidence["label"] = label
+        if fault := self._fault(span, label, gold):
+            return Score.scored(0.0, fault, **evidence)
         return Score.scored(1.0, **evidence) if label == gold.answer else Score.scored(0.0, "wrong", **evidence)
+
+    def _fault(self, span: Span, label: str, gold: ChoiceKey) -> str:
+        """Return the reason for a zero when what stands around the answer denies it or names another option, or ""."""
+
+        def agrees(said: str, bare: bool) -> bool | None:
+            return self._agrees(said, bare, label, gold)
+
+        if span.where in ("boxed", "tag"):
+            # The option's own text behind its label may look like another's: "I and III only".
+            others = (line for line in span.after.splitlines() if gold.by_text(line.strip(" .")) != label)
+            return taken_back(replace(span, after="\n".join(others)), self.markers, agrees)
+        if span.where == "marker" or leading_label(span.texts[0], gold)[0] == label:
+            alone = sole_label(span.texts[0], gold)  # "B. non linearly" says nothing behind its label
+            behind = ("" if alone else "".join(SENTENCE_END.split(span.texts[0], maxsplit=1)[1:])) + span.after
+            return "several_answers" if is_replaced(behind, self.markers, agrees) else ""
+        return ""
+
+    def _agrees(self, said: str, bare: bool, label: str, gold: ChoiceKey) -> bool | None:
+        """Tell whether a later statement names the same option; None when it names none."""
+        found = sole_label(said, gold, ignore_case=self.ignore_case)
+        if not found and not bare:
+            found, reason = leading_label(said, gold, ignore_case=self.ignore_case)
+            if reason == "several_answers":
+                return False
+        return found == label if found else None
 
     def _verdicts(self, span: Span, gold: ChoiceKey) -> list[tuple[str, str]]:
         text = span.texts[0]
         if span.where not in ("response", "tag") or "\n" not in text:
+            if span.where == "marker" and denies_next(span.before):
+                return [("", "unparsable_answer")]
             concluded = concluded_label(text, gold) if span.where == "response" and len(text) <= _EDGE else ""
             if concluded:
                 return [(concluded, "")]

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjudge.bad_reference import BadReferenceError
+from adjudge.verifiers.text.answer_context import undecorated
 from adjudge.verifiers.text.answer_span import shorten
 from adjudge.verifiers.text.markup import invisible, unwrap
 
 LABELS = "ABCDEFGHIJ"
 
 _COMMAND = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathsf|mbox|boxed|fbox)\s{0,3}\{([^{}]*)\}")
-_NOISE = re.compile(r"\\[()\[\],;:! ]|[$*`_~]")
+_NOISE = re.compile(r"\\[()\[\],;:! ]|[$*`_~]|</?(?:b|i|u|em|strong|code|p|span|div)>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class ChoiceKey:
 
     def by_text(self, text: str) -> str:
         """Return the label of the one option with this text, or "" when there is none or more than one."""
-        wanted = comparable(text)
+        wanted = comparable(text) if self.texts else ""
         found = [label for label, option in zip(self.labels, self.texts, strict=False) if option == wanted]
         return found[0] if len(found) == 1 else ""
 
@@ -79,7 +80,10 @@ def read_choice_key(reference: Any, labels: str = LABELS) -> ChoiceKey:
 
 def plain(text: str) -> str:
     """Return a text in NFKC without markup: LaTeX text commands, dollars, asterisks, underscores, backticks."""
-    text = invisible(unicodedata.normalize("NFKC", text))
+    if not text.isascii():
+        text = undecorated(unicodedata.normalize("NFKC", text))
+    if not text.isprintable():
+        text = invisible(text)
     for _ in range(3):
         text = _COMMAND.sub(r"\1", text)
     return unwrap(_NOISE.sub(" ", text).strip())

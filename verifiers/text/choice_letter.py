@@ -14,7 +14,9 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from adjudge.verifiers.text.choice_key import ChoiceKey, plain
+from adjudge.verifiers.text.choice_key import ChoiceKey, comparable, plain
+from adjudge.verifiers.text.number_text import read_quantity
+from adjudge.verifiers.text.quantity import NumberError
 
 MAX_CHARACTERS = 2_000
 NOTHING = ("", "no_answer")
@@ -25,33 +27,63 @@ _LEAD = (
     r"|pick|select|go|with|be|must|should)\b[\s:：,]{1,4}){0,8}"
     r"(?:(?:正确|答案|选项|選項|应该|的|是|为|為|应|應|故|选|選|择|擇)[:：\s]{0,2}){0,6}"
 )
-_STOP = re.compile(r"\s*(?:[.:,;!=–—-](?=\s|\Z)|[。、:.,;!](?=[^\x00-\x7f]|\Z)|\n|\Z|\s?\()")
+_STOP = re.compile(
+    r"\s*(?:[.:,;!=|](?=\s|\Z)|[–—-]\s|-{1,2}>\s|[。、:.,;!](?=[^\x00-\x7f]|\Z)|\n|\Z|\s?\()"
+    r"|\s*(?:です|である|だ(?!\w)|입니다|이다|예요|이에요)"
+)
 _REASON = re.compile(
-    r"\s+(?:because|since|as|for|due|not|rather|instead|would be|is (?:the )?(?:correct|right|best|true|answer))\b"
+    r"\s+it is\W*\Z|\s+(?:because|since|as|for|due|not|rather|instead|would be|must be|has to be|best|correctly"
+    r"|fits|matches|works|satisfies|holds|agrees|follows|explains|describes|applies|stands out"
+    r"|(?:seems|looks|appears)(?: to be)?(?: the)? (?:correct|right|best)(?!.*\b(?:but|wrong|not)\b)"
+    r"|makes (?:the most )?sense"
+    r"|is (?:clearly |therefore |thus |indeed |also |probably |most likely |likely )?(?:(?:the|my|an?) )?"
+    r"(?:only |single |one |most |best |final )*(?:correct|right|best|true|answer|option|choice|one|statement|solution"
+    r"|appropriate|accurate|likely|consistent|valid|supported|plausible|suitable|reasonable))\b"
     r"|\s*(?:因为|是正确|正确|而不是|而非)",
     re.IGNORECASE,
 )
 _DELIMITERS = " .:)]、。,"
+_DASHED = re.compile(r"\A[\s.:]*(?:[-–—]\s+)?")
+_DELIMITED = re.compile(r"\A(?:[ :)\]、。,=→⇒>(]|\.(?!\d)|[-–—]{1,2}>|[-–—]\s|[–—](?=[^\W\d])|-(?=[^\W\d_]{2}))+")
+_SIGN = re.compile(r"[^\w\s.,;:(){}\[\]\"'“”‘’$\\?]")
 _CLAUSE_END = re.compile(
-    r"[.;!?](?=\s|\Z)|[\n。；！？]|\b(?:because|since|as|not|rather|instead|while|whereas|unlike)\b|因为|而不是|而非|不是",
+    r"[.;!?](?=\s|\Z)|[\n。；！？]|\b(?:because|since|as|not|rather|instead|while|whereas|although|though|despite|unlike)\b|因为|而不是|而非|不是",
     re.IGNORECASE,
 )
 _DENIED_AFTER = re.compile(
-    r"[\s)\].,:]*(?:(?:is|was|can|does|do|would|could|should|seems|looks|must)\b(?:\s+\w+){0,3}?\s+"
+    r"[\s)\].,:]*(?:(?<=,\s)(?:which|that)\s)?(?:(?:is|was|can|does|do|would|could|should|seems|looks|must)\b"
+    r"(?:\s+(?!because|since|as|and|while|so|correct|right|best|true)\w+){0,6}?\s+"
     r"(?:not|never|wrong|incorrect|false|out|eliminated|excluded|impossible)\b"
+    r"|(?:contradicts|violates|fails|conflicts|misses|ignores|overstates|understates|confuses|lacks|omits)\b"
     r"|(?:isn|wasn|can|doesn|wouldn|couldn|shouldn)['’]?t\b|cannot\b)|\s*(?:不|错|錯|是错|是錯|并非|並非)",
     re.IGNORECASE,
 )
 _DENIED_BEFORE = re.compile(
-    r"\b(?:not|never|neither|nor|except|cannot|wrong|incorrect|eliminated?|excluded?|excluding|rule|unless|\w+n['’]t)\b"
-    r"|不|非|除|错|錯",
+    r"\b(?:not|never|neither|nor|except|cannot|wrong|incorrect|eliminat(?:ed?|ing)|exclud(?:ed?|ing)|rule|ruling|unless"
+    r"|(?:every|any|no)thing but|all but|any but|other than|apart from|besides|opposite"
+    r"|doubt|unlikely|hardly|reject(?:ed|ing)?|discard(?:ed|ing)?|avoid|suppose|\w+n['’]t)\b"
+    r"|(?<!\w)[!¬≠]\Z|不|非|除|错|錯",
+    re.IGNORECASE,
+)
+_DISOWNED = re.compile(
+    r"\b(?:least|worst|second|closest|trap|distractor|error|mistake|popular|tempting)\b", re.IGNORECASE
+)
+_REJECTED = re.compile(
+    r"[\s:.,;(–—-]*(?:no|not|nope|false|incorrect|wrong|rejected|eliminated|excluded|impossible|ruled out|out|untrue)"
+    r"(?=\W*\Z|[.;,)]\s)|[\s:.,(–—-]*[✗✘❌❎]|[\s(]*\?",
     re.IGNORECASE,
 )
 _SENTENCE_START = re.compile(r"[.;!?]\s|[\n。；！？]")
+_VERBS = ("is", "are", "was", "were", "it's", "it’s")
 _CONCLUSION = re.compile(
-    r"(?i:so|thus|hence|therefore|(?:this|that|which) leaves|leaving)[,:]?\s"
-    r"(?i:(?:it|the answer)(?: is|['’]s)\s|only\s|we have\s)?"
-    r"(?i:option\s)?[(\[]?([A-Za-z0-9])[)\]]?"
+    r"(?:.*[,;]\s)?(?:and\s)?(?i:by elimination|only|so|thus|hence|therefore|then"
+    r"|(?:this|that|which)(?: only)? leaves(?: us)?(?: with)?(?: only)?|leaving(?: us)?(?: with)?(?: only)?"
+    r"|(?:we (?:are|were)|we['’]re|I['’]m|I am|one is)(?: only)? left with"
+    r"|(?:so |thus |hence |therefore )?"
+    r"(?:it is|it['’]s|it must be|it has to be|it can only be|the answer is|that makes it))[,:]?\s"
+    r"(?i:(?:it|the answer)(?: is|['’]s| must be)\s|only\s|we have\s|I (?:choose|pick|say)\s)?"
+    r"(?i:option\s)?[(\[]?(?P<label>[A-Za-z0-9])[)\]]?(?:\s(?i:remains|is left|is correct|fits|works))?"
+    r"|(?P<chain>.*(?:→|⇒|⟶|⟹|->|=>|\w[:：]))\s?(?:option\s)?[(\[]?(?P<last>[A-Za-z0-9])[)\]]?",
 )
 _WORDS = re.compile(r"[^\W_]+(?:[.,'’-][^\W_]+)*")
 _GOES_ON = (
@@ -97,10 +129,20 @@ def offered_label(text: str, key: ChoiceKey, *, ignore_case: bool = True) -> tup
     text, by_text = _read(text, key)
     if by_text:
         return by_text, ""
+    found = _leading(text, key, ignore_case)
+    return _mentioned(text, key, ignore_case) if found == NOTHING else found
+
+
+def leading_label(text: str, key: ChoiceKey, *, ignore_case: bool = True) -> tuple[str, str]:
+    """Return the label a text starts with and "", or "" and the reason there is none."""
+    return _leading(plain(text[:MAX_CHARACTERS]), key, ignore_case)
+
+
+def _leading(text: str, key: ChoiceKey, ignore_case: bool) -> tuple[str, str]:
     start = _patterns(key.labels).start.match(text)
     if start and _is_label(start, text[start.end() :], key, ignore_case):
         return _committed(start, text[start.end() :], key)
-    return _mentioned(text, key, ignore_case)
+    return NOTHING
 
 
 def sole_label(line: str, key: ChoiceKey, *, ignore_case: bool = True) -> str:
@@ -128,18 +170,26 @@ def closing_label(line: str, key: ChoiceKey, *, ignore_case: bool = True) -> str
 
 def concluded_label(text: str, key: ChoiceKey) -> str:
     """Return the label that the last sentence of a text concludes on ("So C."), or whose option it states, or ""."""
-    sentence = _SENTENCE_START.split(plain(text[-MAX_CHARACTERS:]).rstrip(" .!"))[-1]
-    if found := _CONCLUSION.fullmatch(sentence):
-        return found[1] if found[1] in key.labels else ""
-    whole = f" {' '.join(re.findall(_WORDS, plain(text[-MAX_CHARACTERS:]).casefold()))} "
-    stated = [
-        (label, words)
+    whole = plain(text[-MAX_CHARACTERS:]).rstrip(" .")
+    sentence = _SENTENCE_START.split(whole)[-1]
+    if found := _CONCLUSION.fullmatch(sentence.rstrip(" !")):
+        label = found["label"] or found["last"]
+        chain = found["chain"] or ""
+        others = {other for _, other in _mentions(chain, key)} - {label}
+        alone = not (others or _DENIED_BEFORE.search(chain) or _DISOWNED.search(chain))
+        return label if alone and label in key.labels else ""
+    words = f" {' '.join(re.findall(_WORDS, whole.casefold()))} "
+    stated = {
+        label: option
         for label, option in zip(key.labels, key.texts, strict=False)
-        if (words := " ".join(re.findall(_WORDS, option))) and f" {words} " in whole
-    ]
-    if len(stated) != 1 or not any(whole.endswith(f" {verb} {stated[0][1]} ") for verb in ("is", "are", "was", "were")):
+        if (parts := " ".join(re.findall(_WORDS, option))) and f" {parts} " in words
+    }
+    if len(stated) != 1 or _DENIED_BEFORE.search(sentence) or "?" in sentence:
         return ""
-    return "" if _DENIED_BEFORE.search(sentence) or "?" in sentence else stated[0][0]
+    ((label, option),) = stated.items()
+    tail = comparable(sentence)
+    tail = tail if tail.endswith(option) or not option[-1:].isalpha() else tail.rstrip("!")
+    return label if any(tail.endswith(f"{verb} {option}") for verb in _VERBS) else ""
 
 
 def in_list(line: str, neighbour: str, key: ChoiceKey) -> bool:
@@ -162,6 +212,8 @@ def _read(text: str, key: ChoiceKey) -> tuple[str, str]:
 
 def _is_label(found: re.Match[str], rest: str, key: ChoiceKey, ignore_case: bool) -> bool:
     """Tell whether the letter found is used as a label, judging by its case, its brackets and what follows."""
+    if not found["open"] and (found["close"] or "").strip() in ("'", "’"):
+        return False  # "C'" is another name
     bracketed = bool(found["open"] or found["close"])
     if found["label"] not in key.labels and not (ignore_case and (bracketed or re.match(r"\s*(?:[.:]|\Z)", rest))):
         return False
@@ -176,7 +228,7 @@ def _committed(start: re.Match[str], rest: str, key: ChoiceKey) -> tuple[str, st
     named = _named(rest, key)
     if named == label:
         return label, ""
-    if _DENIED_BEFORE.search(start[0]) or _DENIED_AFTER.match(rest):
+    if _DENIED_BEFORE.search(start[0]) or _DENIED_AFTER.match(rest) or _REJECTED.match(rest):
         return "", "unparsable_answer"
     end = _CLAUSE_END.search(rest)
     clause, after = (rest[: end.start()], rest[end.end() :]) if end else (rest, "")
@@ -184,6 +236,8 @@ def _committed(start: re.Match[str], rest: str, key: ChoiceKey) -> tuple[str, st
     if not rest.strip(" .)") and label != start["label"]:
         named = key.by_text(start["label"])  # "c" may be the text of an option too
     named = named or _named(clause, key)
+    if not named and _is_changed(rest, label, key):
+        return "", "several_answers"
     another = end is not None and not end[0].isalpha() and _patterns(key.labels).goes_on.match(after)
     if others or named not in ("", label) or another:
         return "", "several_answers"
@@ -195,13 +249,26 @@ def _mentioned(text: str, key: ChoiceKey, ignore_case: bool) -> tuple[str, str]:
     found = _mentions(text, key)
     if len({label for _, label in found}) > 1:
         return "", "several_answers"
-    strong = [match for match, _ in found if match["strong"] and (ignore_case or match["named"] in key.labels)]
+    strong = [
+        match
+        for match, _ in found
+        if match["strong"]
+        and (ignore_case or match["named"] in key.labels)
+        and (match["strong"][0] in "([选選" or _ends_or_says_why(text[match.end() :]))
+    ]
     for match in strong or [match for match, _ in found]:
         before = text[: match.start()]
         sentence = [at.end() for at in _SENTENCE_START.finditer(before)]
-        if _DENIED_BEFORE.search(before, sentence[-1] if sentence else 0) or _DENIED_AFTER.match(text, match.end()):
+        rest = text[match.end() :]
+        denied = _DENIED_AFTER.match(rest) or _REJECTED.match(rest)
+        if _DENIED_BEFORE.search(before, sentence[-1] if sentence else 0) or denied:
             return "", "unparsable_answer"
     return (_upper(strong[0]["named"], key), "") if strong else NOTHING
+
+
+def _ends_or_says_why(rest: str) -> bool:
+    rest = re.sub(r"\A[)\]\"'”’]+", "", rest)
+    return bool(_STOP.match(rest) or _REASON.match(rest))
 
 
 def _mentions(text: str, key: ChoiceKey) -> list[tuple[re.Match[str], str]]:
@@ -220,5 +287,33 @@ def _upper(letter: str, key: ChoiceKey) -> str:
 
 def _named(rest: str, key: ChoiceKey) -> str:
     """Return the label of the option whose text follows a label and its delimiter, or ""."""
-    text = rest.lstrip(_DELIMITERS)
-    return key.by_text(text) or key.by_text(text.lstrip(_DELIMITERS + "-–—")) if text else ""
+    text = _undashed(rest)
+    bracketed = text.partition(")")[0] if rest.lstrip(" .:")[:1] == "(" else ""
+    whole = _DASHED.sub("", rest)
+    inside = whole.rstrip(" .")[1:-1] if whole[:1] == "(" else ""
+    for said in (rest.lstrip(_DELIMITERS), whole, inside, text, text.rstrip(" )"), bracketed):
+        if said and (label := key.by_text(said)):
+            return label
+    return ""
+
+
+def _undashed(rest: str) -> str:
+    """Return what follows a label without the delimiter; a dash right before a number is its sign."""
+    return _DELIMITED.sub("", rest)
+
+
+def _is_changed(rest: str, label: str, key: ChoiceKey) -> bool:
+    """Tell whether a label is followed by another number, or by its option with another sign ("-15" for "15")."""
+    own = dict(zip(key.labels, key.texts, strict=False)).get(label, "")
+    said = comparable(_CLAUSE_END.split(_undashed(rest))[0])
+    if not own or said in ("", own):
+        return False
+    try:
+        numbers = [read_quantity(text).value for text in (said, own)]
+    except NumberError:
+        numbers = []
+    if numbers and not re.search(r"[^\W\d]{2}", said) and abs(numbers[0] - numbers[1]) > abs(numbers[1]) / 100:
+        return True
+    if re.findall(r"\w+", said) != re.findall(r"\w+", own):
+        return False
+    return sorted(_SIGN.findall(said.replace("−", "-"))) != sorted(_SIGN.findall(own.replace("−", "-")))

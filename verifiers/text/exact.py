@@ -19,7 +19,7 @@ from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
 from adjudge.verifiers.text.answer_span import Span, shorten
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives, require_choice
-from adjudge.verifiers.text.markup import invisible, unwrap
+from adjudge.verifiers.text.markup import invisible, unwrap, visible_answer
 
 _ENDING = " \t\r\n.,;:!?。，；：！？、…"
 
@@ -49,6 +49,7 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
     """
 
     name: ClassVar[str] = "exact"
+    version: ClassVar[str] = "2"
 
     unicode_form: Literal["none", "NFC", "NFKC"] = "NFC"
     ignore_invisible: bool = True
@@ -84,6 +85,10 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
             accepted.add(normal)
         return frozenset(accepted)
 
+    def shown(self, text: str, gold: frozenset[str]) -> str:
+        """Return the text as its reader sees it, unless an accepted text holds what a reader does not see."""
+        return text if any(visible_answer(accepted) != accepted for accepted in gold) else visible_answer(text)
+
     def judge(self, spans: Sequence[Span], gold: frozenset[str]) -> Score:
         """Return 1 when the one answer offered is among the accepted texts."""
         span = spans[0]
@@ -92,6 +97,8 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
         if len(offered) > 1:
             return Score.scored(0.0, "several_answers", **evidence)
         if offered <= gold:
+            if fault := self.taken_back(span):
+                return Score.scored(0.0, fault, **evidence)
             return Score.scored(1.0, **evidence)
         return Score.scored(0.0, "wrong" if any(offered) else "no_answer", **evidence)
 

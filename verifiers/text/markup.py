@@ -1,4 +1,6 @@
-r"""Take the wrapping off a short piece of text: quotes, Markdown emphasis, LaTeX text commands, invisible characters.
+r"""Take the wrapping off a short piece of text: quotes, Markdown emphasis, LaTeX text commands.
+
+Characters that show nothing, and what a page hides or strikes out, are taken out wherever they stand.
 
 Not covered: parsing Markdown or LaTeX.  Only what encloses the whole text is taken off, a bounded number of times.
 """
@@ -7,6 +9,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Final
+
+from adjudge.instructions.rendering import without_hidden
 
 _PAIRS: tuple[tuple[str, str], ...] = (
     ("$$", "$$"),
@@ -81,3 +86,44 @@ def invisible(text: str) -> str:
 
 # Letters by category, but drawn as nothing: Hangul fillers, the combining grapheme joiner, variation selectors.
 _FILLERS = frozenset("\u115f\u1160\u3164\uffa0\u034f") | frozenset(map(chr, range(0xFE00, 0xFE10)))
+
+
+_COMMAND_SIGNS: Final = re.compile(  # letters first: seven times as fast
+    r"\\(?=[hvpibctosx])(?:[hv]?phantom|iffalse|begin\s{0,3}\{comment|(?:text)?color|(?:text)?transparent|opacity|sout|st\s?\{"
+    r"|[bx]?cancel)"
+)
+_TAG: Final = re.compile(r"<(?!/?(?:answer|think)>)[!?A-Za-z]")
+_SEQUENCE: Final = re.compile(r"\A\s*<s>(?!.*<s>)(.*)</s>\s*\Z", re.DOTALL)
+_STRUCK: Final = re.compile(
+    r"(?<![\\~])~~(?=[^\s~])(?:[^\n~]|~(?!~)|\n(?!\s*\n)){1,2000}?(?<=\S)~~(?!~)"
+    r"|<(s|del|strike)(?:\s[^<>]{0,200})?>(?:[^<]|<(?!/?\1\b)){0,4000}?</\1\s*>"
+    r"|<([a-z]\w{0,20})\s[^<>]{0,200}line-through[^<>]{0,200}>(?:[^<]|<(?!/?\2\b)){0,4000}?</\2\s*>"
+    r"|\\(?:sout|st)\s?\{[^{}\n]{0,200}(?:\{[^{}\n]{0,200}\}[^{}\n]{0,200}){0,8}\}"
+    r"|\\[bx]?cancel\{[^{}\n]{0,200}\\boxed\{[^{}\n]{0,200}(?:\{[^{}\n]{0,200}\}[^{}\n]{0,200}){0,8}\}[^{}\n]{0,200}\}"
+    r"|(?:.\u0336)+",
+    re.DOTALL | re.IGNORECASE,
+)
+_REMARK: Final = re.compile(
+    r"(?:^|(?<=[.!?,:;])|(?<=[.!?,:;] ))[ \t]*%(?!\d| of\b)[^\n]*|(?<=\s)%[ \t]*\\boxed[^\n]*"
+    r"|\[(?://|comment)\]:[ \t]*#[^\n]*",
+    re.MULTILINE,
+)
+
+
+def visible_answer(text: str) -> str:
+    r"""Return `text` without what its reader does not see or sees struck out.
+
+    Out are comments of HTML and TeX, link definitions of Markdown, elements and commands that hide what they hold
+    (white, phantom, folded), and `~~struck~~`, `<s>`, `<del>` and `\sout` text.  A percent sign begins a comment of
+    TeX only where it cannot stand behind a number.
+    """
+    if "%" in text or "]:" in text:
+        text = _REMARK.sub("", text)
+    marked = "<" in text and _TAG.search(text)
+    signed = ("~" in text and "~~" in text) or "\x1b" in text or "]:" in text or "\u0336" in text
+    if not (marked or signed or _COMMAND_SIGNS.search(text)):
+        return text
+    if marked and (whole := _SEQUENCE.match(text)):
+        text = whole[1]  # the first and last token of a sequence, not an element that strikes out
+    hidden = without_hidden("\n" + text)[1:]  # a line in front: `---` on the first is a rule, no front matter
+    return _STRUCK.sub("", hidden)

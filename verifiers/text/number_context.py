@@ -24,9 +24,23 @@ _CURRENCIES = {
     "₽": "rub", "rub": "rub", "ruble": "rub",
 }  # fmt: skip
 _SCALES = {
-    "hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12,
-    "百": 10**2, "千": 10**3, "万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8,
+    "tens": 10, "hundreds?": 10**2, "thousands?": 10**3, "millions?": 10**6, "billions?": 10**9, "trillions?": 10**12,
+    "dozens?": 12, "lakhs?": 10**5, "crores?": 10**7, r"grand(?=\W*\Z)": 10**3, "mille|tausend|tsd|tys": 10**3,
+    "hundert": 10**2, "mio|mln|млн": 10**6, "mrd|млрд": 10**9, "тыс": 10**3,
+    "million(?:en|i|es)|milione|milioni|millones|millón|milhão|milhões": 10**6,
+    "milliarden?|milliards?|miliardi?": 10**9,
+    "тысяч[аи]?": 10**3, "миллион(?:ов|а)?": 10**6, "миллиард(?:ов|а)?": 10**9,
+    "[百백]": 10**2, "[千천]": 10**3, "[万萬만]": 10**4, "[亿億억]": 10**8, "[兆조]": 10**12,
 }  # fmt: skip
+_SYMBOLS = {
+    "kilometer": "km", "kilometre": "km", "meter": "m", "metre": "m", "centimeter": "cm", "centimetre": "cm",
+    "millimeter": "mm", "millimetre": "mm", "kilogram": "kg", "gram": "g", "milligram": "mg", "liter": "l",
+    "litre": "l", "milliliter": "ml", "millilitre": "ml", "second": "s", "sec": "s", "minute": "min",
+    "hour": "h", "hr": "h", "hrs": "h", "mins": "min", "mile": "mi", "foot": "ft", "feet": "ft",
+    "inch": "in", "inche": "in", "pound": "lb", "lbs": "lb", "cents": "cent", "¢": "cent", "ct": "cent", "cts": "cent",
+    "pence": "penny",
+}  # fmt: skip
+_SCALE = "|".join(rf"(?:{word})\b" if word[0] != "[" else word for word in _SCALES)
 
 
 def _set(words: str) -> frozenset[str]:
@@ -34,21 +48,30 @@ def _set(words: str) -> frozenset[str]:
 
 
 # Words that deny the number or offer another one, wherever they stand.
-_DENIALS = _set("not isn isnt never cannot except neither nor or either between wrong incorrect unless")
+_DENIALS = _set(
+    """not isn isnt never cannot except neither nor or either between wrong incorrect unless
+    doubt mistake suppose supposing hardly barely scarcely unlikely rejected nicht kein keine keinen pas нет не não"""
+)
 # Words that change the number when they stand among the two words before it ("at least 5", "half of 5").
 _CHANGES_BEFORE = _set(
     """no least most more less fewer greater larger smaller than under over above below beyond exceeding up square
     cube root sqrt cbrt half third quarter double triple twice plus times factorial power log ln lg exp sin cos tan
-    minus negative per by"""
+    minus negative per by nearly almost somewhere starts begins ends moins menos más mehr weniger doppelte doppelten
+    close inverse opposite reciprocal if fast casi почти presque quase doble hälfte mitad moitié больше меньше более
+    менее"""
 )
 # Words that change it when they stand among the three words behind it ("5 squared", "5 thirds", "5 to the power").
 _CHANGES_AFTER = _set(
     """squared cubed square cube half halves third thirds quarter quarters fourth fourths fifth fifths sixth sixths
     seventh sevenths eighth eighths ninth ninths tenth tenths hundredth hundredths thousandth thousandths plus minus
     multiplied divided modulo mod factorial power pi infinity score gross bn mn mil basis bps percentage pp th st nd
-    rd hundred thousand million billion trillion dozen percent pct log ln sin cos tan sqrt ish odd something"""
+    rd too off point backwards backward reversed ppm ppb mille no nope hundred thousand million billion
+    trillion dozen
+    percent pct log ln sin cos tan sqrt ish odd something"""
 )
-_FORBIDDEN_CJK = re.compile("不|非|负|負|半|分之|倍|折|至|或|到|以上|以下|以内|超过|少于|大于|小于|多于")
+_FORBIDDEN_CJK = re.compile(
+    "不|非|负|負|半|分之|倍|折|至|或|到|以上|以下|以内|超过|少于|大于|小于|多于|ではない|じゃない|아니|아닙"
+)
 
 _SYMBOL = r"(?:US)?[$€£¥₹₩₽]"
 _BEFORE = re.compile(
@@ -57,7 +80,7 @@ _BEFORE = re.compile(
     re.IGNORECASE,
 )
 _AFTER = re.compile(
-    r"[ -]?(?:(?P<scale>(?:hundred|thousand|million|billion|trillion|dozen)\b|[百千万萬亿億])"
+    rf"[ -]?(?:(?P<scale>{_SCALE})"
     r"|(?P<percent>%|(?:percent|per cent|pct)\b)"
     rf"|(?P<currency>{_SYMBOL}|[元円]|(?:usd|eur|gbp|cny|rmb|jpy|inr|krw|rub|yuan|yen|(?:dollar|euro|rupee|ruble)s?)\b))",
     re.IGNORECASE,
@@ -67,7 +90,7 @@ _LOOSE_SIGN = re.compile(r"(?<![^\W\d_])[/-]|[/-](?![^\W\d_])|\.\.|_|\w\(")
 _WORD = re.compile(r"[^\W\d_]+")
 # A single letter may be a variable or a scale ("5x", "5k"), unless it is a unit.
 _LETTER_BEFORE = re.compile(r"[A-Za-z]\Z|(?<![^\W_])[B-HJ-Zb-hj-z] \Z")
-_LETTER_AFTER = re.compile(r" ?(?![mgshlLVJWNKCFA](?:\b|[²³]))[A-Za-z](?![^\W\d_])")
+_LETTER_AFTER = re.compile(r" ?(?![mgshlLVJWNKCFA](?:\b|[²³]))[A-Za-zα-λν-ωΑ-Ψ](?![^\W\d_])")
 _HYPHEN = re.compile(r"\A[-/](?=[A-Za-z]{2})")
 _UNIT = re.compile(r"[ -]?(°?[^\W\d_][^.,;:?()\[\]。，；：、]*)")
 
@@ -90,7 +113,7 @@ def in_context(number: Fraction, before: str, after: str) -> Quantity:
         number = -number if bool(head["minus"]) != bool(head["inner"]) else number
     while tail := _AFTER.match(after):
         if tail["scale"] and not percent:
-            number *= _SCALES[tail["scale"].lower()]
+            number *= _scale(tail["scale"])
         elif tail["percent"] and not percent:
             percent = True
         elif tail["currency"]:
@@ -131,4 +154,14 @@ def _currency(name: str) -> str:
 
 
 def _words(unit: str) -> tuple[str, ...]:
-    return tuple(word[:-1] if len(word) > 3 and word.endswith("s") else word for word in unit.lower().split())
+    return tuple("/".join(map(_singular, word.split("/"))) for word in re.sub(r" per ", "/", unit.lower()).split())
+
+
+def _singular(word: str) -> str:
+    word = word[:-1] if len(word) > 3 and word.endswith("s") else word
+    return _SYMBOLS.get(word, word)
+
+
+def _scale(word: str) -> int:
+    """Return what a scale word multiplies by."""
+    return next(value for pattern, value in _SCALES.items() if re.fullmatch(pattern, word, re.IGNORECASE))

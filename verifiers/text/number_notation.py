@@ -22,6 +22,7 @@ _SIGNS: dict[int, int | str | None] = {
     **dict.fromkeys(map(ord, "％﹪"), "%"),
     **dict.fromkeys(map(ord, "＄﹩"), "$"),
     **dict.fromkeys(map(ord, "’＇"), "'"),
+    ord("¢"): " cents",
     **dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad"), None),
     **str.maketrans("￡￥＝（）．", "£¥=()."),
 }

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
 
+from adjudge.verifiers.text.answer_context import undecorated
 from adjudge.verifiers.text.number_arithmetic import sum_of
 from adjudge.verifiers.text.number_context import in_context, require_harmless
 from adjudge.verifiers.text.number_notation import plain_notation
@@ -34,11 +35,19 @@ _TOKEN = re.compile(
     rf"(?P<whole>\d+)\ (?P<top>\d+)/(?P<bottom>\d+)"
     rf"|(?P<over>{_UNSIGNED})\ ?/\ ?(?P<under>{_UNSIGNED})"
     rf"|10\^(?P<power>[+-]?\d+)"
-    rf"|(?P<decimal>(?:[1-9]\d{{0,2}}(?:(?P<mark>[,_'])\d{{3}})(?:(?P=mark)\d{{3}})*(?!\d)|\d+)(?:\.\d*)?|\.\d+)"
+    rf"|(?P<decimal>(?:[1-9]\d?(?:,\d\d)+,\d{{3}}(?!\d)|[1-9]\d{{0,2}}(?:(?P<mark>[,_'])\d{{3}})(?:(?P=mark)\d{{3}})*(?!\d)|\d+)(?:\.\d*)?|\.\d+)"
     rf"(?:[eE](?P<e>[+-]?\d+)|\ ?(?:\*|[xX](?=\ ?10\^))\ ?10\^(?P<ten>[+-]?\d+))?"
     rf")"
 )
-_BETWEEN = re.compile(r"[ ,;]*(?:\(|or|i\.e\.|that is|which is|equivalently|即|也就是)[ ,;:]*\(?[ ,;:]*", re.IGNORECASE)
+_PERCENT = re.compile(r" ?(?:%|percent\b|per cent\b)", re.IGNORECASE)
+_FRACTION_OF = re.compile(
+    r"\b(?:half|twice|double|triple|third|quarter|minus|negative|square|cube|root|reciprocal|inverse|opposite)"
+    r"(?: of| the| that| this| it| my| [a-z])\b|\b[a-z]{1,2}[²³]",
+    re.IGNORECASE,
+)
+_BETWEEN = re.compile(
+    r"(?: ?%)?[ ,;]*(?:\(|or|i\.e\.|that is|which is|equivalently|即|也就是)[ ,;:]*\(?[ ,;:]*", re.IGNORECASE
+)
 
 
 def read_quantity(text: str, *, decimal: str = ".") -> Quantity:
@@ -55,7 +64,7 @@ def read_quantity(text: str, *, decimal: str = ".") -> Quantity:
         raise NumberError("too_complex", f"{len(text)} characters; one number may take {MAX_CHARACTERS}")
     if _SIMPLE.fullmatch(text):
         return Quantity(Fraction(text))
-    sides = re.split(r" ?[=≈] ?", plain_notation(text, decimal))
+    sides = re.split(r" ?[=≈] ?", plain_notation(undecorated(text), decimal))
     if not any(map(_has_digit, sides)):
         raise NumberError("no_answer", "there is no number")
     if not _has_digit(sides[-1]):
@@ -64,6 +73,8 @@ def read_quantity(text: str, *, decimal: str = ".") -> Quantity:
     for side in sides:
         if not _has_digit(side):
             require_harmless(side)
+            if _FRACTION_OF.search(side):
+                raise NumberError("unparsable_answer", "an equation that is still to be solved")
             continue
         try:
             quantities.append(_read_side(side))
@@ -84,12 +95,21 @@ def _read_side(side: str) -> Quantity:
     tokens = list(_tokens(side))
     if not tokens:
         raise NumberError("unparsable_answer", "digits that are not a plain number")
-    if len({_amount(token) for token in tokens}) > 1:
+    amounts = [_amount(token) for token in tokens]
+    shares = [
+        amount / 100 if _PERCENT.match(side, token.end()) else amount
+        for token, amount in zip(tokens, amounts, strict=True)
+    ]
+    both = len(set(amounts)) > 1 and len(set(shares)) == 1  # "1/4, or 25%"
+    if len(set(amounts)) > 1 and not both:
         raise NumberError("several_answers", "several different numbers")
     for earlier, later in pairwise(tokens):
         if not _BETWEEN.fullmatch(side, earlier.end(), later.start()):
             raise NumberError("unparsable_answer", "the same number twice, joined by what may be arithmetic")
-    return in_context(_amount(tokens[0]), side[: tokens[0].start()], side[tokens[-1].end() :])
+    after = side[tokens[-1].end() :]
+    if both:
+        return in_context(shares[0], side[: tokens[0].start()], _PERCENT.sub("", after, count=1))
+    return in_context(amounts[0], side[: tokens[0].start()], after)
 
 
 def _tokens(side: str) -> Iterator[re.Match[str]]:

@@ -12,7 +12,7 @@ import math
 import re
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational, Real
@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Literal
 
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
+from adjudge.verifiers.text.answer_context import SENTENCE_END, taken_back
 from adjudge.verifiers.text.answer_span import Span, shorten
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives, require_choice
 from adjudge.verifiers.text.number_notation import plain_notation
@@ -27,7 +28,10 @@ from adjudge.verifiers.text.number_text import MAX_EXPONENT, read_quantity
 from adjudge.verifiers.text.quantity import NumberError, Quantity
 
 _KINDS = "a number, a text that states one, or a list of accepted ones"
-_CLAUSE_END = re.compile(r"[.;!?](?=\s|\Z)|[。；！？]|,?\s(?:because|since)\b|,?因为")
+_CLAUSE_END = re.compile(r"[.;!?](?=\s|\Z)|[。；！？]|,?\s\(?(?:because|since)\b|,?因为")
+_CONTRAST = re.compile(
+    r"[,;(\s]+(?:and\s|but\s)?(?:not|rather than|instead of)\s\W{0,3}\d[\d.,]*[)\s.!]*\Z", re.IGNORECASE
+)
 _WITHDRAWN = re.compile(
     r"\b(?:wait|actually|sorry|correction|oops|hmm+|scratch that|second thoughts?|i mean(?:t)?|make that|or rather"
     r"|my mistake|no,|let me (?:re\w+|correct|check)|(?:that|this) (?:is|was) (?:wrong|incorrect)"
@@ -36,12 +40,27 @@ _WITHDRAWN = re.compile(
 )
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,30}(?:,\d{3})*(?:\.\d{1,30})?")
 _GLUED_BEFORE = re.compile(
-    r"(?:\d[.,]?|-|[\d)}](?:[*+/^]|\s[-*+/^]\s)|[/^]\{?|\\(?:times|cdot|div|pm|mp|neg|sqrt|frac)\s?\{?|\bnot\s)\$?\Z"
+    r"(?:\d[.,]?|-|[\d)}](?:[*+/^]|\s[-*+/^]\s)|[/^]\{?|\\(?:times|cdot|div|pm|mp|neg|sqrt|frac)\s?\{?"
+    r"|\b(?:twice|double|triple|minus|negative|(?:half|third|quarter|square|root)(?:\s(?:of|the))*)\s[\s$({<]*)\$?\Z",
+    re.IGNORECASE,
 )
 _GLUED_BEHIND = re.compile(
     r"[$)\]}*\\]{0,4}(?:[.,]?\d|\^|[eE][+-]?\d|\s?(?:[*/×÷+]\s?\d|\\(?:times|cdot|div|pm)\b)|!(?!\s|\Z)|[kKM]\b)"
+    r"|\W{0,4}(?:plus|minus|times)\s\W{0,3}(?:\d|one\b|two\b|three\b|the\b|an?\b|that\b)"
     r"|\W{0,4}(?:hundred|thousand|million|billion|trillion|dozen|squared|cubed|ish)\b"
 )
+_PERCENT_BEHIND = re.compile(r"\$?\s?\\?%")
+_CONCLUSION = re.compile(
+    r".*(?:[,;.]\s(?:so|thus|hence|therefore)\b|\b(?:sum|total|product|difference|quotient|average|mean|result|number|amount)\b"
+    r".*\s(?:is|are|equals|comes to))[,\s]+(?P<rest>[^,;]*\d.*)",
+    re.IGNORECASE,
+)
+_REMAINING = re.compile(
+    r"(?:therefore|thus|so|hence|finally|then)\b(?P<rest>.*?)(?:\s[^\W\d]+){0,3}[.!\s]*", re.IGNORECASE | re.DOTALL
+)
+_BARE = re.compile(r"[^\w\s]{0,4}\d[\d.,/%^-]*(?:\s[^\W\d]+){0,2}\W*")
+_PARTS = frozenset({"cent", "penny"})
+_OTHER_MEANING = frozenset({"bc", "bce", "below"})
 _GOES_ON = re.compile(r"\s*(?:or|and|also|alternatively|maybe|或|和)\b", re.IGNORECASE)
 
 
@@ -63,7 +82,7 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
     """
 
     name: ClassVar[str] = "numeric"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     relative: float = 0.0
     absolute: float = 0.0
@@ -111,22 +130,36 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
         """Return 1 when the one number offered equals one of the accepted ones."""
         span = next(filter(_has_digit, spans), spans[0])
         evidence = {"answer": shorten(" | ".join(span.texts)), "where": span.where}
+        clauses = [self._clause(span, text) for text in span.texts]
         try:
-            offered = [read_quantity(self._clause(span, text), decimal=self.decimal) for text in span.texts]
+            offered = [self._read(span, clause) for clause in clauses]
         except NumberError as error:
             return Score.scored(0.0, error.reason, **evidence, error=str(error))
         if any(self._value(other) != self._value(offered[0]) for other in offered):
             return Score.scored(0.0, "several_answers", **evidence)
-        if span.where == "boxed" and (_GLUED_BEFORE.search(span.before) or _GLUED_BEHIND.match(span.after)):
-            return Score.scored(0.0, "unparsable_answer", **evidence, error="what stands beside the box may change it")
-        if self._is_withdrawn(span, offered[-1]):
-            return Score.scored(0.0, "several_answers", **evidence, error="it is withdrawn behind")
-        if any(self._equal(offered[-1], accepted) for accepted in gold):
-            return Score.scored(1.0, **evidence)
-        return Score.scored(0.0, "wrong", **evidence)
+        if not any(self._equal(offered[-1], accepted) for accepted in gold):
+            return Score.scored(0.0, "wrong", **evidence)
+        if span.where in ("boxed", "tag") and (_GLUED_BEFORE.search(span.before) or _GLUED_BEHIND.match(span.after)):
+            return Score.scored(0.0, "unparsable_answer", **evidence, error="what stands beside it may change it")
+        if fault := self._fault(span, span.texts[-1][len(clauses[-1]) :] + span.after, offered[-1]):
+            return Score.scored(0.0, fault, **evidence, error="it is denied, or withdrawn behind")
+        return Score.scored(1.0, **evidence)
+
+    def _read(self, span: Span, text: str) -> Quantity:
+        if span.where in ("boxed", "tag") and _PERCENT_BEHIND.match(span.after):
+            text += "%"
+        try:
+            return read_quantity(text, decimal=self.decimal)
+        except NumberError as error:
+            concluded = _CONCLUSION.fullmatch(text) if error.reason == "several_answers" and len(text) < 400 else None
+            if span.where not in ("response", "last_line") or concluded is None:
+                raise
+            return read_quantity(concluded["rest"], decimal=self.decimal)
 
     def _clause(self, span: Span, text: str) -> str:
         """Return the first clause with a digit of an answer in running text, unless the next one adds to it."""
+        if (found := _CONTRAST.search(text)) and re.search(r"\d", text[: found.start()]):
+            return text[: found.start()]
         if span.where not in ("marker", "last_line"):
             return text
         for end in _CLAUSE_END.finditer(text[:4_000]):
@@ -135,12 +168,30 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
                 return text if _GOES_ON.match(text, end.end()) else clause
         return text
 
-    def _is_withdrawn(self, span: Span, offered: Quantity) -> bool:
-        """Return whether another number stands behind a word that takes the answer back."""
-        behind = f"{span.texts[-1]}{span.after}" if span.where in ("marker", "last_line", "response") else span.after
-        found = deque(_WITHDRAWN.finditer(behind), maxlen=1)
-        numbers = _NUMBER.findall(plain_notation(behind[found[0].end() :], self.decimal)) if found else []
-        return bool(numbers) and Fraction(numbers[-1].replace(",", "")) not in (offered.number, offered.value)
+    def _fault(self, span: Span, behind: str, offered: Quantity) -> str:
+        """Return the reason for a zero when what stands around a number denies it, takes it back or gives another."""
+        same = (offered.number, offered.value)
+
+        def agrees(said: str, bare: bool) -> bool | None:
+            end = None if bare else _CLAUSE_END.search(said)
+            try:
+                found = read_quantity(said[: end.start()] if end else said, decimal=self.decimal)
+            except NumberError:
+                return None
+            starts = not bare or _BARE.fullmatch(said)
+            return found.number in same or found.value in same if starts else None
+
+        around = replace(span, after=behind) if span.where != "response" else replace(span, after="")
+        if fault := taken_back(around, self.markers, agrees):
+            return fault
+        taken = deque(_WITHDRAWN.finditer(span.texts[-1] if span.where == "response" else behind), maxlen=1)
+        concluded = filter(None, (_REMAINING.fullmatch(part.strip()) for part in SENTENCE_END.split(behind[:2_000])))
+        later = [numbers for found in concluded if len(numbers := self._numbers(found["rest"])) == 1]
+        later += [self._numbers(behind[taken[0].end() :])] if taken else []
+        return "several_answers" if any(numbers and numbers[-1] not in same for numbers in later) else ""
+
+    def _numbers(self, text: str) -> list[Fraction]:
+        return [Fraction(number.replace(",", "")) for number in _NUMBER.findall(plain_notation(text, self.decimal))]
 
     def _value(self, quantity: Quantity) -> Fraction:
         return quantity.number if self.percent == "ignore" else quantity.value
@@ -148,6 +199,10 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
     def _equal(self, offered: Quantity, accepted: Quantity) -> bool:
         if offered.currency and accepted.currency and offered.currency != accepted.currency:
             return False
+        if _OTHER_MEANING & set(offered.unit[:2]) - set(accepted.unit):
+            return False
+        if accepted.currency and _PARTS & set(offered.unit[:1]):
+            return self._value(offered) / 100 == self._value(accepted)
         if self.units == "forbid" and offered.unit:
             return False
         if self.units == "compare" and offered.unit and offered.unit[: len(accepted.unit)] != accepted.unit:

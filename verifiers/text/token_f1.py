@@ -51,6 +51,7 @@ class TokenF1Verifier(AnswerVerifier[tuple[tuple[str, ...], ...]]):
     """
 
     name: ClassVar[str] = "token_f1"
+    version: ClassVar[str] = "2"
 
     metric: Literal["f1", "exact_match"] = "f1"
     language: Literal["en", "any"] = "en"
@@ -91,6 +92,8 @@ class TokenF1Verifier(AnswerVerifier[tuple[tuple[str, ...], ...]]):
         else:
             counts = Counter(tokens)
             best = max(token_f1(counts, Counter(accepted)) for accepted in gold)
+        if best and (fault := self.taken_back(span)):
+            return Score.scored(0.0, fault, **evidence)
         return Score.scored(best, "" if best else "wrong", **evidence)
 
     def tokens(self, text: str) -> list[str]:

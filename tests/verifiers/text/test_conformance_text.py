@@ -62,7 +62,9 @@ def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
     programs = _blocks("python")
     assert len(programs) == 2
     for program in programs:
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=1200)
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=1200
+        )
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip()
 
