@@ -27,12 +27,12 @@ Prompt: TypeAlias = str | Sequence[Message]
 
 def wants_order(prompt: Prompt) -> bool:
     """Whether the end of a prompt asks for several values in an order ("respectively", "from least to greatest")."""
-    return bool(_ORDER.search(_question(prompt)[-_ASKED:]))
+    return bool(_ORDER.search(question(prompt)[-_ASKED:]))
 
 
 def only_asks(text: str, prompt: Prompt) -> bool:
     """Whether a text is the prompt and nothing else, once or several times, or ends with a question out of it."""
-    said, asked = " ".join(text.split()), " ".join(_question(prompt).split())
+    said, asked = " ".join(text.split()), " ".join(question(prompt).split())
     if not asked:
         return False
     if not said.replace(asked, "").strip():
@@ -41,7 +41,8 @@ def only_asks(text: str, prompt: Prompt) -> bool:
     return len(last.split()) >= _LEAST and last in asked
 
 
-def _question(prompt: Prompt) -> str:
+def question(prompt: Prompt) -> str:
+    """Return what a prompt says: the text, or what its user's turns say."""
     if isinstance(prompt, str):
         return prompt
     return "\n".join(content_text(turn.get("content")) for turn in prompt if turn.get("role") == "user")

@@ -20,22 +20,36 @@ import re
 from typing import Final, Literal, NamedTuple
 
 from adjudge.verifiers.math_answer.boxes import Box, boxed, earlier_boxes, unescape
-from adjudge.verifiers.math_answer.clauses import withdrawn
+from adjudge.verifiers.math_answer.later import Statement, later_statements
 from adjudge.verifiers.math_answer.markers import after_answer, after_final, after_hashes
 from adjudge.verifiers.math_answer.opening import opened, with_unit
-from adjudge.verifiers.math_answer.sentences import FORMULA, NUMBER, clean, without_hope, wordy
+from adjudge.verifiers.math_answer.sentences import (
+    NUMBER,
+    clean,
+    explained_number,
+    foreign,
+    joined,
+    last_formulas,
+    lone_number,
+    said,
+    without_hope,
+    wordy,
+)
 from adjudge.verifiers.math_answer.standing import standing
 
 TAGGED: Final = 60_000  # where `<answer>` tags are looked for
 TAIL: Final = 20_000  # where weaker markers than a box are looked for: the end of a response
 
-LEAST: Final = 5  # characters behind a value that can take it back
-MOST: Final = 4000  # characters behind it that are read for that
-
 Marker = Literal["tag", "boxed", "####", "final answer", "answer", "whole", "bold", "formula", "number"]
 Policy = Literal["last", "same"]
 
-_BOLD = re.compile(r"(?:\b(?:is|are|be|equals|was|gives|gets?)|[=:：])\s*\*\*([^*\n]{0,60}\d[^*\n]{0,60})\*\*")
+_BOLD = re.compile(
+    r"(?:\b(?:is|are|be|equals|was|gives|gets?)|[=:：])\s*\*\*([^*\n]{0,60}\d[^*\n]{0,60}|true|false|yes|no)\*\*",
+    re.IGNORECASE,
+)
+_LEAD = re.compile(
+    r"(?:#{1,6}\s+|>\s+(?=[-\d$]))+|(?:(?:so|thus|hence|therefore),?\s+)?(?:it|that)(?:'s|\s+is)\s+", re.IGNORECASE
+)
 _STOP = re.compile(r"<\|(?:im_start|im_end|endoftext|eot_id|end_of_text|end)\|>|</s>")
 
 
@@ -47,12 +61,14 @@ class Extraction(NamedTuple):
         marker: how it was found.
         others: answers of the same marker that this one replaced.
         parts: what each of several joined boxes holds, repeats included.
+        later: what is stated behind the answer; each statement must have a reading that is the same value.
     """
 
     text: str
     marker: Marker
     others: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
+    later: tuple[Statement, ...] = ()
 
 
 def extract(text: str, *, boxes: Policy = "last") -> Extraction | None:
@@ -75,22 +91,21 @@ def extract(text: str, *, boxes: Policy = "last") -> Extraction | None:
     if unclosed:
         return None
     tail = text[max(found[-1].stop if found else 0, len(text) - TAIL) :]
-    if final := after_final(tail):
-        answer = Extraction(final, "final answer")
-    elif found:
+    if (final := after_final(tail)).text:
+        return _judged(Extraction(final.text, "final answer"), tail[final.stop :])
+    if found:
         return _from_boxes(text, found, boxes)
-    elif line := after_hashes(tail):
-        answer = Extraction(line, "####")
-    elif line := after_answer(tail):
-        answer = Extraction(line, "answer")
-    else:
-        return _unmarked(tail)
-    return None if _taken_back(tail, tail.rfind(answer.text) + len(answer.text), answer.text) else answer
+    if (line := after_hashes(tail)).text:
+        return _judged(Extraction(line.text, "####"), tail[line.stop :])
+    if (line := after_answer(tail)).text:
+        return _judged(Extraction(line.text, "answer"), tail[line.stop :])
+    return _unmarked(tail)
 
 
-def _taken_back(text: str, stop: int, value: str) -> bool:
-    """Whether what follows a value takes it back."""
-    return len(text) - stop > LEAST and withdrawn(text[stop : stop + MOST], value)
+def _judged(answer: Extraction, after: str) -> Extraction | None:
+    """Return an answer with what is stated behind it, or None where that takes it back."""
+    later = later_statements(after, answer.text)
+    return None if later is None else answer._replace(later=later) if later else answer
 
 
 def _tagged(text: str, policy: Policy) -> Extraction | None:
@@ -101,8 +116,15 @@ def _tagged(text: str, policy: Policy) -> Extraction | None:
         return None
     if len(set(bodies)) > 1:
         return Extraction(bodies[-1], "tag", tuple(bodies[:-1]))
+    if standing(text, text.rfind("<answer>"), len(text), marked=True) == "denied":
+        return None
     found = extract(bodies[0].replace("</answer>", " "), boxes=policy)
-    return Extraction(found.text if found else bodies[0], "tag", found.others if found else ())
+    answer = (
+        Extraction(found.text, "tag", found.others, later=found.later)
+        if found
+        else Extraction(said(clean(bodies[0])), "tag")
+    )
+    return _judged(answer, text.rpartition("</answer>")[2])
 
 
 def _from_boxes(text: str, boxes: list[Box], policy: Policy) -> Extraction | None:
@@ -116,33 +138,31 @@ def _from_boxes(text: str, boxes: list[Box], policy: Policy) -> Extraction | Non
         answer = ", ".join(dict.fromkeys(box.text.strip() for box in boxes))
     else:
         answer = with_unit(text, boxes[0]).strip()
-    if answer is None or _taken_back(text, boxes[-1].stop, boxes[-1].text):
+    if answer is None:
         return None
     others = earlier_boxes(text[: boxes[0].start]) if policy == "same" else ()
-    if len(boxes) == 1 or stands == "part":
-        return Extraction(answer, "boxed", others)
-    return Extraction(answer, "boxed", others, tuple(box.text.strip() for box in boxes))
+    parts = () if len(boxes) == 1 or stands == "part" else tuple(box.text.strip() for box in boxes)
+    return _judged(Extraction(answer, "boxed", others, parts), text[boxes[-1].stop :])
 
 
 def _unmarked(text: str) -> Extraction | None:
     """Return a text that is nothing but an answer, or the last number or formula of the last line."""
     text = without_hope(text)
-    whole = clean(text)
-    if whole and "\n" not in whole and len(whole) <= 200 and not wordy(whole):
+    whole = _LEAD.sub("", clean(text), count=1) if _LEAD.match(clean(text)) else clean(text)
+    if whole and "\n" not in whole and len(whole) <= 200 and not (wordy(whole) or foreign(whole)):
         return Extraction(whole, "whole")
     bold = next(reversed(list(_BOLD.finditer(text, max(text.rstrip().rfind("\n"), 0)))), None)
-    if bold and not wordy(bold[1]) and standing(text, *bold.span(1), marked=True) == "alone":
+    if bold and (bold[1].isalpha() or not wordy(bold[1])) and standing(text, *bold.span(1), marked=True) == "alone":
         return Extraction(clean(bold[1]), "bold")
-    formula = None
-    for found in FORMULA.finditer(text):
-        formula = found
-    after = formula.end() if formula else 0
-    numbers = list(NUMBER.finditer(text, max(after, text.rstrip().rfind("\n"), 0)))
+    formulas = last_formulas(text)
+    line = text.rstrip().rfind("\n") + 1
+    after = max(formulas[-1].end() if formulas else 0, line)
+    numbers = list(NUMBER.finditer(text, after))
     if numbers:
-        number = numbers[-1]
-        alone = standing(text, *number.span(), marked=False) == "alone"
-        return Extraction(number[0], "number") if alone else None
-    if formula:
-        denied = standing(text, *formula.span(), marked=True) == "denied"
-        return None if denied else Extraction(clean(formula[formula.lastgroup or 0]), "formula")
+        if explained := explained_number(text[after:]):
+            return Extraction(explained, "number")
+        return Extraction(numbers[-1][0], "number") if lone_number(text, numbers[-1]) else None
+    if formulas:
+        denied = standing(text, formulas[0].start(), formulas[-1].end(), marked=True) == "denied"
+        return None if denied else Extraction(joined(formulas), "formula")
     return Extraction(whole, "whole") if whole and len(whole) <= 100 and "\n" not in whole else None

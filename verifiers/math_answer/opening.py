@@ -35,6 +35,7 @@ _UNIT = re.compile(
     rf"(?:\s|~|\\[,;: ])*(?:{_TEXT}\{{[\s~]*([A-Za-z]+)\s*\}}(?=[\s.,;]*(?:\$|\\[)\]]|\Z))"
     r"|(?:\$|\\\))?\s+([A-Za-z]{2,})(?=[.,;]?\s*(?:\Z|\n)))"
 )
+_BASE = re.compile(r"\s*(?:\$|\\\))?\s+(?:in|\()\s*base[-\s]\$?(\d{1,2})\b")
 _NUMBER = re.compile(r"-?(?:\d+(?:,\d{3})*(?:\.\d+)?|\\[dt]?frac\{\d+\}\{\d+\})")
 _NO_UNITS = frozenset("in min unit units".split())  # an adverb, a function, and what says nothing
 
@@ -63,6 +64,8 @@ def with_unit(text: str, box: Box) -> str:
         return f"{box.text}\\%"
     if not _NUMBER.fullmatch(box.text):
         return box.text
+    if (base := _BASE.match(after)) and box.text.isdigit():
+        return f"{box.text}_{{{base[1]}}}"
     if _DEGREE.match(after):
         return f"{box.text}^\\circ"
     unit = _UNIT.match(after)

@@ -24,6 +24,7 @@ from adjudge.verifiers.math_answer.nodes import (
 from adjudge.verifiers.math_answer.numerals import rational
 from adjudge.verifiers.math_answer.parser import parse
 from adjudge.verifiers.math_answer.sentences import without_remark
+from adjudge.verifiers.math_answer.spelling import respelled
 from adjudge.verifiers.math_answer.units import is_unit
 from adjudge.verifiers.math_answer.words import PHRASES, meaning, words
 
@@ -38,9 +39,10 @@ _DATE: Final = re.compile(r"(?=.*\d{4})\d{1,4}([-/.])\d{1,2}\1\d{1,4}")
 _STATEMENTS: Final = re.compile(r"(?:\(\d{1,2}\)\s*){3,}")
 _OPTION: Final = re.compile(
     r"[(\s{*]*(?:\\(?:text|textbf|mathrm|mathbf|textrm|bf|rm)\s*\{?\s*)?(?:\(\s*(?:\\(?:text|textbf|mathrm|mathbf)\{)?([A-J])\}?\s*\)|([A-J])(?=[).:}]|\Z))"
-    r"[).:}*]{0,3}(?:\s|~|\\[,;: ]|\\q?quad(?![A-Za-z])|[.:])*((?![\^_+*/=!<>]).*)",
+    r"\s?[).:}*]{0,3}(?:\s|~|\\[,;: ]|\\q?quad(?![A-Za-z])|[.:])*((?![\^_+*/=!<>]).*)",
     re.DOTALL,
 )
+_OPTION_BEHIND: Final = re.compile(r"([^A-Za-z(]*\d[^A-Za-z(]*?)\s*\((?:(?:option|choice)\s+)?([A-J])\)")
 _NAME: Final = re.compile(
     r"(\s*(?:\\text\{\s*[A-Z][A-Za-z ]{1,40}\}?(?=:)|[A-Z][A-Za-z ]{2,40}(?=:)"
     r"|(?=[^\d\s])(?:[^=(\[{}\])]|(?<=\\)[{}]|\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\]|\{(?:[^{}]|\{[^{}]*\})*\}){1,80}?(?==)))"
@@ -71,13 +73,16 @@ _FRACTIONS: Final = re.compile(r"\\[dtc]frac(?![A-Za-z])")
 class Reading:
     """A text with the forms that the tiers of the verifier compare, each made when first asked for."""
 
-    __slots__ = ("_literal", "_number", "_tree", "misleading", "parameter", "problem", "text", "whole")
+    __slots__ = ("_literal", "_number", "_tree", "about", "misleading", "parameter", "problem", "text", "whole")
 
     def __init__(self, text: str) -> None:
         """Strip what surrounds the answer; the text is kept otherwise as written."""
         text = text.strip()
         if text[:1] in "$\\" or text[-1:] in "$])\\":
             text = _unwrap(text)
+        self.about = False
+        if not text.isalnum():
+            text, self.about = respelled(text)
         self.text = text
         self._number: Number | Literal[False] | None = False
         self.problem = ""
@@ -129,6 +134,8 @@ class Reading:
     def option(self) -> tuple[str, str] | None:
         r"""The letter and the text of an option, as in `(B)`, `\textbf{(B)}\ 12` or `B. 12`; None for anything else."""
         match = _OPTION.fullmatch(self.text)
+        if match is None and len(self.text) <= MAX_KEPT and (behind := _OPTION_BEHIND.fullmatch(self.text)):
+            return behind[2], behind[1]
         return ((match[1] or match[2]), match[3].strip()) if match else None
 
     @property

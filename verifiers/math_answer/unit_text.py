@@ -31,10 +31,15 @@ SCALES: Final[dict[str, tuple[int, int]]] = {
 
 _SCALE = re.compile(
     r"\w*(?:illions?|illiards?|illionen|hundreds?|thousands?|dozens?|ths?|tuples?|folds?|akhs?|rores?"
-    r"|hundert|tausend|dutzend|douzaines?|docenas?)",
+    r"|hundert|tausend|dutzend|douzaines?|[dc]e[cn]t?e?nas?|doz[iz]\w+|dzin\w*|tuzin\w*|mil[iy]on\w*|milh(?:ão|ões|ar\w*)|mil[iy]ar\w*|mil"
+    r"|mila|mille|cien(?:to)?s?|centinaia|cem|tys\w*|tis[ií]c\w*|bin|yüz|ribu|juta|ratus|elfu|ezer|tuhat\w*|tusen|duizend|honderd"
+    r"|тысяч\w*|миллион\w*|миллиард\w*|сот(?:ен|ня|ни)|десят(?:ок|ков|ка)|дюжин\w*|мільйон\w*|nghìn|ngàn|triệu|trăm|tỷ|tỉ)",
     re.IGNORECASE,
 )  # by their endings, which languages share and hardly a counted thing has
-_SCALE_CJK = re.compile("[万亿千百兆倍半‰%]|分之|以上|以下|次方|左右|割|ない|以外|아니|아닌|不")
+_SCALE_CJK = re.compile(
+    "[万亿千百兆倍半‰%萬億仟佰拾만억천백조]|हज़?ार|हजार|लाख|करोड़|सौ|ہزار|لاکھ|کروڑ|ألف|آلاف|مليون|ملايين|مليار|مئة|مائة"
+    "|พัน|หมื่น|แสน|ล้าน|ร้อย|হাজার|লক্ষ|কোটি|分之|以上|以下|次方|左右|割|ない|以外|아니|아닌|不"
+)
 _NO_NOUN = re.compile(r"[\d\\α-ω]")
 _CHANGING = frozenset(  # scales, shares, powers, signs, bounds, estimates: the closed classes of words about a number
     "ish tens score couple couples myriad myriads grand mil mill mils mille bn mn bil mio mrd hundredweight "

@@ -88,6 +88,7 @@ def _table() -> dict[str, Factor]:
     add("rupee rupees Rs INR", 1, inr=1)
     add("yen yuan", 1, yen=1)
     add("K kelvin kelvins", 1, K=1)
+    add("rpm", 1, rpm=1)
     add("mol mole moles", 1, mol=1)
     add("celsius", 1, celsius=1)
     add("fahrenheit", 1, fahrenheit=1)

@@ -24,17 +24,25 @@ from typing import Any, ClassVar, Literal
 
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score, Verifier, response_text, split_reasoning
-from adjudge.verifiers.math_answer.echo import Prompt, only_asks, wants_order
+from adjudge.verifiers.math_answer.echo import Prompt, only_asks, question, wants_order
 from adjudge.verifiers.math_answer.equality import Equality
 from adjudge.verifiers.math_answer.extraction import Extraction, extract
 from adjudge.verifiers.math_answer.families import family_verdict
+from adjudge.verifiers.math_answer.fitting import says
+from adjudge.verifiers.math_answer.nodes import Collection, Relation
 from adjudge.verifiers.math_answer.numerals import MAX_DIGITS, decimal_comma, grouped_number
 from adjudge.verifiers.math_answer.reading import Reading, read_answer, read_gold
 from adjudge.verifiers.math_answer.scalars import Rules, Verdict, numbers_equal
 from adjudge.verifiers.math_answer.symbolic import load, symbolic_verdict
+from adjudge.verifiers.text.markup import visible_answer
 
 HEDGE = re.compile(r"\b(?:or|and|not|maybe|either|if|but)\b|(?<![A-Za-z\\])[A-J]\s*[).:]|\([A-J]\)", re.IGNORECASE)
+_PERCENTAGE = re.compile(
+    r"\b(?:what|which|how\s+(?:much|many)|find|determine|calculate)\b[^.?!]*\bpercent(?:age)?\b", re.IGNORECASE
+)
 SHOWN = 200  # characters of an answer kept as evidence
+PLAIN = frozenset({"literal", "rational"})  # tiers of answers that are the gold's text, or a number
+LOOSE = 2  # digits that a value shows where it is stated again: `\\sqrt{12}`, or 3.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +70,7 @@ class MathVerifier(Verifier):
     """
 
     name: ClassVar[str] = "math"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
     limits: ClassVar[Limits] = Limits(seconds=5.0, memory_mb=1024)
 
     undecided: Literal["zero", "failed"] = "zero"
@@ -123,6 +131,8 @@ class MathVerifier(Verifier):
                 return Score.failed("gold_unparsable", error=golds[0].problem, gold=golds[0].text[:SHOWN])
             return found
         answer = read_answer(found.text)
+        if found.text.endswith("%") and _PERCENTAGE.search(question(sample.prompt)):
+            golds = tuple(map(_percent, golds))
         score = self.judge(golds[0], answer, found, sample.prompt)
         for gold in golds[1:]:
             if score.value == 1.0:
@@ -130,7 +140,25 @@ class MathVerifier(Verifier):
             other = self.judge(gold, answer, found, sample.prompt)
             if other.value == 1.0 or _rank(other) > _rank(score):
                 score = other
+        if score.value != 1.0:
+            return score
+        if (score.evidence.get("tier") not in PLAIN or answer.about) and not any(
+            says(gold, answer, question(sample.prompt), found.marker) for gold in golds
+        ):
+            return Score(value=0.0, reason="wrong", evidence=score.evidence)
+        if found.later:
+            loose = replace(self, precision=min(self.precision, LOOSE))
+            for stated in found.later:
+                if not any(loose.restates(text, gold, found) for text in stated for gold in golds):
+                    return Score.scored(0.0, "several_answers", answers=[found.text[:SHOWN], stated[0][:SHOWN]])
         return score
+
+    def restates(self, text: str, gold: Reading, found: Extraction) -> bool:
+        """Whether what is stated behind the answer is the gold as well, or the very answer."""
+        stated = read_answer(text)
+        if stated.literal == read_answer(found.text).literal:
+            return True
+        return stated.tree is not None and gold.tree is not None and self.compare(gold, stated, found).value == 1.0
 
     def judge(self, gold: Reading, answer: Reading, found: Extraction, prompt: Prompt) -> Score:
         """Compare one gold with what was found; boxes that each hold the gold are one answer, as `-2, -2` may be."""
@@ -154,7 +182,7 @@ class MathVerifier(Verifier):
             text = rest
         if sample.finish_reason == "length" and self.truncated == "reject":
             return Score.scored(0.0, "truncated")
-        found = extract(text, boxes=self.boxed)
+        found = extract(visible_answer(text), boxes=self.boxed)
         if found is None or (found.marker in ("number", "formula") and only_asks(text, sample.prompt)):
             return Score.scored(0.0, "no_answer")
         if found.others and any(Reading(other).literal != Reading(found.text).literal for other in found.others):
@@ -219,7 +247,13 @@ class MathVerifier(Verifier):
         if left is not None and right is not None:
             rules = replace(self.rules, ordered=True) if in_order else self.rules
             equality, letters = Equality(rules, f"{gold.text}\0{answer.text}"), (gold.parameter, answer.parameter)
+            if answer.parameter and not gold.parameter and isinstance(right, Relation) and right.operators[0] != "=":
+                return Verdict(False, "structure")  # only the integers of an interval
             verdict = family_verdict(left, right, letters, equality) if any(letters) else equality.verdict(left, right)
+            if not verdict.equal and isinstance(right, Collection) and right.brackets == "or":
+                choices = Equality(rules, gold.text)
+                if all(choices.equal(left, item) for item in right.items):
+                    return Verdict(True, verdict.tier)  # alternatives that are one value
             if verdict.equal is False and (comma := self.comma(gold, answer)) is not None:
                 return comma
             return verdict
@@ -304,6 +338,12 @@ def gold_texts(reference: Any) -> list[str]:
         "these",
         mistake=True,
     )
+
+
+def _percent(gold: Reading) -> Reading:
+    """Return the gold of a question for a percentage with the sign that the answer has."""
+    value = gold.number
+    return read_gold(f"{gold.text}\\%") if value is not None and value.value > 1 else gold
 
 
 def _rank(score: Score) -> int:

@@ -15,7 +15,8 @@ _MARKUP = re.compile(r"\\(?:text|mathrm|textbf|textit|mathbf|operatorname|mbox|r
 _ARTICLES: Final = frozenset({"the", "a", "an"})
 
 _SAME: Final[dict[str, str]] = {
-    "no solutions": "no solution", "no real solution": "no real solutions", "dne": "does not exist",
+    "no solutions": "no solution", "no real solution": "no solution", "no real solutions": "no solution",
+    "dne": "does not exist",
     "infinitely many": "infinitely many solutions", "divergent": "diverges", "convergent": "converges",
     "it diverges": "diverges", "it converges": "converges", "series diverges": "diverges",
     "series converges": "converges", "none exist": "none", "all reals": "all real numbers", "correct": "true",
@@ -34,13 +35,17 @@ _MEANING: Final[dict[str, Node]] = {
     "infinity": Constant("oo"),
 }
 
-_NUMBERS: Final[dict[str, int]] = {
-    word: value
-    for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen twenty".split()
-    )
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_NUMBERS: Final[dict[str, int]] = {word: value for value, word in enumerate(_ONES)} | {
+    f"{ten}-{_ONES[one]}" if one else ten: (at + 2) * 10 + one for at, ten in enumerate(_TENS) for one in range(10)
 }
+
+NUMBER_WORD: Final = rf"(?:{'|'.join(_TENS)})(?:-(?:{'|'.join(_ONES[1:10])}))?|{'|'.join(reversed(_ONES))}"
+"""A whole number below a hundred in English, as a pattern."""
 
 
 def words(text: str) -> Words | None:
@@ -56,6 +61,8 @@ def words(text: str) -> Words | None:
         return None
     if _WORD.sub("", bare).strip(" ,.;:'\"-()!?\n\t，。、；："):
         return None
+    if len(found) > 2 and [word.lower() for word in found[:2]] in (["there", "is"], ["there", "are"]):
+        found = found[2:]
     kept = [word for word in (word.lower() for word in found) if word not in _ARTICLES] or [found[0].lower()]
     joined = " ".join(kept)
     return Words(_SAME.get(joined, joined))
