@@ -216,6 +216,7 @@ def lean() -> list[Sample]:
     return [case.sample for case in attack_cases("lean") if case.honest]
 
 
+@dataclass(frozen=True, kw_only=True)
 class LeanRules(Verifier):
     """What `lean` does before it asks Lean: the rules, and the file that is made.
 
