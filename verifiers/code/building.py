@@ -17,6 +17,7 @@ from adjudge.verifiers.execution.runner import Runner
 _SILENT = re.compile(
     r"""//[^\n]*|/\*.*?(?:\*/|\Z)|\"{3}.*?(?:\"{3}|\Z)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL
 )
+_DEEP = 64  # MiB of stack for C and C++, as Java has it; judges of contests give that or more
 _PACKAGE = re.compile(r"\s*package\s+(\w{1,60}(?:\.\w{1,60}){0,9})\s*;", re.ASCII)
 _OUTLINE = re.compile(
     r"(?P<brace>[{}])|(?P<main>\bvoid\s+main\s*\()|(?P<public>\bpublic\s+)?(?:\b(?:final|abstract|strictfp|sealed)\s+){0,3}"
@@ -98,4 +99,5 @@ def roomier(limits: RunLimits, language: Language) -> RunLimits:
         limits,
         processes=limits.processes + language.processes,
         memory_mb=limits.memory_mb + language.memory_mb,
+        stack_mb=_DEEP if language.compile and language.compile[0] in ("gcc", "g++") else limits.stack_mb,
     )

@@ -88,9 +88,10 @@ def read_claims(sources: Sequence[str], take: Iterable[str], check: str = "") ->
     Args:
         sources: the tests, which parse.
         take: the names that they get from the candidate.
-        check: the candidate's function that `check` is called with, for tests that define one; "" for statements.
+        check: what of the candidate's `check` is called with, as `Target.read` reads it, for tests that define one; ""
+            for statements.
     """
-    names = {name: name for name in take}
+    names = {name: Target(name) for name in take}
     try:
         found = tuple(tuple(_claims(ast.parse(source), names, check)) for source in sources)
         for claim in (claim for claims in found for claim in claims):
@@ -100,7 +101,7 @@ def read_claims(sources: Sequence[str], take: Iterable[str], check: str = "") ->
     return found if all(found) else ()
 
 
-def _claims(tree: ast.Module, names: Mapping[str, str], check: str) -> Iterable[Claim]:
+def _claims(tree: ast.Module, names: Mapping[str, Target], check: str) -> Iterable[Claim]:
     body: Sequence[ast.stmt] = tree.body
     if check:
         functions = [node for node in body if isinstance(node, ast.FunctionDef)]
@@ -109,7 +110,10 @@ def _claims(tree: ast.Module, names: Mapping[str, str], check: str) -> Iterable[
                 raise _OtherError
         if len(functions) != 1:
             raise _OtherError
-        body, names = functions[0].body, {**names, _parameter(functions[0]): check}
+        target = Target.read(check)
+        if target is None:
+            raise _OtherError
+        body, names = functions[0].body, {**names, _parameter(functions[0]): target}
     for node in body:
         if isinstance(node, ast.Assert):
             if not (isinstance(node.test, ast.Constant) and node.test.value):
@@ -132,7 +136,7 @@ def _parameter(node: ast.FunctionDef) -> str:
     raise _OtherError
 
 
-def _says_nothing(node: ast.stmt, names: Mapping[str, str]) -> bool:
+def _says_nothing(node: ast.stmt, names: Mapping[str, Target]) -> bool:
     """Return whether a statement is `pass`, a text, or a literal with a name that no claim uses."""
     match node:
         case ast.Pass() | ast.Expr(value=ast.Constant()):
@@ -143,7 +147,7 @@ def _says_nothing(node: ast.stmt, names: Mapping[str, str]) -> bool:
     return False
 
 
-def _claim(node: ast.Assert, names: Mapping[str, str]) -> Claim:
+def _claim(node: ast.Assert, names: Mapping[str, Target]) -> Claim:
     message = str(node.msg.value) if isinstance(node.msg, ast.Constant) else ""
     common: dict[str, Any] = {"line": node.lineno, "message": message}
     match node.test:
@@ -156,7 +160,7 @@ def _claim(node: ast.Assert, names: Mapping[str, str]) -> Claim:
     raise _OtherError
 
 
-def _compared(left: ast.expr, relation: Relation, right: ast.expr, names: Mapping[str, str]) -> dict[str, Any]:
+def _compared(left: ast.expr, relation: Relation, right: ast.expr, names: Mapping[str, Target]) -> dict[str, Any]:
     if relation in ("<", "<="):
         match left:
             case ast.Call(
@@ -173,15 +177,15 @@ def _compared(left: ast.expr, relation: Relation, right: ast.expr, names: Mappin
     return {"relation": relation, "value": _literal(other), **_call(call, names)}
 
 
-def _call(node: ast.expr, names: Mapping[str, str]) -> dict[str, Any]:
+def _call(node: ast.expr, names: Mapping[str, Target]) -> dict[str, Any]:
     """Return the target and the arguments of a call of the candidate's function, or of a method of its class."""
     match node:
         case ast.Call(func=ast.Name(id=name)) if name in names:
-            target = Target(names[name])
+            target = names[name]
         case ast.Call(
             func=ast.Attribute(value=ast.Call(func=ast.Name(id=name), args=[], keywords=[]), attr=method)
-        ) if name in names:
-            target = Target(names[name], method)
+        ) if name in names and not names[name].method:
+            target = Target(names[name].name, method)
         case _:
             raise _OtherError
     kwargs = {}

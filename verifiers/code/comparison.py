@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -22,10 +22,16 @@ Output = Literal["lines", "tokens", "exact"]
 OUTPUTS: tuple[Output, ...] = ("lines", "tokens", "exact")
 
 _TINY = 1e-12  # absolute difference that still counts as none, for values around zero
+_NOISE = 1e-11  # relative difference between two ways to add up the same floats
+_ULPS = 1e-14  # the same where a number has more digits than a float keeps
+_CLOSE = 1e-9  # relative difference, beyond the tolerance as an absolute one, of numbers computed by approximation
+_FULL = 9  # decimals, or significant digits, that are enough for a number with more
 _LONG = 400  # characters beyond which a word is not read as a number
 _DECIMAL = re.compile(r"-?(?:(?:0|[1-9]\d*)?\.(\d+)(?:[eE][+-]\d+)?|\d[eE][+-]\d+)", re.ASCII)
-_FREE = 6  # decimals, those of C's %f, from which on zeros at the end come from the format and not from the task
-_GAPS = re.compile(r"(\s+)")
+_NUMBER = re.compile(r"-?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_FREE = 6  # decimals, those of C's %f, from which on the last ones come from the format and not from the task
+_BLANK = " \t\r\f\v\n"
+_GAPS = re.compile(r"([ \t\r\f\v]+)")
 _MOST_UNORDERED = 2000  # items beyond which an unordered comparison, which is quadratic, compares sorted texts
 
 
@@ -116,28 +122,47 @@ def _same_bag(expected: list[Any], actual: list[Any], tolerance: float) -> bool:
 
 
 def same_output(expected: str, actual: str, rules: Rules) -> bool:
-    """Return whether a printed text is the expected one.
+    r"""Return whether a printed text is the expected one.
 
     "exact" compares characters, but for white space at the very end; "tokens" compares all words and ignores how they
     are laid out; "lines" compares line by line, and ignores white space at the ends of lines and blank lines at the
     end.  Between words "lines" counts white space where the expected text has any beyond single spaces (indentation,
-    columns), or is a drawing, without a letter or a digit; a first line may have lost its indentation to whoever
-    stripped the text.  How words are compared is told at `_same_word`.
+    columns), or is a drawing, without a letter or a digit; where the lines after the first are indented, the first may
+    have lost its indentation to whoever stripped the text.  Elsewhere all lines may be indented alike, and by one space
+    more than the first, as `print(a, "\n", b)` writes them.  White space is that of ASCII.  How words are compared is
+    told at `_same_word`.
     """
-    if expected.rstrip() == actual.rstrip():
+    if expected.rstrip(_BLANK) == actual.rstrip(_BLANK):
         return True
     if rules.output == "exact":
         return False
     if rules.output == "tokens":
-        return _same_words(expected.split(), actual.split(), rules.tolerance)
-    left, right = ([line.rstrip() for line in text.rstrip().splitlines()] for text in (expected, actual))
-    if not left or len(left) != len(right):
+        return _same_words(_words(expected), _words(actual), rules.tolerance)
+    left, right = ([line.rstrip(_BLANK) for line in text.rstrip(_BLANK).split("\n")] for text in (expected, actual))
+    if len(left) != len(right) or not any(left):
         return False
-    laid_out = any(line != " ".join(line.split()) for line in left) or not any(map(str.isalnum, expected))
-    if laid_out and not left[0][:1].isspace():
-        right[0] = right[0].lstrip()
-    split = _GAPS.split if laid_out else str.split
+    if any(line != " ".join(_words(line)) for line in left) or not any(map(str.isalnum, expected)):
+        split: Callable[[str], list[str]] = _columns
+        if not _indentation(left[0]) and any(map(_indentation, left)):
+            right[0] = right[0].lstrip(_BLANK)
+    else:
+        split = _words
+        indented = [_indentation(line) for line in right if line]
+        if len(set(indented[1:])) > 1 or (indented[1:] and indented[1] - indented[0] not in (0, 1)):
+            return False
     return all(_same_words(split(one), split(other), rules.tolerance) for one, other in zip(left, right, strict=True))
+
+
+def _columns(line: str) -> list[str]:
+    return _GAPS.split(line)
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in re.split(rf"[{_BLANK}]+", text) if word]
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip(_BLANK))
 
 
 def _same_words(expected: list[str], actual: list[str], tolerance: float) -> bool:
@@ -149,27 +174,44 @@ def _same_words(expected: list[str], actual: list[str], tolerance: float) -> boo
 def _same_word(expected: str, actual: str, tolerance: float) -> bool:
     """Return whether a word is the expected one; where that has a decimal point, whether it is that number.
 
+    What is left open is what the shown digits leave open.  Fewer than six decimals are the task's own, an amount or a
+    rounded number: a difference must be the noise of floats, but that six digits with three decimals or more, as C++
+    writes a number, may be another one rounded.  From six decimals on they are a format, and the tolerance counts, as
+    an absolute difference too (large numbers: a relative one of 1e-9), where the other word shows as many decimals, or
+    nine digits; fewer would be an estimate.
+
     Zeros at the end tell a format that the task asks for, such as two decimals of a price, so there must be as many
     decimals.  They tell nothing in `1.0`, as Python writes a float, and where there are six decimals or more.
     """
     if expected == actual:
         return True
-    found = _DECIMAL.fullmatch(expected) if len(expected) <= _LONG else None
-    number = _decimal(actual)
-    if found is None or number is None:
+    if max(len(expected), len(actual)) > _LONG:
+        return False
+    found = _DECIMAL.fullmatch(expected)
+    if found is None or not _NUMBER.fullmatch(actual):
         return False
     digits = found[1] or ""
     if digits.endswith("0") and 1 < len(digits) < _FREE and len(actual.partition(".")[2]) < len(digits):
         return False
-    return Decimal(expected) == number or _near(float(expected), float(number), tolerance)
+    wanted, number = Decimal(expected), Decimal(actual)
+    if wanted == number:
+        return True
+    size, distance = abs(float(wanted)), abs(float(wanted) - float(number))
+    if not (tolerance and math.isfinite(distance)):
+        return False
+    shown, decimals = _decimals(expected), _decimals(actual)
+    noise = max(_TINY, min(_NOISE * size, max(10.0 ** -min(shown + 3, 300), _ULPS * size)))
+    if distance <= min(noise, max(_TINY, tolerance * size)):
+        return True
+    precise = decimals >= min(shown, _FULL) or len(number.as_tuple().digits) >= _FULL
+    if shown < _FREE and (shown < 3 or len(wanted.as_tuple().digits) < _FREE):
+        return False
+    near = min(tolerance * size, max(tolerance, _CLOSE * size)) if shown >= _FREE else 0.0
+    return precise and distance <= max(near, 0.500001 * 10.0 ** -min(shown, 300))
 
 
-def _decimal(word: str) -> Decimal | None:
-    """Return the number that a word of ASCII digits is; None for anything else, `nan` and `inf` too."""
-    if len(word) > _LONG or not word.isascii() or "_" in word:
-        return None
-    try:
-        number = Decimal(word)
-    except InvalidOperation:
-        return None
-    return number if number.is_finite() else None
+def _decimals(word: str) -> int:
+    """Return how many decimals a number shows, of those before its exponent or after it is applied."""
+    exponent = Decimal(word).as_tuple().exponent
+    before = re.split("[eE]", word)[0].partition(".")[2]
+    return max(len(before), -exponent if isinstance(exponent, int) else 0)

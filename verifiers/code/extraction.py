@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from adjudge.verifiers.code.languages import PYTHON_LABELS
+from adjudge.verifiers.code.names import after_future, defined, missing, syntax_tree
 
 Block = Literal["last", "first", "longest", "all", "only"]
 BLOCKS: tuple[Block, ...] = ("last", "first", "longest", "all", "only")
@@ -33,6 +33,12 @@ _FENCE = re.compile(
 )
 _TAG = re.compile(r"<[\w|-]+>[ \t]*")
 _CLOSING = re.compile(r"[ \t]*(?:</?[\w|-]+>[^\n]*)?")
+_SENTENCE = re.compile(r"[ \t]+[A-Z]\w*[ \t,][^\n={}]*")  # behind the end of a block
+_TAGGED = re.compile(
+    r"(?:<(?P<tag>answer|solution|code|python)>|\[(?P<mark>PYTHON|CODE|ANSWER)\])(?P<body>.*?)"
+    r"(?(tag)</(?P=tag)>|\[/(?P=mark)\])",
+    re.DOTALL,
+)
 _GLUED_END = re.compile(r"```\s*(?:</?[\w|-]+>\s*)*\Z")
 _CODE = re.compile(r"^(?:@|(?:from|import|async|def|class)[ \t])", re.MULTILINE)
 
@@ -70,6 +76,7 @@ def extract(
         whole: says whether a block can be the program that is asked for, by its look; the first and the last are
             chosen among those of which it says so, if there are any: a block of usage or of tests is not the answer.
     """
+    text = text.removeprefix("\ufeff")
     found = _blocks(text)
     if found and bare and "python" in labels and syntax_tree(text) is not None:
         return Extracted(text)
@@ -81,16 +88,45 @@ def extract(
     if not ours:
         if found or not bare or not text.strip():
             return Extracted("", "no_answer")
-        return Extracted(text)
+        tagged = [match["body"].strip("\n") for match in _TAGGED.finditer(text)]
+        text = tagged[-1] if tagged and syntax_tree(text) is None else text
+        return Extracted(_legible(text) if "python" in labels else text)
     if block == "only" and len({body.strip() for body in ours}) > 1:
         return Extracted("", "several_answers", len(ours))
     if block == "all":
         return Extracted("\n\n".join(ours), blocks=len(ours))
-    count = len(ours)
+    can = list(range(len(ours)))
     if block in ("first", "last") and whole is not None:
-        ours = list(filter(whole, ours)) or ours
-    chosen = {"first": ours[0], "longest": max(ours, key=len)}.get(block, ours[-1])
-    return Extracted(chosen, blocks=count)
+        can = [number for number in can if whole(ours[number])] or can
+    chosen = {"first": can[0], "longest": max(can, key=lambda number: len(ours[number]))}.get(block, can[-1])
+    source = ours[chosen]
+    if "python" in labels:
+        source = _legible(source if block == "longest" else _with_parts(source, ours[:chosen]))
+    return Extracted(source, blocks=len(ours))
+
+
+def _legible(source: str) -> str:
+    """Return a program with plain spaces where pages and editors put others, if it is none as it stands."""
+    plain = re.sub(r"[\u00a0\u202f\u2007]", " ", re.sub(r"[\ufeff\u200b]", "", source))
+    return plain if plain != source and syntax_tree(source) is None and syntax_tree(plain) is not None else source
+
+
+def _with_parts(source: str, before: list[str]) -> str:
+    """Return a program with the blocks before it that define at their top level what it reads and does not define."""
+    for part in reversed(before):
+        tree, other = syntax_tree(source), syntax_tree(part)
+        if tree is None or other is None:
+            continue
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign)
+        theirs = set().union(*(defined(node) for node in other.body if isinstance(node, kinds)))
+        if missing(tree) & theirs and not _top_level(tree) & _top_level(other):
+            source = f"{part.rstrip()}\n\n{source}"
+    return source
+
+
+def _top_level(tree: ast.Module) -> set[str]:
+    """Return the functions and classes of a program."""
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
 
 
 def defines(source: str, names: Iterable[str]) -> bool:
@@ -106,25 +142,39 @@ def defines(source: str, names: Iterable[str]) -> bool:
 def completed(source: str, prompt: str, function: str) -> str:
     """Return the program of a response: with the prompt's code before it where it is only the body of its function.
 
-    So completions of HumanEval are.  A response that is Python by itself or defines the function stays as it is, and
-    so does one to a prompt in which the function has statements: what is judged must be the response's.
+    So completions of HumanEval are.  A response that is Python by itself gets the prompt's imports that it lacks.  One
+    that defines the function stays as it is, and so does one to a prompt in which the function has statements: what is
+    judged must be the response's.
 
     Args:
         source: what the response holds.
         prompt: the task's text, which ends in the function's header, imports or docstring, bare or in a code block.
         function: what the tests call.
     """
-    defined = re.compile(rf"^(?:async[ \t]+)?(?:def|class)[ \t]+{re.escape(function)}\b", re.MULTILINE)
-    if not defined.search(prompt) or defined.search(source) or syntax_tree(source) is not None:
+    header = re.compile(rf"^(?:async[ \t]+)?(?:def|class)[ \t]+{re.escape(function)}\b", re.MULTILINE)
+    if not header.search(prompt):
         return source
     text = re.sub(r"\r\n?", "\n", prompt)
     first = _CODE.search(text)
-    after_prose = text[first.start() :] if first else ""
-    for code in (text, extract(text, PYTHON_LABELS).source, after_prose):
+    codes = (text, extract(text, PYTHON_LABELS).source, text[first.start() :] if first else "")
+    tree = syntax_tree(source)
+    if tree is not None or header.search(source):
+        return source if tree is None else _with_imports(source, tree, codes)
+    for code in codes:
         code += "" if re.search(r"\n[ \t]*\Z", code) else "\n"
         if _is_body(code + source, code.count("\n"), function):
             return code + source
     return source
+
+
+def _with_imports(source: str, tree: ast.Module, codes: Iterable[str]) -> str:
+    """Return a program with those imports of the prompt that bind names which it reads and does not bind."""
+    trees = (syntax_tree(code) or syntax_tree(f"{code.rstrip()}\n    pass") for code in codes)
+    prompt = next(filter(None, trees), None)
+    imports = [node for node in (prompt.body if prompt else ()) if isinstance(node, ast.Import | ast.ImportFrom)]
+    lacking = missing(tree)
+    useful = [node for node in imports if defined(node) & lacking or (lacking and "*" in defined(node))]
+    return after_future(source, tree, *map(ast.unparse, useful)) if useful else source
 
 
 def _is_body(program: str, lines: int, function: str) -> bool:
@@ -142,16 +192,6 @@ def _is_preamble(node: ast.stmt) -> bool:
     """Return whether a statement is an import or a docstring."""
     text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
     return text or isinstance(node, ast.Import | ast.ImportFrom)
-
-
-def syntax_tree(source: str) -> ast.Module | None:
-    """Return the syntax tree of a Python program, without warnings about it; None where it is no Python."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _blocks(text: str) -> list[tuple[str, str]]:
@@ -173,8 +213,11 @@ def _closes(fence: re.Match[str], opened: re.Match[str]) -> bool:
     return (
         (fence["fence"] or "").startswith(opened["fence"] or opened["late"])
         and not fence["before"]
-        and not fence["label"]
-        and _CLOSING.fullmatch(fence["rest"]) is not None
+        and (
+            _CLOSING.fullmatch(fence["label"] + fence["rest"])
+            or _SENTENCE.fullmatch(fence.string, fence.end("fence"), fence.end())
+        )
+        is not None
         and len(fence["indent"].expandtabs(4)) < _depth(opened) + 4
     )
 

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
 from adjudge.bad_reference import BadReferenceError
-from adjudge.verifiers.code.extraction import syntax_tree
+from adjudge.verifiers.code.names import syntax_tree
 from adjudge.verifiers.code.outcome import shorten
 
 _LAYOUTS: Final = {
@@ -212,6 +212,9 @@ def _source(row: _Row) -> dict[str, Any]:
         if all(isinstance(part, str) for part in parts) and syntax_tree(program := "".join(map(str, parts))):
             kept.setdefault("solution", program)  # its helpers serve the tests
     if "def check(" in test:
+        given = (kept.get("entry_point"), row.get("prompt"))
+        if all(isinstance(text, str) for text in given) and "." in str(given[0]):  # LeetCodeDataset's own classes
+            kept.setdefault("setup", given[1])
         return {**kept, "tests": test, "style": "humaneval"}
     if "def test" not in test:
         return {**kept, "tests": test, "style": "asserts"}

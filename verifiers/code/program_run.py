@@ -119,12 +119,18 @@ def _judged(warm: WarmPython, case: Case, done: RunResult, suite: Suite, rules: 
 def _checked(warm: WarmPython, case: Case, printed: str, suite: Suite) -> bool:
     """Ask the reference's checker: a function `check(stdin, expected, printed)` that runs in a sandbox of its own.
 
+    A text that it cannot read is wrong, as long as it can read another: the expected output, or, where there is none,
+    one that it finds fault with by an exception that texts bring about.
+
     Raises:
-        TestsBrokenError: the checker itself fails on an empty output, and so is no judge.
+        TestsBrokenError: it cannot, and so is no judge.
     """
     from adjudge.verifiers.code.checker import ask_checker
 
-    verdict = ask_checker(warm, suite.checker, (case.stdin, str(case.expected), printed), _CHECK)
-    if verdict is None and ask_checker(warm, suite.checker, (case.stdin, str(case.expected), ""), _CHECK) is None:
-        raise TestsBrokenError("the checker gives no verdict, not even on an empty output")
+    expected = str(case.expected)
+    verdict = ask_checker(warm, suite.checker, (case.stdin, expected, printed), _CHECK)
+    if isinstance(verdict, str):
+        other = ask_checker(warm, suite.checker, (case.stdin, expected, expected), _CHECK)
+        if other == "" or (isinstance(other, str) and expected):
+            raise TestsBrokenError("the checker gives no verdict, not even on the expected output")
     return verdict is True

@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from adjudge.verifiers.code.outcome import Outcome, Stage, TestsBrokenError, Verdict, shorten
 from adjudge.verifiers.code.suite import Suite
+from adjudge.verifiers.code.task_classes import task_classes
 from adjudge.verifiers.execution import codec, frames
 from adjudge.verifiers.execution.program import RunLimits
 from adjudge.verifiers.execution.time_limit import TimeLimit
@@ -49,7 +50,7 @@ class Candidate:
         source: the program.
         limits: what it may use; the seconds are for loading it, and the caller keeps those of each test.
         flavour: which packages it gets.
-        wanted: the names it is asked for; None for all it defines.
+        wanted: the names it is asked for; "*" for all others that it defines, but for large data.
 
     Raises:
         NotLoadedError: on entering.
@@ -57,13 +58,13 @@ class Candidate:
     """
 
     def __init__(
-        self, warm: WarmPython, source: str, limits: RunLimits, flavour: Flavour, wanted: Sequence[str] | None
+        self, warm: WarmPython, source: str, limits: RunLimits, flavour: Flavour, wanted: Sequence[str]
     ) -> None:
         self._warm = warm
         self.source = source
         self._limits = limits
         self._flavour = flavour
-        self._wanted = None if wanted is None else list(wanted)
+        self._wanted = list(wanted)
         self._run: Run | None = None
         self._limit: TimeLimit | None = None
         self.names: dict[str, tuple[str, Any]] = {}
@@ -183,7 +184,7 @@ def run_tests(
     verdict = Verdict(total=suite.count)
     flavour = flavour_of(source, suite.setup, *suite.sources)  # it is given what the tests make with their packages
     extra = ("import pytest",) if suite.style == "pytest" else ()
-    wanted = None if suite.style == "pytest" else suite.needs
+    wanted = (*suite.needs, "*") if suite.style == "pytest" else suite.needs
     tests_zygote = warm.zygote("tests", flavour_of(source, suite.setup, *suite.sources, *extra))
     while True:
         if budget <= 0:
@@ -215,6 +216,7 @@ def _test_all(tests: Run, candidate: Candidate, suite: Suite, time_for: tuple[fl
     absent = [name for name in suite.needs if name not in candidate.names]
     if absent:
         raise NotLoadedError("run", "no_answer", f"it does not define {absent[0]!r}")
+    classes = task_classes((*filter(None, [suite.setup]), *suite.sources), suite.module)
     job = {
         "style": suite.style,
         "setup": suite.setup,
@@ -224,6 +226,7 @@ def _test_all(tests: Run, candidate: Candidate, suite: Suite, time_for: tuple[fl
         "imports": dict(suite.imports),
         "entry_point": suite.entry_point,
         "named": list(suite.named),
+        "classes": {name: list(uses) for name, uses in classes.items()},
         "own": list(suite.own),
         "start": len(verdict.outcomes) + verdict.skipped,
         "module": suite.module,

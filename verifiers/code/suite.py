@@ -17,10 +17,25 @@ from typing import Any, Literal
 
 from adjudge.bad_reference import BadReferenceError
 from adjudge.verifiers.code.claims import Claim, read_claims
-from adjudge.verifiers.code.extraction import defines, syntax_tree
+from adjudge.verifiers.code.extraction import defines
 from adjudge.verifiers.code.languages import LANGUAGES, PYTHON_READS
 from adjudge.verifiers.code.layouts import CONTEST_IMPORTS, FIELDS, tests_of
-from adjudge.verifiers.code.outcome import shorten
+from adjudge.verifiers.code.names import (
+    IMPLICIT,
+    after_future,
+    attributes,
+    called,
+    defined,
+    imported,
+    in_annotations,
+    judges,
+    missing,
+    modules_of,
+    syntax_tree,
+    used,
+)
+from adjudge.verifiers.code.outcome import Outcome, shorten
+from adjudge.verifiers.code.reaching import reaching, silent
 from adjudge.verifiers.code.target import Target
 from adjudge.verifiers.execution import codec
 
@@ -33,16 +48,10 @@ _ALIASES = {
     "requests": "requests",
     "scipy": "scipy",
 }
-_REACHING = frozenset(
-    {"patch", "monkeypatch", "mocker", "capsys", "capfd", "caplog", "asyncio", "anyio", "IsolatedAsyncioTestCase"}
-    | {"inspect", "GeneratorType"}
-)
-"""What tests use that needs the process, or the very objects, of what they test."""
 _MOST_SOURCE = 8 << 20  # characters of all tests; they travel in one frame
 _MOST = 1e9  # of any number
 _MOST_READ = 256  # references kept
 _LEETCODE = "Solution"  # the class whose methods LeetCode calls, after the imports that everybody leaves out
-_IMPLICIT = frozenset({"__name__", "__file__", "__doc__", "__builtins__"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +94,8 @@ class Suite:
             LeetCode has, where the candidate is its class.
         named: classes that the tests name and the candidate may define.
         own: names that the tests define or import from elsewhere.
-        reaching: what the tests use that needs the candidate's own process or objects; "" for nothing.
+        reaching: by the test's name or number, what it uses that needs the candidate's own process or objects.
+        silent: whether no test looks as if it could fail other than by an error of the candidate.
         timeout: seconds for one test; None for the verifier's own.
         memory_mb: MiB for the candidate; None for the verifier's own.
         checker: source of a Python program that judges printed output; "" for none.
@@ -107,7 +117,8 @@ class Suite:
     offered: tuple[str, ...] | None = None
     named: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
-    reaching: str = ""
+    reaching: Mapping[str, str] = field(default_factory=dict)
+    silent: bool = False
     timeout: float | None = None
     memory_mb: int | None = None
     checker: str = ""
@@ -149,20 +160,36 @@ class Suite:
 
     def program(self, source: str) -> str:
         """Return a candidate's source with imports of the `offered` modules, if it uses a name that it has not."""
-        offered = self.offered
-        if offered is None and _LEETCODE in self.needs and defines(source, [_LEETCODE]):
+        offered, tree = self.offered, syntax_tree(source)
+        if tree is None or not (lacking := missing(tree)):
+            return source  # where it is no Python, the run says so
+        if offered is None and self.asks_for_class(tree):
             offered = CONTEST_IMPORTS
-        if not offered:
-            return source
-        tree = syntax_tree(source)
-        if tree is None:
-            return source  # the run says so
-        if not _used(tree) - _defined(tree) - _IMPLICIT - vars(builtins).keys():
-            return source
-        lines = source.split("\n")
-        start = max((node.end_lineno or 0 for node in tree.body if _is_future(node)), default=0)
-        names = "; ".join(f"from {module} import *; import {module}" for module in offered)
-        return "\n".join([*lines[:start], names, *lines[start:]])
+        lines = ["; ".join(f"from {module} import *; import {module}" for module in offered)] if offered else []
+        if lacking & in_annotations(tree) & {*self.own}:  # a ListNode of the tests', as LeetCode has it
+            lines.insert(0, "from __future__ import annotations")
+        return after_future(source, tree, *lines) if lines else source
+
+    def asks_for_class(self, tree: ast.Module) -> bool:
+        """Return whether the tests need a class that a program defines, such as LeetCode's `Solution` and designs."""
+        classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+        return self.style != "pytest" and not classes.isdisjoint(self.needs)
+
+    @property
+    def nothing(self) -> str:
+        """A program of nothing: it has every name that the tests need, and whatever is called returns nothing."""
+        lines = ["class _Nothing:", "    def __init__(self, *_, **__): pass"]
+        lines += ["    def __getattr__(self, name): return lambda *_, **__: None"]
+        return "\n".join([*lines, *(f"class {name}(_Nothing): pass" for name in self.named)])
+
+    def reached(self, number: int, outcome: Outcome) -> str:
+        """Return what a test that failed uses that needs the candidate's own process or objects; "" for nothing."""
+        if outcome.passed or outcome.reason not in ("wrong", "candidate_error"):
+            return ""
+        if self.style != "pytest":
+            return self.reaching.get(str(number), "")
+        path = str(outcome.detail.get("source", "")).partition("[")[0]
+        return self.reaching.get(path.partition("::")[2] or path, "")
 
 
 def read_suite(reference: Any, prompt: str = "") -> Suite:
@@ -303,7 +330,8 @@ def _case(style: Style, number: int, test: Mapping[str, Any], checked: bool) -> 
 
 def _with_sources(style: Style, tests: Any, common: dict[str, Any], setup: str, prompt: str) -> Suite:
     sources = (tests,) if isinstance(tests, str) else tuple(tests)
-    if common["entry_point"] and not common["entry_point"].isidentifier():
+    entry = Target.read(common["entry_point"])
+    if common["entry_point"] and (entry is None or (entry.method and style != "humaneval")):
         raise BadReferenceError(
             f'"entry_point" is {common["entry_point"]!r}; tests of the style {style!r} take a function', mistake=True
         )
@@ -324,55 +352,82 @@ def _read_sources(
     if style == "humaneval":
         if not entry:
             raise BadReferenceError('tests of the style "humaneval" need "entry_point", a function', mistake=True)
-        if "check" not in set().union(*map(_defined, trees)):
+        if "check" not in set().union(*map(defined, trees)):
             raise BadReferenceError("the tests define no function `check`")
     if style == "asserts" and len(trees) == 1:
         tests = tuple(_statements(tests[0], trees[0]))
-    setup_names = _defined(_parsed(setup, "setup")) if setup else set()
-    known = set().union(setup_names, *map(_defined, trees), _IMPLICIT, vars(builtins))
-    wanted = set().union(*map(_used, trees), _used(_parsed(setup, "setup")) if setup else set()) - known
-    modules = {**{name: name for name in sys.stdlib_module_names}, **_ALIASES, **_modules_of(prompt, solution)}
+    setup_tree = _parsed(setup, "setup") if setup else ast.Module([], [])
+    known = set().union(*map(defined, (setup_tree, *trees)), IMPLICIT)
+    wanted = set().union(*map(used, (setup_tree, *trees))) - known
+    modules = {**{name: name for name in sys.stdlib_module_names}, **_ALIASES, **modules_of(prompt, solution)}
     imports = {name: modules[name] for name in wanted if name in modules}
-    wanted -= set(imports)
-    if entry:
-        setup, wanted = _helpers(setup, wanted - {entry}, entry, prompt, solution)
-        if wanted:
-            raise BadReferenceError(
-                f"the tests use {sorted(wanted)[0]!r}, which neither they nor `setup` define; what is not the entry "
-                "point must not come from the candidate"
-            )
-        wanted = {entry}
-    elif style != "pytest" and not wanted:
-        raise BadReferenceError("the tests call nothing of the candidate's; name the function in `entry_point`")
-    imported = set().union(*(_imported(tree, module) for tree in trees))
-    needs = tuple(sorted(wanted | imported))
-    own = tuple(sorted(set().union(*map(_defined, trees)) - imported))
-    reaching = next(iter(sorted(set().union(*map(_words, trees)) & _REACHING)), "")
+    theirs, wanted = wanted & (imports.keys() | vars(builtins)), wanted - imports.keys() - vars(builtins).keys()
+    target = Target.read(entry)
+    if target is not None:
+        helpers, wanted = wanted - {target.name}, {target.name}
+    else:
+        wanted = wanted or (_shadowing(theirs, trees, solution) if style != "pytest" else set())
+        if style != "pytest" and not wanted:
+            raise BadReferenceError("the tests call nothing of the candidate's; name the function in `entry_point`")
+        helpers = judges(trees, wanted)
+        wanted -= helpers
+    setup, helpers = _helpers(setup, helpers, prompt, solution)
+    if helpers:
+        raise BadReferenceError(
+            f"the tests use {sorted(helpers)[0]!r}, which neither they nor `setup` define; what judges the function "
+            "under test must not come from the candidate"
+        )
+    imports = {name: imports[name] for name in imports.keys() - wanted}
+    asked = set().union(*(imported(tree, module) for tree in trees))
+    needs = tuple(sorted(wanted | asked))
     found: dict[str, Any] = {
-        "reaching": reaching,
         "setup": setup,
         "take": tuple(sorted(wanted)),
         "needs": needs,
-        "named": needs,
-        "own": own,
+        "named": tuple(sorted({*needs, *set().union(*(attributes(tree, module) for tree in trees))})),
+        "own": tuple(sorted(set().union(*map(defined, (setup_tree, *trees))) - asked)),
     }
     if style != "pytest" and not setup:
         found["claims"] = read_claims(tests, wanted, entry if style == "humaneval" else "")
+    if not found.get("claims"):
+        pieces = trees if len(trees) == len(tests) else [ast.parse(source) for source in tests]
+        found["reaching"] = reaching(pieces, [setup_tree, *trees], module, style == "pytest")
+        found["silent"] = silent([setup_tree, *trees])
     return MappingProxyType({"sources": tests, "imports": MappingProxyType(imports), **found})
 
 
-def _helpers(setup: str, wanted: set[str], entry: str, prompt: str, solution: str) -> tuple[str, set[str]]:
+def _helpers(setup: str, wanted: set[str], prompt: str, solution: str) -> tuple[str, set[str]]:
     """Look for helper functions that the tests use in the solution and the prompt; the candidate's are not believed."""
     for source in (solution, prompt):
-        if not wanted or not source:
-            continue
-        try:
-            defined = _defined(ast.parse(source))
-        except (SyntaxError, ValueError):
-            continue
-        if wanted & defined:
-            setup, wanted = f"{source}\n\n{setup}", wanted - defined
+        tree = syntax_tree(source) if wanted and source else None
+        if tree is not None and wanted & defined(tree):
+            setup, wanted = f"{source}\n\n{setup}", wanted - defined(tree)
     return setup, wanted
+
+
+def _shadowing(names: set[str], trees: Sequence[ast.Module], solution: str) -> set[str]:
+    """Return the function under test where it is called like a built-in function or a module, as `sum` of MBPP.
+
+    The solution's is meant; else the one that all tests call, modules (which nobody calls) before functions, and
+    a function that is called on what another one returns is a helper.
+    """
+    asserts = [[node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)] for tree in trees]
+    calls = [set().union(*map(called, tests)) & names for tests in asserts]
+    common = set.intersection(*calls)
+    tree = syntax_tree(solution)
+    if tree is not None and common & defined(tree):
+        return common & defined(tree)
+    outer = {
+        node.func.id
+        for node in (node for tests in asserts for test in tests for node in ast.walk(test))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if any(called(argument) & common for argument in node.args)
+    }
+    functions = {name for name in common if not isinstance(getattr(builtins, name, None), type)}
+    for choice in (functions - vars(builtins).keys(), functions - outer):
+        if len(choice) == 1:
+            return choice
+    return set()
 
 
 def _statements(source: str, tree: ast.Module) -> list[str]:
@@ -397,61 +452,6 @@ def _parsed(source: str, what: str) -> ast.Module:
         return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError) as error:
         raise BadReferenceError(f"{what} is not Python: {error}") from error
-
-
-def _defined(tree: ast.AST) -> set[str]:
-    """Return every name that a source binds anywhere: good enough to tell its own names from the candidate's."""
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
-                names.add(name)
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                names.add(name)
-            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-                names.update(alias.asname or alias.name.partition(".")[0] for alias in aliases)
-            case ast.ExceptHandler(name=str(name)):
-                names.add(name)
-            case _:
-                pass
-    return names
-
-
-def _words(tree: ast.AST) -> set[str]:
-    """Return every name, attribute, parameter and imported name of a source."""
-    words = _defined(tree) | _used(tree)
-    return words | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-
-
-def _modules_of(*sources: str) -> dict[str, str]:
-    """Return the modules, by the names they have there, that the task's own sources import."""
-    return {
-        alias.asname or alias.name: alias.name
-        for tree in map(syntax_tree, filter(None, sources))
-        for node in (tree.body if tree else ())
-        if isinstance(node, ast.Import)
-        for alias in node.names
-        if alias.asname or "." not in alias.name
-    }
-
-
-def _is_future(node: ast.stmt) -> bool:
-    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
-
-
-def _used(tree: ast.AST) -> set[str]:
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-
-
-def _imported(tree: ast.AST, module: str) -> set[str]:
-    """Return the names that a source imports from a module."""
-    return {
-        alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module == module
-        for alias in node.names
-        if alias.name != "*"
-    }
 
 
 def _text(reference: Mapping[str, Any], name: str) -> str:

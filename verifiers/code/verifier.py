@@ -48,6 +48,7 @@ from adjudge.verifiers.text.graded import Reasoning, Truncated, graded_text
 
 _MOST_SOURCE = 1 << 20  # characters of a program
 _COMPILE_SECONDS = 70.0
+_VACUOUS = "every test expects nothing, so a program of nothing passes"
 _SPARE_SECONDS = 30.0  # beyond the budget of the tests: starting sandboxes, killing, a second try
 
 _reference_seconds: dict[tuple[str, str, str], float | str] = {}
@@ -90,7 +91,7 @@ class CodeVerifier(SandboxedVerifier):
     """
 
     name: ClassVar[str] = "code"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
 
     credit: Credit = "all"
     block: Block = "last"
@@ -169,7 +170,7 @@ class CodeVerifier(SandboxedVerifier):
         except BadReferenceError as error:
             return Score.failed("gold_unparsable", error=str(error))
         if suite.vacuous:
-            return Score.failed("gold_unparsable", error="every test expects nothing, so a program of nothing passes")
+            return Score.failed("gold_unparsable", error=_VACUOUS)
         source = self._source(sample, suite)
         if isinstance(source, Score):
             return source
@@ -195,6 +196,8 @@ class CodeVerifier(SandboxedVerifier):
 
     def _judge(self, source: str, suite: Suite) -> Score:
         seconds = suite.timeout or self.seconds
+        if suite.silent and isinstance(self._known(suite.nothing, suite), float):
+            raise TestsBrokenError(_VACUOUS)
         if suite.solution and self.slowdown:
             taken = self._solution_seconds(suite)
             seconds = min(seconds, max(self.least_seconds, self.slowdown * taken))
@@ -202,9 +205,9 @@ class CodeVerifier(SandboxedVerifier):
         if verdict.value("all") != 1.0:
             if suite.solution:
                 self._solution_seconds(suite)  # tests that their own solution does not pass judge nobody
-            elif suite.reaching and verdict.stage == "test" and not self.shared:
+            elif (word := self._reached(suite, verdict)) and not self.shared:
                 raise TestsBrokenError(
-                    f"the tests use {suite.reaching!r}, which needs the candidate's own process or objects, and they "
+                    f"the tests use {word!r}, which needs the candidate's own process or objects, and they "
                     'run apart; give the reference a "solution" that shows that they work so, or trust the programs '
                     "(shared=True)"
                 )
@@ -249,26 +252,40 @@ class CodeVerifier(SandboxedVerifier):
                 return run_shared(warm, source, suite, dataclasses.replace(limits, seconds=self.total_seconds))
             return run_tests(warm, source, suite, limits, seconds, thorough, self.total_seconds)
 
+    def _reached(self, suite: Suite, verdict: Verdict) -> str:
+        """Return what keeps tests that run apart from judging the failed ones; "" where they judge.
+
+        A single failure that judges is enough where all tests must pass.
+        """
+        failed = [(number, outcome) for number, outcome in enumerate(verdict.outcomes) if not outcome.passed]
+        words = [suite.reached(number, outcome) for number, outcome in failed]
+        return next(filter(None, words), "") if all(words) or self.credit != "all" else ""
+
     def _solution_seconds(self, suite: Suite) -> float:
         """Return how long the slowest test takes the reference solution.
 
         Raises:
             TestsBrokenError: the solution does not pass.
         """
-        key = (self.fingerprint, suite.solution, repr(suite.cases or suite.sources))
+        known = self._known(suite.solution, suite)
+        if isinstance(known, str):
+            raise TestsBrokenError(f"the reference solution does not pass: {known}")
+        return known
+
+    def _known(self, program: str, suite: Suite) -> float | str:
+        """Return how long the slowest test takes a program of ours, or what came of it where it does not pass."""
+        key = (self.fingerprint, program, repr(suite.cases or suite.sources))
         known = _reference_seconds.get(key)
         if known is None:
-            verdict = self._tested(suite.solution, suite, suite.timeout or self.seconds)
+            verdict = self._tested(program, suite, suite.timeout or self.seconds)
             known = max((outcome.seconds for outcome in verdict.outcomes), default=0.0)
             if verdict.value("all") != 1.0:
-                known = f"the reference solution does not pass: {verdict.evidence()}"
+                known = str(verdict.evidence())
                 if verdict.first_reason() == "candidate_timeout":  # which may be the machine's
-                    raise TestsBrokenError(known)
+                    return known
             if len(_reference_seconds) >= _MOST_REFERENCES:
                 _reference_seconds.clear()
             _reference_seconds[key] = known
-        if isinstance(known, str):
-            raise TestsBrokenError(known)
         return known
 
     @cached_property

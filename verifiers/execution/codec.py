@@ -27,11 +27,12 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
-from adjudge.verifiers.execution import tables
+from adjudge.verifiers.execution import library_values, tables
 
 DEPTH = 200
 """Deepest nesting of containers."""
@@ -81,12 +82,15 @@ class Handle:
     Attributes:
         number: the sender's number for it.
         kind: the name of its class.
+        plain: whether it extends a type of plain data, as which it could have travelled.
     """
 
     number: int
     kind: str
+    plain: bool = False
 
 
+_OWN = "solution"  # the module that a candidate is
 Keep = Callable[[object], Handle]
 """Called by the encoder with an object that is not data; returns what goes in its place, or raises `CodecError`."""
 
@@ -115,25 +119,30 @@ class _Reading(threading.local):
     tags = 0
     until = 0.0
     imports = True
+    uses: Mapping[str, frozenset[str]] = MappingProxyType({})
 
 
 _reading = _Reading()
 
 
-def loads(text: bytes, imports: bool = True, trusted: bool = False) -> Any:
+def loads(
+    text: bytes, imports: bool = True, trusted: bool = False, uses: Mapping[str, frozenset[str]] = MappingProxyType({})
+) -> Any:
     """Return the value that `dumps` wrote.
 
     Args:
         text: JSON.
         imports: whether pandas may be imported for a table; without, and where nobody has, the table is a `Handle`.
         trusted: whether it comes from who may send as much as it likes.
+        uses: by name, classes of the sender's that may extend plain types, with the attributes that are used on their
+            instances: one that lacks some of them as plain data is a `Handle`.
 
     Raises:
         CodecError: the text stands for no value, or for one that takes too much to read.
     """
     if not trusted and _has_too_many_parts(text):
         raise CodecError("an encoded value has too many parts")
-    _reading.imports, _reading.tags = imports, 0
+    _reading.imports, _reading.tags, _reading.uses = imports, 0, uses
     _reading.spent, _reading.until = (-sys.maxsize, math.inf) if trusted else (0, time.thread_time() + _MOST_SECONDS)
     try:
         return _decode(json.loads(text), 0)
@@ -184,28 +193,23 @@ def _encode_other(value: Any, keep: Keep, depth: int) -> Any:
         return tagged
     if (parts := tables.parts_of(value)) is not None:
         return {"p": _items(parts, keep, depth + 1)}
+    if (parts := library_values.parts_of(value)) is not None:
+        return {"v": _items(parts, _refuse, depth + 1)}
+    if keep is not _refuse and type(value).__module__ == _OWN and isinstance(value, library_values.BASES):
+        handle = keep(value)
+        return {"x": [handle.number, handle.kind, _encode_base(value, keep, depth + 1)]}
+    return _encode_base(value, keep, depth)
+
+
+def _encode_base(value: Any, keep: Keep, depth: int) -> Any:
+    """Encode what an instance of a subclass of a plain type holds, and keep anything else."""
     fields = getattr(type(value), "_fields", None)
     if isinstance(value, tuple) and isinstance(fields, tuple) and len(fields) == tuple.__len__(value):
         return {"k": [type(value).__name__, list(fields), _items(tuple.__iter__(value), keep, depth + 1)]}
-    for base in _BASES:
+    for base in library_values.BASES:
         if isinstance(value, base):
-            return _encode(_as_base(value, base), keep, depth)
+            return _encode(library_values.as_base(value, base), keep, depth)
     return _handle(keep(value))
-
-
-def _as_base(value: Any, base: type) -> Any:
-    """Return the part of a subclass's instance that the base class keeps."""
-    if base is str:
-        return str.__getitem__(value, slice(None))
-    if base is int:
-        return int.__add__(value, 0)
-    if base is float:
-        return float.__add__(value, 0.0)
-    if base is complex:
-        return complex.__add__(value, 0j)
-    if base is dict:
-        return dict(dict.items(value))
-    return base(base.__iter__(value))  # type: ignore[attr-defined]
 
 
 def _handle(handle: Handle) -> Any:
@@ -224,6 +228,8 @@ def _encode_array(value: Any) -> Any:
     numpy = sys.modules.get("numpy")
     if numpy is None or not isinstance(value, numpy.ndarray | numpy.generic):
         return None
+    if value.dtype == object and isinstance(value, numpy.ndarray):
+        return {"a": [list(value.shape), _items(value.ravel().tolist(), _refuse, 1)]}
     if value.dtype.hasobject or value.dtype.fields:
         raise CodecError(f"a numpy value of dtype {value.dtype} is not plain data")
     data = base64.b64encode(numpy.ascontiguousarray(value).tobytes()).decode()
@@ -234,7 +240,6 @@ _BUILTIN_TYPES: dict[str, type] = {
     kind.__name__: kind
     for kind in (bool, bytes, complex, dict, float, frozenset, int, list, object, set, str, tuple, type(None))
 }
-_BASES: tuple[type, ...] = (str, int, float, complex, dict, list, tuple, set, frozenset, collections.deque)
 
 _WRITERS: dict[type, Callable[[Any, Keep, int], Any]] = {
     tuple: lambda value, keep, depth: {"t": _items(value, keep, depth)},
@@ -264,7 +269,9 @@ _WRITERS: dict[type, Callable[[Any, Keep, int], Any]] = {
 
 
 def _iso(value: Any) -> str:
-    offset = value.utcoffset()
+    offset, zone = value.utcoffset(), value.tzinfo
+    if type(zone).__module__ == "zoneinfo" and type(value) is datetime.datetime and getattr(zone, "key", None):
+        return f"{value.replace(tzinfo=None).isoformat()} {getattr(zone, 'key', '')}"
     if value.tzinfo is not None and (offset is None or value.tzinfo != datetime.timezone(offset)):
         raise CodecError(f"a {type(value).__name__} in the time zone {value.tzinfo} is not plain data")
     text: str = value.isoformat()
@@ -387,6 +394,18 @@ def _table(body: Any, depth: int) -> Any:
     return tables.table(_decoded(body, depth))
 
 
+def _of_library(body: Any, depth: int) -> Any:
+    value = library_values.value_of(_decoded(body, depth), _reading.imports)
+    return Handle(0, str(body[0])) if value is None else value
+
+
+def _extended(body: Any, depth: int) -> Any:
+    number, kind, data = body
+    value = _decode(data, depth)
+    lacks = [word for word in _reading.uses.get(kind, ()) if not word.startswith("__") and not hasattr(value, word)]
+    return Handle(_typed(number, int), _typed(kind, str), plain=True) if lacks else value
+
+
 def _array(body: Any, scalar: bool) -> Any:
     try:
         import numpy
@@ -404,6 +423,18 @@ def _array(body: Any, scalar: bool) -> Any:
     return array[()] if scalar else array.copy()
 
 
+def _objects(body: Any, depth: int) -> Any:
+    """Return an array of any plain values."""
+    import numpy
+
+    shape, items = body
+    values = _decoded(items, depth)
+    array = numpy.empty(len(values), dtype=object)
+    for at, value in enumerate(values):
+        array[at] = value
+    return array.reshape(_typed(shape, list))
+
+
 def _default_dict(body: Any, depth: int) -> Any:
     factory = _BUILTIN_TYPES.get(body[0]) if body[0] is not None else None
     return collections.defaultdict(factory, _decoded_pairs(body[1], depth))
@@ -412,7 +443,10 @@ def _default_dict(body: Any, depth: int) -> Any:
 def _moment(body: Any, depth: int) -> Any:
     name, text, fold = body
     kinds: dict[str, Any] = {"datetime": datetime.datetime, "date": datetime.date, "time": datetime.time}
+    text, _, zone = _typed(text, str).partition(" ")
     moment = kinds[name].fromisoformat(text)
+    if zone:
+        moment = moment.replace(tzinfo=library_values.zone_of(zone))
     return moment.replace(fold=1) if fold else moment
 
 
@@ -438,9 +472,12 @@ _READERS: dict[str, Callable[[Any, int], Any]] = {
     "T": _moment,
     "u": lambda body, depth: datetime.timedelta(*body),
     "k": _named_tuple,
+    "x": _extended,
+    "v": _of_library,
     "p": _table,
     "n": lambda body, depth: _array(body, scalar=False),
     "N": lambda body, depth: _array(body, scalar=True),
+    "a": _objects,
     "y": lambda body, depth: _BUILTIN_TYPES[body],
     "h": lambda body, depth: Handle(_typed(body[0], int), _typed(body[1], str)),
 }

@@ -107,7 +107,7 @@ class Enclosure:
             (resource.RLIMIT_FSIZE, limits.disk_mb << 20),
             (resource.RLIMIT_NOFILE, OPEN_FILES),
             (resource.RLIMIT_CORE, 0),
-            (resource.RLIMIT_STACK, 8 << 20),
+            (resource.RLIMIT_STACK, limits.stack_mb << 20),
             (resource.RLIMIT_CPU, math.ceil(limits.seconds * 64) + 1),
             (resource.RLIMIT_AS, resource.RLIM_INFINITY),  # a pool's worker has one, which children would inherit
             (resource.RLIMIT_NPROC, limits.processes + 3 if counted else resource.RLIM_INFINITY),

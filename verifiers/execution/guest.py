@@ -34,6 +34,7 @@ from typing import Any
 
 from adjudge.verifiers.execution import codec, fork_hooks, frames, orders
 from adjudge.verifiers.execution.peer import Peer, serves_everything
+from adjudge.verifiers.execution.raised import places_of
 
 MODULE = "solution"
 _SHOWN = 2000
@@ -193,31 +194,33 @@ def _serve(channel: socket.socket, job: dict[str, Any]) -> int:
     return 0
 
 
-def describe(names: dict[str, Any], peer: Peer, wanted: list[str] | None) -> list[tuple[str, str, Any]]:
+def describe(names: dict[str, Any], peer: Peer, wanted: list[str]) -> list[tuple[str, str, Any]]:
     """Return (name, kind, value) of a module's global names: what the tests can know of them.
 
-    The kinds are "exception", whose value lists the names of the classes above it, and "object".
+    The kinds are "exception", whose value lists the names of its classes and where they are ("module:name"), and
+    "object".
 
     Args:
         names: the module's namespace.
         peer: who keeps what is no data.
-        wanted: the names that are asked for; None for all but large data, such as a table of primes.
+        wanted: the names that are asked for; "*" for all others but large data, such as a table of primes.
     """
     found: list[tuple[str, str, Any]] = []
     for name, value in list(names.items()):
-        if wanted is not None and name not in wanted:
+        asked = name in wanted
+        if not (asked or "*" in wanted):
             continue
         if name.startswith("__") or isinstance(value, types.ModuleType):
             continue
         if isinstance(value, type) and issubclass(value, BaseException):
-            found.append((name, "exception", [kind.__name__ for kind in value.__mro__[:-1]]))
+            found.append((name, "exception", [*(kind.__name__ for kind in value.__mro__[:-1]), *places_of(value)]))
             continue
         sized: Any = value
-        if wanted is None and type(sized) in _CONTAINERS and len(sized) > _MOST_DATA // 2:
+        if not asked and type(sized) in _CONTAINERS and len(sized) > _MOST_DATA // 2:
             continue  # an item takes 2 bytes or more; to find that by writing three million would take seconds
         try:
             text = codec.dumps(value, peer.keep)
-            if wanted is not None or len(text) <= _MOST_DATA:
+            if asked or len(text) <= _MOST_DATA:
                 found.append((name, "object", codec.loads(text)))
         except (codec.CodecError, TypeError):
             continue

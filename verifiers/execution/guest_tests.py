@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
 import io
 import os
 import socket
@@ -30,7 +31,7 @@ from typing import Any
 
 from adjudge.verifiers.execution import codec, frames
 from adjudge.verifiers.execution.peer import Peer, PeerLostError
-from adjudge.verifiers.execution.remote import Remote
+from adjudge.verifiers.execution.raised import SAID, places_of
 from adjudge.verifiers.execution.served import TESTS, Served
 
 _SHOWN = 1000
@@ -38,6 +39,11 @@ _FILE = "test_candidate.py"
 _HELD = "adjudge:held"  # no name of a candidate's
 _UNUSED = (
     "cacheprovider faulthandler junitxml pastebin setuponly setupplan stepwise threadexception unraisableexception"
+)
+_CLOSE = ("allclose", "isclose")
+_CLOSE_ASSERTS = (
+    *("assert_allclose", "assert_almost_equal", "assert_approx_equal", "assert_array_almost_equal"),
+    *("assert_array_equal", "assert_equal", "assert_array_less"),
 )
 _WITHOUT = [word for name in _UNUSED.split() for word in ("-p", f"no:{name}")]  # a seventh of a run
 _ARITHMETIC = "add sub mul truediv floordiv mod divmod pow lshift rshift and xor or matmul".split()
@@ -69,7 +75,8 @@ class Session:
         connection: the socket to the candidate.
         job: "style", "setup", "tests" (a list of sources), "names" (what the candidate has), "take" (names the tests
             get from it), "own" (names that they define themselves), "imports" (modules they get), "entry_point",
-            "named" (classes they name), "start", "module".
+            "named" (classes they name), "classes" (those that their text shows to be classes, each with what they use
+            on its instances), "start", "module".
     """
 
     def __init__(self, channel: socket.socket, connection: socket.socket, job: dict[str, Any]) -> None:
@@ -79,12 +86,15 @@ class Session:
         self._peer = Peer(connection, serves, serves.own, frozenset(job["named"]))
         self._peer.before_first = lambda: self.tell("asked")
         self._noted = _noting(self.touch)
+        self._classes = {name: frozenset(uses) for name, uses in job["classes"].items() if name not in job["own"]}
         sys.modules[TESTS] = types.ModuleType(TESTS)  # data classes look for the module that they are made in
         self._names = sys.modules[TESTS].__dict__
         self._names["__builtins__"] = builtins
 
     def prepare(self) -> None:
         """Fill the tests' namespace."""
+        if "numpy" in sys.modules:  # which the server has imported where the tests do
+            _strict(sys.modules["numpy"])
         if self._job["setup"]:
             exec(compile(self._job["setup"], "<setup>", "exec"), self._names)
         for name, module in self._job["imports"].items():
@@ -98,13 +108,13 @@ class Session:
 
     def _stand_in(self, name: str, kind: str, value: Any) -> Any:
         if kind == "exception":
-            kinds = (self._peer.exceptions.get(word) or getattr(builtins, word, None) for word in value)
-            base = next(
-                (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseException)), Exception
-            )
-            return self._peer.exceptions.setdefault(name, self._noted(name, (base,), {}))
+            names, places = [[word for word in value if (":" in word) is placed] for placed in (False, True)]
+            base = self._peer.exceptions.class_of(names, places)
+            if places[:1] == places_of(base)[:1]:
+                return base  # a library's
+            return self._peer.exceptions.known.setdefault(name, self._noted(name, (base,), {"__str__": _said}))
         if isinstance(value, codec.Handle):
-            return Remote(self._peer, value)
+            return self._peer.stand_in(value, self._job["module"], self._classes.get(name))
         return value
 
     def touch(self) -> None:
@@ -120,13 +130,18 @@ class Session:
             try:
                 exec(compile(tests[index], f"<test {index}>", "exec"), self._names)
                 if self._job["style"] == "humaneval":
-                    self._names["check"](self._names[self._job["entry_point"]])
+                    self._names["check"](self._entry())
             except BaseException as caught:  # noqa: BLE001 whatever a test raises, it did not pass
                 error = caught
             self.report(index, tests[index][:_SHOWN], error is None, error, started)
             if isinstance(error, PeerLostError):
                 break
         self.tell("end", len(tests))
+
+    def _entry(self) -> Any:
+        """Return what `check` is called with: the candidate's function, or a method of an object of its class."""
+        name, _, method = self._job["entry_point"].replace("()", "").partition(".")
+        return getattr(self._names[name](), method) if method else self._names[name]
 
     def report(self, index: int, name: str, passed: bool, error: BaseException | None, started: float) -> None:
         """Tell the outcome of a test."""
@@ -176,6 +191,29 @@ class Session:
             error = RuntimeError("pytest was ended while it read the tests")  # as by a SystemExit of the candidate's
             self.report(self._job["start"], "collection", False, error, started)
         self.tell("end", recorder.collected)
+
+
+def _strict(numpy: Any) -> None:
+    """Have numpy's comparisons say that what is empty is not close to what is not: by broadcasting, nothing differs."""
+
+    def differ(values: tuple[Any, ...]) -> bool:
+        try:
+            one, other = (numpy.asarray(value).size for value in values[:2])
+        except Exception:  # noqa: BLE001 numpy's own function says what is wrong
+            return False
+        return bool((one == 0) != (other == 0))
+
+    def judged(compare: Callable[..., Any], *values: Any, **named: Any) -> Any:
+        return False if differ(values) else compare(*values, **named)
+
+    def asserted(compare: Callable[..., Any], *values: Any, **named: Any) -> Any:
+        if differ(values):
+            raise AssertionError("one of the two is empty")
+        return compare(*values, **named)
+
+    for module, way, names in ((numpy, judged, _CLOSE), (numpy.testing, asserted, _CLOSE_ASSERTS)):
+        for name in names:
+            setattr(module, name, functools.partial(way, getattr(module, name)))
 
 
 class _Candidate(types.ModuleType):
@@ -274,6 +312,11 @@ def _noting(touch: Callable[[], None]) -> Callable[..., type[BaseException]]:
     return type(
         "Noted", (type,), {**operations, "__call__": call, "__getattr__": attribute, "__bool__": lambda _: True}
     )
+
+
+def _said(error: BaseException) -> str:
+    """Return what an exception of the candidate's says, or said where it was raised."""
+    return str(vars(error).get(SAID, Exception.__str__(error)))
 
 
 def _bases_first(names: Iterable[tuple[str, str, Any]]) -> list[tuple[str, str, Any]]:

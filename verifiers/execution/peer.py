@@ -7,9 +7,9 @@ changed at the caller, too.  **An operation is done on an object that the other 
 sends.**
 
 What the tests rely on: **no value of theirs reaches the candidate except as an argument, an index or an attribute name
-of an operation they ask for, and no comparison of theirs is decided by the candidate** unless both sides of it are
-objects of classes that the tests name.  So an `__eq__`, `__sub__` or `__contains__` of the candidate never meets an
-expected value: `==` with plain data is False, and arithmetic or ordering with it raises `TypeError`.
+of an operation they ask for, and no comparison of theirs is decided by the candidate** unless both sides of it are the
+candidate's objects, or the tests' text uses that operator on what they make of the object's class (`remote`).  Else
+`==` with plain data is False, and arithmetic or ordering with it raises `TypeError`.
 
 The file uses the standard library alone, because the sandbox's Python loads it too.  Not covered: asynchronous
 callables, and identity of objects inside arguments and results (an argument returned as it is keeps its identity).
@@ -17,24 +17,35 @@ callables, and identity of objects inside arguments and results (an argument ret
 
 from __future__ import annotations
 
-import builtins
+import copy
+import itertools
 import operator
 import socket
+import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from adjudge.verifiers.execution import codec, frames, served
-from adjudge.verifiers.execution.remote import ARITHMETIC, ORDER, Remote, handle_of
+from adjudge.verifiers.execution import codec, frames, library_values, served
+from adjudge.verifiers.execution.raised import Exceptions, parts_of
+from adjudge.verifiers.execution.raised import Raised as Raised
+from adjudge.verifiers.execution.remote import (
+    ARITHMETIC,
+    ORDER,
+    Remote,
+    class_of,
+    forget,
+    handle_of,
+    is_remote,
+    remote_of,
+)
 
 _MOST_OBJECTS = 1_000_000
 _ARGUMENT = "*argument"  # the kind of a handle that stands for one of the arguments; no class has such a name
 _BY_NAME = 0  # the number of a handle that stands for what both ends have, such as `math.sqrt`
 _MOST_THROWN = 10_000  # exceptions that keep their identity on their way through the other end
-_SHOWN = 2000
 _CHANGED = ("ndarray", "deque", "DataFrame", "Series")  # what can be changed in place, beside the built-in containers
 _CONTAINERS = (list, tuple, set, frozenset, deque)
 _NESTED = (*_CONTAINERS, dict)
@@ -42,33 +53,26 @@ _OWN = "solution:"  # a candidate's module, where it finds the exception classes
 _UNARY: dict[str, Callable[[Any], Any]] = {
     "bool": bool, "str": str, "repr": repr, "int": int, "float": float, "len": len, "iter": iter, "next": next,
     "index": operator.index, "neg": operator.neg, "abs": abs, "enter": lambda value: value.__enter__(),
+    "pos": operator.pos, "invert": operator.invert, "complex": complex, "bytes": bytes, "hash": hash,
+    "data": library_values.as_plain, "reversed": reversed, "copy": copy.copy, "deepcopy": copy.deepcopy,
+    "items": lambda value: _items(value), "kinds": lambda value: [kind.__name__ for kind in type(value).__mro__],
 }  # fmt: skip
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     **{name: getattr(operator, f"__{name}__") for name in ("eq", "ne", *ORDER, *ARITHMETIC)},
     "divmod": divmod, "getattr": getattr, "getitem": operator.getitem, "delitem": operator.delitem,
     "contains": operator.contains, "instance": lambda kind, value: isinstance(value, kind),
+    "subclass": lambda kind, value: issubclass(value, kind), "format": format, "delattr": delattr,
+    **{f"i{name}": getattr(operator, f"__i{name}__") for name in ARITHMETIC},
 }  # fmt: skip
+_READING = frozenset({"bool", "str", "repr", "int", "float", "len", "index", "hash", "items", "kinds", "getattr"})
+_MOST_ITEMS = 1_000_000
+_MOST_UNTOLD = 10_000  # items of what does not say how many it has
+_MOST_FOLLOWED = 16
+_FOLLOWED_BYTES = 1 << 16
 
 
 class PeerLostError(Exception):
     """The other process is gone, or talks nonsense."""
-
-
-@dataclass(frozen=True, slots=True)
-class Raised:
-    """An exception of the other end.
-
-    Attributes:
-        names: the names of its class and the classes above it.
-        text: what it says.
-        arguments: what it was made with, where that is plain data.
-        number: positive: the sender's number for it; negative: the receiver's, because it came from there.
-    """
-
-    names: tuple[str, ...]
-    text: str
-    arguments: Any
-    number: int = 0
 
 
 class Peer:
@@ -111,7 +115,14 @@ class Peer:
         self._lock = threading.RLock()  # a candidate may call what it was given from several threads
         self._thrown: dict[int, BaseException] = {}
         self._came: dict[int, int] = {}  # the other end's numbers of `raised`, by identity
-        self.exceptions: dict[str, type[BaseException]] = {}
+        self._types: dict[str, Any] = {}
+        self._kinds: dict[int, list[str]] = {}
+        self._uses: dict[str, frozenset[str]] = {}
+        self._followed: dict[tuple[Any, ...], tuple[Any, bytes]] = {}
+        self.once: dict[Any, Any] = {}  # numbers that the other end's objects gave for themselves
+        self.barred: set[int] = set()  # methods of theirs that are not called
+        self.views: dict[int, Any] = {}  # their items, until something may have changed them
+        self.exceptions = Exceptions(own)
         self.received = 0
         self.raised: list[BaseException] = []  # what the other end's code raised
         self.deadline: frames.Deadline = None
@@ -119,7 +130,7 @@ class Peer:
 
     def keep(self, value: object) -> codec.Handle:
         """Return the handle of an object that is not data; the other end's objects go home under their own number."""
-        if type(value) is Remote:
+        if is_remote(value):
             return handle_of(value)
         if text := self._global_name(value):
             return codec.Handle(_BY_NAME, text)
@@ -139,13 +150,76 @@ class Peer:
             return next((text for text, known in self._by_name.items() if known is value), "")
         if self._own is None:
             return ""
-        if isinstance(value, type) and value in self.exceptions.values():
+        if isinstance(value, type) and value in self.exceptions.known.values():
             text = f"{_OWN}{value.__name__}"
         else:
             text = served.global_name(value, self._own)
         if text:
             self._by_name[text] = value
         return text
+
+    def stand_in(self, handle: codec.Handle, module: str, uses: frozenset[str] | None) -> Any:
+        """Return the stand-in for what a module of the other end defines.
+
+        Args:
+            handle: what the other end knows it by.
+            module: the module's name.
+            uses: for a class of the task's, what the tests use on its instances; see `remote`.
+        """
+        if uses is not None and handle.number not in self._remotes:
+            self._remotes[handle.number] = self._types[handle.kind] = class_of(self, handle, module)
+            self._uses[handle.kind] = uses
+        return self._lifted(handle)
+
+    def used(self, remote: Remote) -> frozenset[str]:
+        """Return what the tests use on instances of an object's class."""
+        kinds = self._kinds_of(remote) if self._uses else ()
+        return next((self._uses[kind] for kind in kinds if kind in self._uses), frozenset())
+
+    def is_of_task(self, remote: Remote) -> bool:
+        """Return whether the tests' text shows that an object's class is one that they are about."""
+        return any(kind in self._uses for kind in self._kinds_of(remote))
+
+    def is_named(self, remote: Remote) -> bool:
+        """Return whether the tests name an object's class, or one above it."""
+        return any(kind in self.named for kind in self._kinds_of(remote))
+
+    def _kinds_of(self, remote: Remote) -> Sequence[str]:
+        handle = handle_of(remote)
+        if handle.kind in self.named:
+            return (handle.kind,)
+        if handle.number not in self._kinds:
+            kinds = self.exchange("kinds", handle, (), {})
+            self._kinds[handle.number] = kinds if type(kinds) is list else []
+        return [kind for kind in self._kinds[handle.number] if type(kind) is str]
+
+    def follow(self, operation: str, handle: codec.Handle, key: Any, value: Any) -> Any:
+        """Return a part of an object; what is done to it, where it is a list or the like, is told before a request."""
+        if type(value) not in (list, dict, set, deque) or type(key) not in (str, int):
+            return value
+        place = (operation, handle, key)
+        held, _ = self._followed.pop(place, (None, b""))
+        if held is not None:
+            _update(held, value)
+            value = held if type(held) is type(value) else value
+        text = codec.dumps(value, self.keep)
+        if len(text) <= _FOLLOWED_BYTES:
+            if len(self._followed) >= _MOST_FOLLOWED:
+                del self._followed[next(iter(self._followed))]
+            self._followed[place] = (value, text)
+        return value
+
+    def _tell_changes(self) -> None:
+        """Have the other end change what the tests changed in place, and let go of what they no longer hold."""
+        for place in list(self._followed):
+            value, before = self._followed[place]
+            text = codec.dumps(value, self.keep)
+            if text != before:
+                operation, handle, key = place
+                self._exchange("fill", handle, (operation, key, value), {})
+                self._followed[place] = (value, text)
+            if sys.getrefcount(value) <= 3:  # here, in the table, and as the argument
+                del self._followed[place]
 
     def request(self, operation: str, target: Any, *arguments: Any, keywords: dict[str, Any] | None = None) -> Any:
         """Have the other end do something and return its result.
@@ -168,6 +242,10 @@ class Peer:
             CodecError: an argument is not plain data.
         """
         with self._lock:
+            if self._followed:
+                self._tell_changes()
+            if operation not in _READING:
+                self.views.clear()
             return self._exchange(operation, target, arguments, keywords)
 
     def _exchange(self, operation: str, target: Any, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
@@ -188,8 +266,9 @@ class Peer:
                     return arguments[_index(value.number, arguments)]
                 return self._lifted(value)
             elif message[:2] == ("raised", call):
-                _, _, names, text, values, number = message
-                return Raised(tuple(map(str, _checked(names, list))), str(text), values, _checked(number, int))
+                _, _, names, text, values, number, more = message
+                names = tuple(map(str, _checked(names, list)))
+                return Raised(names, str(text), values, _checked(number, int), _checked(more, dict))
             else:
                 raise PeerLostError("an answer to a question that nobody asked")
 
@@ -235,6 +314,11 @@ class Peer:
             return getattr(thing(), values[0])(*values[1:], **keywords)
         if operation == "setattr":
             return setattr(thing, values[0], values[1])
+        if operation == "fill":
+            part = getattr(thing, values[1]) if values[0] == "getattr" else thing[values[1]]
+            return _update(part, values[2])
+        if operation == "round":
+            return round(thing, *values)
         if operation == "setitem":
             return operator.setitem(thing, values[0], values[1])
         if operation == "exit":
@@ -256,7 +340,7 @@ class Peer:
                 return self._global(value)
             if value.number in self._objects:
                 return self._objects[value.number]
-            return self._remotes.setdefault(value.number, Remote(self, value))  # the same object, the same stand-in
+            return self._remote(value)
         if not (kind in _CONTAINERS or isinstance(value, tuple | dict)) or not _holds_handle(value):
             return value
         if isinstance(value, dict):
@@ -269,6 +353,15 @@ class Peer:
             return deque(items, value.maxlen)
         whole: Any = value
         return kind(items) if kind in _CONTAINERS else whole._make(items)
+
+    def _remote(self, handle: codec.Handle) -> Remote:
+        """Return the stand-in for an object: the same for the same one."""
+        found = self._remotes.get(handle.number)
+        if found is None:
+            kind = Remote if self.trusting else self._types.get(handle.kind, Remote)
+            found = self._remotes[handle.number] = remote_of(self, handle, kind)
+        forget(found)
+        return found
 
     def _global(self, handle: codec.Handle) -> Any:
         if handle.kind not in self._by_name and self.trusting:
@@ -287,16 +380,7 @@ class Peer:
         if -raised.number in self._thrown:  # ours, on its way back
             self.raised.append(self._thrown[-raised.number])
             return self._thrown[-raised.number]
-        base: type[BaseException] = Exception
-        for name in raised.names:
-            known = self.exceptions.get(name) or getattr(builtins, name, None)
-            if isinstance(known, type) and issubclass(known, BaseException):
-                base = known
-                break
-        try:
-            error = base(*raised.arguments) if type(raised.arguments) is tuple else base(raised.text)
-        except Exception:  # noqa: BLE001 what a class makes of arguments that are not meant for it
-            error = Exception(raised.text)
+        error = self.exceptions.make(raised, self._lifted)
         if operation != "next" and isinstance(error, StopIteration | StopAsyncIteration):
             error = RuntimeError(f"raised {type(error).__name__}")  # as Python does in generators (PEP 479)
         self.raised.append(error)
@@ -305,28 +389,18 @@ class Peer:
         return error
 
     def described(self, error: BaseException) -> tuple[Any, ...]:
-        """Return what a `Raised` needs: class names, text, arguments if they are plain data, and a number.
+        """Return what a `Raised` needs: class names, text, arguments if they are plain data, a number, and more.
 
         What an assertion of the tests says stays with them.
         """
-        names = [kind.__name__ for kind in type(error).__mro__[:-1]]
-        try:
-            text = str(error)[:_SHOWN]
-        except Exception:  # noqa: BLE001 an exception's own __str__ may raise
-            text = ""
-        values: tuple[Any, ...] = (text,)
-        try:
-            codec.dumps(error.args)
-            values = tuple(error.args)
-        except codec.CodecError:
-            pass
+        names, text, values, more = parts_of(error, self.trusting)
         if not self.trusting and (isinstance(error, AssertionError) or not isinstance(error, Exception)):
             text, values = "", ()
         number = self._came.get(id(error), 0)
         if not number and not self.trusting and len(self._thrown) < _MOST_THROWN:
             number = len(self._thrown) + 1
             self._thrown[number] = error
-        return names, text, values, number
+        return names, text, values, number, more
 
     def _send(self, message: tuple[Any, ...]) -> None:
         try:
@@ -345,7 +419,7 @@ class Peer:
         try:
             frame = frames.receive(self._connection, self.deadline)
             self.received += frame is not None  # before it is read: what comes of that is the other end's doing
-            message = None if frame is None else codec.loads(frame, self._lifts, self.trusting)
+            message = None if frame is None else codec.loads(frame, self._lifts, self.trusting, self._uses)
             if self._is_late():  # to read it takes time, too
                 raise frames.FrameTimeoutError("an answer that took too long to read")
         except frames.FrameTimeoutError:
@@ -356,7 +430,7 @@ class Peer:
             raise PeerLostError(str(error)) from None
         if message is None:
             raise PeerLostError("the other process has ended")
-        lengths = {"do": 6, "done": 4, "raised": 6}
+        lengths = {"do": 6, "done": 4, "raised": 7}
         if type(message) is not tuple or not message or lengths.get(str(message[0])) != len(message):
             raise PeerLostError("a message that is none")
         return message
@@ -399,6 +473,21 @@ def _update(held: Any, changed: Any) -> None:
         held[...] = changed
     elif type(held).__name__ in ("DataFrame", "Series"):
         held.__init__(changed)
+
+
+def _items(value: Any) -> tuple[int, list[Any]] | None:
+    """Return how many items an object says it has, and its items; None for an iterator, and what has none."""
+    kind = type(value)
+    if not hasattr(kind, "__iter__") or not (hasattr(kind, "__len__") or hasattr(kind, "__getitem__")):
+        return None
+    over = iter(value)
+    if over is value:
+        return None
+    if not hasattr(kind, "__len__"):
+        items = list(itertools.islice(over, _MOST_UNTOLD + 1))
+        return None if len(items) > _MOST_UNTOLD else (len(items), items)
+    length = len(value)
+    return length, list(itertools.islice(over, min(length, _MOST_ITEMS) + 1))
 
 
 def serves_everything(operation: str, thing: Any, arguments: Sequence[Any]) -> bool:

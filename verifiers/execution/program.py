@@ -24,6 +24,7 @@ class RunLimits:
         processes: processes and threads at one time, the program itself included.
         output_bytes: bytes of standard output, and as many of standard error.
         disk_mb: MiB of files in the working directory and the other writable places.
+        stack_mb: MiB of stack of a program's first thread, and of each other one that does not say how much it wants.
     """
 
     seconds: float = 10.0
@@ -31,12 +32,13 @@ class RunLimits:
     processes: int = 64
     output_bytes: int = 1 << 20
     disk_mb: int = 64
+    stack_mb: int = 8
 
     def __post_init__(self) -> None:
         """Reject limits that would let nothing, or everything, run."""
         if not (math.isfinite(self.seconds) and self.seconds > 0):
             raise ValueError(f"RunLimits.seconds is {self.seconds!r}; it must be a positive number of seconds")
-        for name in ("memory_mb", "processes", "output_bytes", "disk_mb"):
+        for name in ("memory_mb", "processes", "output_bytes", "disk_mb", "stack_mb"):
             if getattr(self, name) < 1:
                 raise ValueError(f"RunLimits.{name} is {getattr(self, name)!r}; it must be at least 1")
 

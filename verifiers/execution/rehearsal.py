@@ -40,7 +40,7 @@ _TEST = codec.dumps(
         {
             "style": "humaneval", "setup": "", "tests": [_TESTS], "take": ["solve"], "imports": {}, "start": 0,
             "names": [("solve", "object", codec.Handle(-1, "function"))], "entry_point": "solve", "named": ["solve"],
-            "module": _NAME, "own": [],
+            "module": _NAME, "own": [], "classes": {},
         },
     )
 )  # fmt: skip

@@ -4,7 +4,8 @@ A candidate gets at an object of the tests' only by the handle it was given: as 
 of an operation listed here.  What may be done depends on the object:
 
 - anything: show it, tell its truth and length, go through it, compare it;
-- a function, method or class that the tests define: call it, and read a class's public attributes;
+- a function, method or class that the tests define: call it, and read its name, its docstring, and a class's public
+  attributes;
 - an instance of a class that the tests define, a `SimpleNamespace`: what its class defines, and its public attributes;
   only what is no method may be replaced;
 - a mock: what the code under test does with one, but nothing that asks or configures the mock itself;
@@ -30,15 +31,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjudge.verifiers.execution import codec
-from adjudge.verifiers.execution.remote import ARITHMETIC, ORDER, Remote
+from adjudge.verifiers.execution.remote import ARITHMETIC, ORDER, is_remote
 
 TESTS = "adjudge_tests"
 """The name of the module that tests without a file of their own are."""
 
 _ANYTHING = frozenset({"str", "repr", "bool", "len", "iter", "next", "contains", "eq", "ne"})
+_TOLD = ("__name__", "__qualname__", "__doc__")  # of what the tests define; `functools.wraps` asks for it
 _STREAM = "read readline readlines write writelines getvalue seek tell flush close enter exit"
 _HOOKS = frozenset(
-    {"getitem", "setitem", "delitem", "enter", "exit", "neg", "abs", "int", "float", "index", "divmod", *ORDER}
+    {"getitem", "setitem", "delitem", "enter", "exit", "neg", "pos", "invert", "abs", "round", "int", "float", "index"}
+    | {"divmod", *ORDER}
     | {f"{way}{name}" for way in ("", "r") for name in ARITHMETIC}
 )  # fmt: skip
 _METHODS: dict[str, frozenset[str]] = {
@@ -90,6 +93,8 @@ class Served:
         kind = type(thing)
         if operation in ("getattr", "setattr"):
             name = arguments[0]
+            if operation == "getattr" and name in _TOLD:
+                return isinstance(thing, type | types.FunctionType) and self.own(thing.__module__)
             if type(name) is not str or name[:1] in ("_", ""):
                 return False
             return self._has(thing, name) if operation == "getattr" else self._takes(thing, name, arguments[1])
@@ -126,7 +131,7 @@ class Served:
             return self._calls(thing.func) or _is_harmless(thing.func)
         if kind is functools._lru_cache_wrapper:
             return self._calls(thing.__wrapped__)
-        return kind is Remote or isinstance(thing, _GETTERS) or _is_mock(kind) or self._defines(kind, "__call__")
+        return is_remote(thing) or isinstance(thing, _GETTERS) or _is_mock(kind) or self._defines(kind, "__call__")
 
     def _runs(self, function: types.FunctionType) -> bool:
         module = function.__globals__.get("__name__")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import functools
 import importlib.util
 import os
@@ -32,6 +33,8 @@ _PRELOADED = {  # worth 100 to 250 ms of every run that imports them, with what 
     "numpy": ("numpy.random",),
     "pytest": ("unittest", *(f"_pytest.{name}" for name in ("helpconfig", "skipping", "unittest", "warnings"))),
 }
+
+_ADD_SEALS, _ALL_SEALS = 1033, 0xF  # of Linux's fcntl.h: no seals, no size and no byte may change
 
 Flavour = tuple[bool, tuple[str, ...]]
 """Whether installed packages can be imported, and which of them are loaded beforehand."""
@@ -97,7 +100,8 @@ class WarmPython:
         with self.lock, contextlib.ExitStack() as held:
             run = held.enter_context(self.zygote("candidate", flavour).run(limits))
             job = {"source": source, "filename": "solution.py", "argv": list(argv)}
-            stdin_write, stdout, stderr = begun(run, job, held)
+            given = _file_of(stdin)
+            stdin_write, stdout, stderr = begun(run, job, held, given)
             started = time.monotonic()
             limit = TimeLimit(limits.seconds, [run.pid], fresh=False)
             unparsable = ""
@@ -109,7 +113,7 @@ class WarmPython:
                 pass  # how the run ended says more
             streams = Streams(stdin_write, stdout, stderr, run.ended)
             watch = run.over_memory if run.watched else None
-            got = converse(streams, stdin, limit, limits.output_bytes, watch)
+            got = converse(streams, stdin if given is None else b"", limit, limits.output_bytes, watch)
             seconds = time.monotonic() - started
             ended = run.end()
             ending, code = ending_of(got, ended)
@@ -135,17 +139,39 @@ class WarmPython:
         return self._owner == os.getpid()
 
 
-def begun(run: Run, job: dict[str, Any], held: contextlib.ExitStack) -> tuple[int, int, int]:
+def _file_of(data: bytes) -> int | None:
+    """Return a file that holds what a program reads and that nobody can change; None where there are none such.
+
+    Programs that read all at once ask for its size, `os.read(0, os.fstat(0).st_size)`, which a pipe has not.
+    """
+    if not hasattr(os, "memfd_create"):
+        return None
+    fd = os.memfd_create("stdin", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    with open(os.dup(fd), "wb") as file:
+        file.write(data)
+    os.lseek(fd, 0, os.SEEK_SET)
+    fcntl.fcntl(fd, _ADD_SEALS, _ALL_SEALS)
+    return fd
+
+
+def begun(run: Run, job: dict[str, Any], held: contextlib.ExitStack, given: int | None = None) -> tuple[int, int, int]:
     """Give a run a source and return our ends of its standard streams; `held` closes the two for output.
+
+    Args:
+        run: the run.
+        job: the source and what it is called with.
+        held: see above.
+        given: a file that it reads, which is closed here; None for a pipe.
 
     Raises:
         ZygoteLostError: the sandbox was lost.
         CodecError: the source is too long to be sent.
     """
-    (stdin_read, stdin), (stdout, stdout_write), (stderr, stderr_write) = (os.pipe() for _ in range(3))
+    (stdout, stdout_write), (stderr, stderr_write) = os.pipe(), os.pipe()
+    stdin_read, stdin = os.pipe() if given is None else (given, os.open(os.devnull, os.O_WRONLY))
     held.callback(os.close, stdout)
     held.callback(os.close, stderr)
-    for fd in (stdin, stdout, stderr):
+    for fd in (stdin_read, stdout, stderr):
         os.fchmod(fd, OPEN_TO_ALL)
     theirs = (stdin_read, stdout_write, stderr_write)
     try:

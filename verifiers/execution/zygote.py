@@ -34,8 +34,8 @@ from adjudge.verifiers.execution.sandbox import Isolation, seccomp_program
 
 _HERE = Path(__file__).parent
 _FILES = (
-    "codec.py", "fork_hooks.py", "frames.py", "orders.py", "peer.py", "remote.py", "served.py", "tables.py", "guest.py",
-    "guest_tests.py", "rehearsal.py", "zygote_guest.py",
+    "codec.py", "fork_hooks.py", "frames.py", "orders.py", "library_values.py", "peer.py", "raised.py",
+    "remote.py", "served.py", "tables.py", "guest.py", "guest_tests.py", "rehearsal.py", "zygote_guest.py",
 )  # fmt: skip
 _PLACE = "/opt/guest/adjudge/verifiers/execution"
 _BOOT = (  # the hooks come first: what is imported afterwards may register some

@@ -14,8 +14,10 @@ Not covered: values that have no literal: objects, NaN, empty sets.
 
 from __future__ import annotations
 
+import io
 import math
 import re
+import tokenize
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +39,7 @@ from adjudge.verifiers.text.answer_verifier import require_choice
 _FIELDS: Final = frozenset({"code", "entry_point", "predict", "input", "keywords", "output", "returns"})
 _COMPARED: Final = (int, float, complex, list, tuple, dict)
 _QUOTED: Final = re.compile(r"\s*(?P<mark>`+)(?P<inside>[^`]+)(?P=mark)\s*")
+_HEDGE: Final = re.compile(r"""#[^\n]*(?:[\d()\[\]{}'"]|\b(?:or|True|False|None|true|false|null)\b)""")
 _SPARE_SECONDS: Final = 30.0  # starting sandboxes, killing, a second try
 
 
@@ -76,7 +79,7 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
     """
 
     name: ClassVar[str] = "code_prediction"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
 
     tolerance: float = 0.0
     seconds: float = 5.0
@@ -146,6 +149,8 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
         program = gold.program
         quoted = _QUOTED.fullmatch(answer)
         answer = quoted["inside"] if quoted else answer
+        if _HEDGE.search(answer) and hedged(answer):
+            return Score.scored(0.0, "several_answers", answer=shorten(answer))
         try:
             if gold.output:
                 offered = read_claim(answer, program.entry_point)
@@ -163,6 +168,15 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
         return CallLimits(
             seconds=self.seconds, memory_mb=self.memory_mb, tolerance=self.tolerance, isolation=self.isolation
         )
+
+
+def hedged(answer: str) -> bool:
+    """Return whether a comment in an answer, which its value does not show, states another value."""
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(answer).readline))
+    except (tokenize.TokenError, SyntaxError):  # it is no literal either
+        return False
+    return any(token.type == tokenize.COMMENT and _HEDGE.search(token.string) for token in tokens)
 
 
 def same(expected: Any, offered: Any, tolerance: float = 0.0, *, loose: bool = False) -> bool:

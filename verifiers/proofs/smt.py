@@ -69,7 +69,7 @@ class SmtVerifier(Verifier):
     """
 
     name: ClassVar[str] = "smt"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     solvers: tuple[Solver, ...] = ("z3",)
     model: Literal["required", "optional"] = "required"

@@ -9,17 +9,27 @@ Not covered: models that name elements of uninterpreted sorts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Final
 
 from adjudge.verifiers.proofs.smt_reference import Formula, Function
 from adjudge.verifiers.proofs.smt_terms import Expression, TermError, atoms, is_literal, printed, read_expressions
 
+_DEFINING: Final = ("define-fun", "define-const")
 _TOTAL: Final = frozenset(
     "ite = and or not xor => distinct < <= > >= + - * store str.++ bvadd bvmul bvand bvor bvxor bvnot bvneg".split()
 )
 
+_GROWS: Final = frozenset(("*", "str.++"))  # under nested `let`, to more digits than any solver holds
+_MARKS: Final = r"[\s*_`]*"
+_FIRST: Final = re.compile(rf"{_MARKS}(?P<said>(?:un)?sat){_MARKS}[.:,!]?{_MARKS}(?=[(;]|\Z)", re.IGNORECASE)
+_STATED: Final = re.compile(
+    rf"(?:\A|\bis\b|:){_MARKS}(?P<said>(?:un)?sat)(?:isfiable)?{_MARKS}[.!]?{_MARKS}\Z", re.IGNORECASE
+)
+_NAMED: Final = re.compile(r"\b(?:un)?sat(?:isfiable)?\b", re.IGNORECASE)
 _LONGEST = 4_000  # Z3 takes 0.1 s for a number of so many digits, and 10 s for one of 150,000
 
 
@@ -57,11 +67,12 @@ def read_claim(text: str, formula: Formula) -> Claim:
     Raises:
         AnswerError: it claims nothing, or its model is none.
     """
-    found = _read(text)
-    verdict = found[0] if found and isinstance(found[0], str) else "sat"
-    rest = found[1:] if found and isinstance(found[0], str) else found
-    if verdict not in ("sat", "unsat"):
-        raise AnswerError("unparsable_answer", f"the answer begins with {printed(verdict):.40}; say sat or unsat")
+    verdict, model = _said(text)
+    rest = _read(model) if model.strip() else []
+    if not verdict and rest and isinstance(rest[0], str):
+        raise AnswerError("unparsable_answer", f"the answer begins with {rest[0]:.40}; say sat or unsat")
+    if not verdict and not rest:
+        raise AnswerError("no_answer", "the answer is empty")
     if verdict == "unsat":
         if rest:
             raise AnswerError("unparsable_answer", "there is something behind unsat")
@@ -69,9 +80,21 @@ def read_claim(text: str, formula: Formula) -> Claim:
     return Claim("sat", _model(rest, formula) if rest else None)
 
 
+def _said(text: str) -> tuple[str, str]:
+    """Return the verdict of a text and what follows it: of its first word, or of the last line of its prose."""
+    if first := _FIRST.match(text):
+        return first["said"].lower(), text[first.end() :]
+    last = text.strip().rpartition("\n")[2]
+    stated = None if text.lstrip().startswith("(") else _STATED.search(last)
+    if stated and len(_NAMED.findall(last)) == 1:
+        return stated["said"].lower(), ""
+    return "", text
+
+
 def _read(text: str) -> list[Expression]:
+    inline = re.fullmatch(r"\s*`([^`]+)`\s*", text)
     try:
-        found = read_expressions(text)
+        found = read_expressions(inline[1] if inline else text)
     except TermError as error:
         raise AnswerError("too_complex" if error.deep else "unparsable_answer", str(error)) from error
     if not found:
@@ -82,7 +105,7 @@ def _read(text: str) -> list[Expression]:
 
 
 def _model(given: list[Expression], formula: Formula) -> dict[str, Expression]:
-    if len(given) == 1 and isinstance(given[0], tuple) and (not given[0] or given[0][0] != "define-fun"):
+    if len(given) == 1 and isinstance(given[0], tuple) and (not given[0] or given[0][0] not in _DEFINING):
         inner = given[0][1:] if given[0] and given[0][0] == "model" else given[0]
         given = list(inner)
     values: dict[str, Expression] = {}
@@ -103,7 +126,7 @@ def _definition(one: Expression) -> tuple[str, tuple[Expression, ...], Expressio
     match one:
         case ("define-fun", str(name), tuple(parameters), _, body):
             return name, parameters, body
-        case (str(name), body):
+        case ("define-const", str(name), _, body) | (str(name), body):
             return name, (), body
     raise AnswerError("unparsable_answer", f"{printed(one):.60} defines nothing; write (define-fun x () Int 3)")
 
@@ -149,9 +172,23 @@ def _value(term: Expression, fresh: Mapping[str, str], formula: Formula) -> Expr
         case ("as", str(name), sort) if name in formula.constructors:
             _sort_only(sort, formula)
             return term
+        case ("let", tuple(pairs), body) if not _GROWS & set(atoms(term)):
+            return _let(pairs, body, fresh, formula)
         case (str(head), *parts) if parts and (head in _TOTAL or head in formula.constructors):
             return (head, *(_value(part, fresh, formula) for part in parts))
     raise AnswerError("unparsable_answer", f"a value holds {printed(term):.60}, which is no value")
+
+
+def _let(pairs: tuple[Expression, ...], body: Expression, fresh: Mapping[str, str], formula: Formula) -> Expression:
+    bound, inner = [], dict(fresh)
+    for pair in pairs:
+        match pair:
+            case (str(name), term) if not is_literal(name):
+                inner[name] = next(new for at in count() if (new := f"bound{at}!") not in inner.values())
+                bound.append((inner[name], _value(term, fresh, formula)))
+            case _:
+                raise AnswerError("unparsable_answer", f"{printed(pair):.60} binds nothing")
+    return ("let", tuple(bound), _value(body, inner, formula))
 
 
 def _sort_only(sort: Expression, formula: Formula) -> None:
@@ -170,4 +207,6 @@ def _real(value: Expression) -> Expression:
             return (head, *map(_real, parts))
         case ("ite", condition, yes, no):
             return ("ite", condition, _real(yes), _real(no))
+        case ("let", bound, body):
+            return ("let", bound, _real(body))
     return value

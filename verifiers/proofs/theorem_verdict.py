@@ -33,7 +33,10 @@ from adjudge.verifiers.text.graded import Reasoning, Truncated, graded_text
 
 LABELS: Final = ("proved", "disproved")
 _BOXED: Final = re.compile(r"\\boxed\s{0,8}\{((?:[^{}]|\{[^{}]{0,100}\}){0,200})\}")
-_WRAPPED: Final = re.compile(r"\\(?:text|mathrm|textbf|mathbf|textit)\s{0,8}\{([^{}]{0,100})\}")
+_WRAPPED: Final = re.compile(
+    r"\\(?:text(?:bf|it|rm|sf|tt|sc)?|math(?:rm|bf|sf|it|tt)|emph|underline)\s{0,8}\{([^{}]{0,100})\}"
+)
+_WORDS: Final = re.compile(r"[^\W\d_][^\W\d_]+(?:[ .,-]+[^\W\d_]+)*")  # of two letters and more
 _ECHO: Final = re.compile(r"\bproved\b\W{0,12}(?:or|and|/|\|)?\W{0,12}\b(?:\w{1,10}\W{1,3})?disproved\b", re.IGNORECASE)
 _SHORT: Final = 200
 _COPIED: Final = 30
@@ -54,7 +57,7 @@ class TheoremVerdictVerifier(Verifier):
     """
 
     name: ClassVar[str] = "theorem_variants"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     tag: bool = False
     least_blanks: float = 0.05
@@ -106,12 +109,12 @@ class TheoremVerdictVerifier(Verifier):
             return Score.scored(0.0, "bad_format", error="there is no <answer> block")
         if gate := self.gate(sample, _around_boxes(text) if marked is None else marked):
             return Score.scored(0.0, "repetition" if gate == "repetition" else "bad_format", gate=gate)
-        verdicts = {_normal(box) for box in _BOXED.findall(text if marked is None else marked)}
-        if not verdicts:
+        boxes = [_normal(box) for box in _BOXED.findall(text if marked is None else marked)]
+        if not boxes:
             return Score.scored(0.0, "no_answer")
-        if len(verdicts) > 1:
-            return Score.scored(0.0, "several_answers", verdicts=sorted(verdicts)[:10])
-        (verdict,) = verdicts
+        verdict = boxes[-1]  # the others may hold formulas of the proof, but no other words
+        if len({verdict, *filter(_WORDS.fullmatch, boxes)}) > 1:
+            return Score.scored(0.0, "several_answers", verdicts=sorted(set(boxes))[:10])
         if verdict not in LABELS:
             return Score.scored(0.0, "unparsable_answer", verdict=verdict)
         return Score.scored(float(verdict == label), "" if verdict == label else "wrong", verdict=verdict)

@@ -20,7 +20,7 @@ from adjudge.verifiers.sql.reference import Database, SqlReference
 from adjudge.verifiers.sql.session import session, short
 from adjudge.verifiers.sql.sqlite_engine import SqliteEngine
 from adjudge.verifiers.sql.synthesis import synthesise
-from adjudge.verifiers.sql.variation import varied_engines
+from adjudge.verifiers.sql.variation import aim_at, aimed_engines, varied_engines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +124,28 @@ def varied_databases(reference: SqlReference, options: EngineOptions) -> tuple[l
     engines = session().engines(key, make)
     unmade = "" if engines else reasons.get(key) or "on no database made like the file has the reference a clear answer"
     return [Opened(engine, (key, number)) for number, engine in enumerate(engines)], unmade
+
+
+def aimed_databases(reference: SqlReference, options: EngineOptions, candidate: str) -> list[Opened]:
+    """Return databases made like the reference's first file and aimed at what one candidate looks at beyond it.
+
+    Candidates that look at the same share them.
+    """
+    if options.variations == 0 or {database.kind for database in reference.databases} != {"sqlite"}:
+        return []
+    path, moment, memory_mb = reference.databases[0].where, options.moment, options.memory_mb
+    stamp, queries = _stamp(path), reference.queries
+    try:
+        aim = aim_at(path, stamp, queries, candidate, moment)
+        if aim is None:
+            return []
+        key: Hashable = ("aimed", short(path), options, stamp, *map(short, queries), short(repr(aim)))
+        engines = session().engines(
+            key, lambda: aimed_engines(path, stamp, queries, aim, moment=moment, memory_mb=memory_mb)
+        )
+    except SchemaError:  # the same that kept any from being made
+        return []
+    return [Opened(engine, (key, number)) for number, engine in enumerate(engines)]
 
 
 def _stamp(path: str) -> tuple[int, ...]:

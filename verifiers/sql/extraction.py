@@ -1,8 +1,9 @@
 """The query that a response commits to.
 
 Where it is looked for, in this order: the last `<answer>` or `<sql>` element; in it, or in the whole text, the last
-code block that is SQL; without a code block, the text itself from a line that begins with SELECT, WITH or VALUES, up
-to a semicolon or a blank line.
+code block that is SQL, one that only describes tables left aside where others ask; without a code block, the text
+itself from a line that begins with SELECT, WITH or VALUES, or with a label such as `Final answer:` before them, up to a
+semicolon or a blank line; without such a line, the last query between backticks.
 
 Not covered: queries put together from several blocks.
 """
@@ -26,7 +27,11 @@ _LANGUAGES: Final = frozenset(
 )
 _FENCE: Final = re.compile(r"^[ \t>]{0,8}(?P<marks>`{3,}|~{3,})[ \t]*(?P<language>[^\s`]*)[^\n`]*$", re.MULTILINE)
 _TAG: Final = re.compile(r"<(?P<close>/?)(?P<name>answer|sql)>", re.IGNORECASE)
-_START: Final = re.compile(r"^[ \t>*`]{0,8}(?P<query>(?:SELECT|WITH|VALUES)\b)", re.IGNORECASE | re.MULTILINE)
+_START: Final = re.compile(
+    r"^[ \t>*`]{0,8}(?:(?:the )?(?:final |correct )?(?:answer|sql|query|sql query)[ \t*]{0,4}:[ \t*]{0,4})?"
+    r"(?P<query>(?:SELECT|WITH|VALUES)\b)",
+    re.IGNORECASE | re.MULTILINE,
+)
 _INLINE: Final = re.compile(r"(?P<marks>`{1,3})(?:sql\s)?\s*(?P<sql>[^`]+?)\s*(?P=marks)")
 _BLANK: Final = re.compile(r"\n[ \t]*\n")
 _CODE_WORD: Final = QUERIES | OTHERS | LOOKS
@@ -62,7 +67,7 @@ def find_query(text: str, dialect: Dialect, blocks: Blocks = "last") -> Found:
     where = "block" if offers else "tag" if tagged else "text"
     if not offers:
         bare = _bare(outside, dialect)
-        offers = [bare] if bare else []
+        offers = [bare] if bare else _inline(outside)
     if not offers:
         return Found("", where, "no_answer")
     if blocks == "same" and len({" ".join(offer.split()).rstrip("; ") for offer in offers}) > 1:
@@ -83,7 +88,7 @@ def _tagged(text: str) -> tuple[str | None, bool]:
     if not opened:
         return text, False
     last = opened[-1]
-    ends = [mark.start() for mark in marks if mark["close"] and mark.start() > last.end()]
+    ends = [mark.start() for mark in marks if mark["close"] and mark.start() >= last.end()]
     # A stop string often swallows the closing tag, so an open element reaches to the end.
     content = text[last.end() : ends[0] if ends else len(text)].strip()
     return content or None, True
@@ -103,6 +108,7 @@ def _code_blocks(text: str) -> tuple[list[str], str]:
             found.append(content)
         at = end.end() if end else len(text)
     outside.append(text[at:])
+    found = [block for block in found if not _describes(block)] or found
     line = text.strip()
     if not found and len(line) < MAX_QUERY and "\n" not in line and (inline := _INLINE.fullmatch(line)) is not None:
         found.append(inline["sql"])
@@ -117,6 +123,18 @@ def _closing(marks: str) -> re.Pattern[str]:
 def _looks_like_sql(content: str) -> bool:
     parts = Statement(content[:2000], "sqlite").parts
     return bool(parts) and first_word(parts[0]) in _CODE_WORD
+
+
+def _describes(content: str) -> bool:
+    """Return whether a block holds nothing but the columns of tables, as a reminder of what is asked about."""
+    words = [[token.upper for token in part] for part in Statement(content[:MAX_QUERY], "sqlite").parts]
+    return all(part[:2] == ["CREATE", "TABLE"] and not QUERIES & set(part) for part in words)
+
+
+def _inline(text: str) -> list[str]:
+    """Return the queries that stand between backticks in prose; a lone word such as `SELECT` is none."""
+    asked = [inline["sql"] for inline in _INLINE.finditer(text[-MAX_QUERY:]) if _looks_like_sql(inline["sql"])]
+    return [sql for sql in asked if len(sql.split()) > 1]
 
 
 def _bare(text: str, dialect: Dialect) -> str:
@@ -134,6 +152,8 @@ def _bare(text: str, dialect: Dialect) -> str:
         if _BLANK.search(between) or ";" in between:
             break
         at = start.start("query")
+    if (inline := next((found for found in _INLINE.finditer(text) if found.start("sql") == at), None)) is not None:
+        return _first_statement(inline["sql"], dialect)
     rest = text[at : at + MAX_QUERY + 1]
     blank = _BLANK.search(rest)
     return _first_statement(rest[: blank.start()] if blank else rest, dialect)

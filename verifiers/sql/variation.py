@@ -14,13 +14,14 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from adjudge.databases.aim import rows_like
+from adjudge.databases.aim import CandidateAim, candidate_aim, rows_like
+from adjudge.databases.column_draw import LookedAt
 from adjudge.databases.file_facts import FileFacts, Row, file_facts
 from adjudge.databases.mutants import parsed
-from adjudge.databases.rows_like import LookedAt
 from adjudge.databases.schema_shape import quoted
 from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.engine import Engine, Fault, QueryLimits
@@ -34,13 +35,45 @@ if TYPE_CHECKING:
 MAKING_SECONDS: Final = 5.0
 """Seconds of the processor after which no more databases are tried; 0.2 s is usual."""
 
+_AIMING_SECONDS: Final = 1.0  # the same for one candidate; 0.03 s is usual
+_AIMED: Final = 4  # databases aimed at one candidate
 _TRIES: Final = 4  # databases tried for each one wanted
+_MOST_TRIES: Final = 12  # where few suit
 _SUITING: Final = 2  # of those, how many suitable ones the choice is made from
 _COINCIDENCES: Final = 24
 _WITNESSES: Final = 30  # rows of each table that make up the reference's result
 # Twenty million instructions are some 0.2 s: on a large file a query for witnesses may need a whole scan.
 _ON_FILE: Final = QueryLimits(seconds=60.0, rows=100_000, output_bytes=32 << 20, steps=20_000)
 _SAME: Final = replace(STEPS, steps=200)
+
+
+@dataclass(frozen=True, slots=True)
+class _Studied:
+    """What databases for a reference are made from."""
+
+    facts: FileFacts
+    known: list[Table | Fault]
+    looked_at: LookedAt
+    judge: _Clear
+    coincidences: list[str]
+    seed: str
+
+
+@lru_cache(maxsize=8)
+def _studied(path: str, stamp: tuple[int, ...], queries: tuple[str, ...], moment: str, memory_mb: int) -> _Studied:
+    until = time.thread_time() + MAKING_SECONDS
+    facts = file_facts(path, stamp)
+    file = SqliteEngine.of_file(path, moment=moment, memory_mb=memory_mb)
+    try:
+        known = [file.run(query, _ON_FILE) for query in queries]
+        looked_at = _looked_at(file, facts, queries, known, until)
+        judge = _Clear(queries, known, file)
+        coincidences = _coincidences(file, facts, queries[0], known[0])
+    finally:
+        file.close()
+    results = [table.rows if isinstance(table, Table) else table.kind for table in known]
+    seed = hashlib.sha256(repr((queries, facts.schema.statements, results)).encode("utf-8", "replace")).hexdigest()
+    return _Studied(facts, known, looked_at, judge, coincidences, seed)
 
 
 def varied_engines(
@@ -66,35 +99,76 @@ def varied_engines(
         SchemaError: the file's schema cannot be made again.
     """
     until = time.thread_time() + MAKING_SECONDS
-    facts = file_facts(path, stamp)
-    file = SqliteEngine.of_file(path, moment=moment, memory_mb=memory_mb)
-    try:
-        known = [file.run(query, _ON_FILE) for query in queries]
-        looked_at = _looked_at(file, facts, queries, known, until)
-        judge = _Clear(queries, known, file)
-        coincidences = _coincidences(file, facts, queries[0], known[0])
-    finally:
-        file.close()
-    results = [table.rows if isinstance(table, Table) else table.kind for table in known]
-    seed = hashlib.sha256(repr((queries, facts.schema.statements, results)).encode("utf-8", "replace")).hexdigest()
-    filler = rows_like(facts, queries, seed, moment, looked_at)
+    studied = _studied(path, stamp, queries, moment, memory_mb)
+    filler = rows_like(studied.facts, queries, studied.seed, moment, studied.looked_at)
     suiting: list[SqliteEngine] = []
     varied = False
     try:
-        for number in range(_TRIES * count):
-            if time.thread_time() > until:
+        for number in range(_MOST_TRIES * count):
+            if time.thread_time() > until or (number >= _TRIES * count and len(suiting) >= count):
                 break
             engine = made(filler, number, moment, memory_mb)
-            if not judge.suits(engine):
+            if not studied.judge.suits(engine):
                 engine.close()
                 continue
             suiting.append(engine)
-            varied = varied or judge.differs(engine)
+            varied = varied or studied.judge.differs(engine)
             if len(suiting) >= _SUITING * count and varied:
                 break
     finally:
         filler.close()
-    return best(suiting, queries, count, known, coincidences).engines
+    return best(suiting, queries, count, studied.known, studied.coincidences).engines
+
+
+def aim_at(
+    path: str, stamp: tuple[int, ...], queries: tuple[str, ...], candidate: str, moment: str
+) -> CandidateAim | None:
+    """Return what a candidate looks at beyond the accepted queries, or None where that is nothing.
+
+    Raises:
+        SchemaError: the file's schema cannot be made again.
+    """
+    return candidate_aim(file_facts(path, stamp).schema, queries, candidate, moment)
+
+
+def aimed_engines(
+    path: str,
+    stamp: tuple[int, ...],
+    queries: tuple[str, ...],
+    candidate: CandidateAim,
+    *,
+    moment: str,
+    memory_mb: int,
+) -> tuple[Engine, ...]:
+    """Return databases like a file, with rows that just meet or miss what a candidate's conditions are about.
+
+    Args:
+        path: the SQLite file.
+        stamp: what changes when the file does.
+        queries: the accepted queries.
+        candidate: what the candidate looks at.
+        moment: what SQLite's clock shows.
+        memory_mb: MiB for SQLite, in a pool's worker.
+
+    Raises:
+        SchemaError: the file's schema cannot be made again.
+    """
+    studied = _studied(path, stamp, queries, moment, memory_mb)
+    until = time.thread_time() + _AIMING_SECONDS
+    filler = rows_like(studied.facts, queries, f"{studied.seed}:{candidate}", moment, studied.looked_at, candidate)
+    found: list[SqliteEngine] = []
+    try:
+        for number in range(_TRIES * _AIMED):
+            if len(found) == _AIMED or time.thread_time() > until:
+                break
+            engine = made(filler, number, moment, memory_mb)
+            if studied.judge.suits(engine):
+                found.append(engine)
+            else:
+                engine.close()
+    finally:
+        filler.close()
+    return tuple(found)
 
 
 def _looked_at(

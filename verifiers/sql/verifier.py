@@ -27,7 +27,7 @@ from adjudge.verifiers.sql.attacks import attack_cases, make_shop
 from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.comparator import Comparator
 from adjudge.verifiers.sql.cost_ratio import cost_ratio
-from adjudge.verifiers.sql.database import EngineOptions, Opened, open_databases, varied_databases
+from adjudge.verifiers.sql.database import EngineOptions, Opened, aimed_databases, open_databases, varied_databases
 from adjudge.verifiers.sql.engine import EngineUnavailableError, Fault, QueryLimits
 from adjudge.verifiers.sql.extraction import find_query
 from adjudge.verifiers.sql.gold import GoldError, Target, gold_results, prepared
@@ -36,6 +36,7 @@ from adjudge.verifiers.sql.linking import names_a_table, ngram_similarity, schem
 from adjudge.verifiers.sql.policies import comparator as named_comparator
 from adjudge.verifiers.sql.reference import SqlReference, read_reference
 from adjudge.verifiers.sql.rewards import NEEDS_ALL_RESULTS, REWARDS
+from adjudge.verifiers.sql.ties import turned
 from adjudge.verifiers.sql.variation import MAKING_SECONDS
 from adjudge.verifiers.text.answer_span import shorten
 from adjudge.verifiers.text.graded import Reasoning, Truncated, graded_text
@@ -85,7 +86,7 @@ class SqlVerifier(Verifier):
     """
 
     name: ClassVar[str] = "sql"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     comparator: str | Mapping[str, Any] = "default"
     reward: str = "execution"
@@ -289,11 +290,35 @@ class SqlVerifier(Verifier):
             tables.append(table)
         return tables
 
-    def _varied(self, target: Target) -> tuple[Target, str]:
-        """Return the target on databases made like the file, and why there are none."""
-        databases, unmade = varied_databases(target.reference, self.engine_options)
-        golds = gold_results(target.reference, databases, target.comparator, self.query_limits, "accept")
-        return replace(target, databases=databases, golds=golds), unmade
+    def _more(self, sql: str, target: Target, evidence: dict[str, Any]) -> Iterator[Target]:
+        """Yield the target on databases made like the file, then on those aimed at the candidate."""
+        for aimed in (False, True):
+            if aimed:
+                databases = aimed_databases(target.reference, self.engine_options, sql)
+            else:
+                databases, unmade = varied_databases(target.reference, self.engine_options)
+                if unmade:
+                    evidence["unvaried"] = unmade
+            if databases or not aimed:
+                evidence["aimed" if aimed else "made"] = len(databases)
+            golds = gold_results(target.reference, databases, target.comparator, self.query_limits, "accept")
+            yield replace(target, databases=databases, golds=golds)
+
+    def _turned(self, sql: str, made: Target, tables: list[Table]) -> tuple[Target, list[Table]]:
+        """Return made databases, and results on them with rows in reverse whose order the query leaves open.
+
+        These are the databases where the order counts, the reference's ties are known, and something changes.
+        """
+        found = []
+        for at, (opened, table) in enumerate(zip(made.databases, tables, strict=True)):
+            if all(accepted[at].runs is not None for accepted in made.golds):
+                other = turned(opened.engine, sql, table, self.query_limits)
+                found += [(at, other)] if other.rows != table.rows else []
+        places = [at for at, _ in found]
+        golds = [[accepted[at] for at in places] for accepted in made.golds]
+        return replace(made, databases=[made.databases[at] for at in places], golds=golds), [
+            table for _, table in found
+        ]
 
     def _compared(self, blank: Judgement, target: Target, tables: list[Table]) -> Judgement:
         evidence: dict[str, Any] = {"databases": len(tables), "rows": [len(table.rows) for table in tables]}
@@ -303,17 +328,19 @@ class SqlVerifier(Verifier):
         shaped = self.reward in NEEDS_ALL_RESULTS
         right, first = _agreeing(target, tables)
         if right or shaped:
-            made, unmade = self._varied(target)
-            if unmade:
-                evidence["unvaried"] = unmade
             left = self.seconds - sum(table.seconds for table in tables)
-            more = self._results(blank.query, made.databases, left)
-            if isinstance(more, Fault):
-                return _faulty(blank, more)
-            evidence["made"] = len(more)
-            target = replace(target, golds=[[*a, *b] for a, b in zip(target.golds, made.golds, strict=True)])
-            tables = [*tables, *more]
-            right, first = _agreeing(target, tables)
+            for made in self._more(blank.query, target, evidence):
+                more = self._results(blank.query, made.databases, left)
+                if isinstance(more, Fault):
+                    return _faulty(blank, more)
+                left -= sum(table.seconds for table in more)
+                other, turned_over = self._turned(blank.query, made, more)
+                golds = zip(target.golds, made.golds, other.golds, strict=True)
+                target = replace(target, golds=[[*a, *b, *c] for a, b, c in golds])
+                tables = [*tables, *more, *turned_over]
+                right, first = _agreeing(target, tables)
+                if not right:
+                    break
         kept: tuple[tuple[tuple[Table, Table], ...], ...] = ()
         if shaped:
             kept = tuple(

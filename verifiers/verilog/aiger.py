@@ -75,6 +75,23 @@ def read_aiger(data: bytes) -> Aiger:
         raise AigerError(f"the AIGER file is broken: {error}") from error
 
 
+def write_aiger(circuit: Aiger) -> bytes:
+    """Return a circuit as a binary AIGER file."""
+    before = circuit.inputs + len(circuit.latches)
+    lines = [f"aig {before + len(circuit.gates)} {circuit.inputs} {len(circuit.latches)} {len(circuit.outputs)} "]
+    lines[0] += str(len(circuit.gates))
+    lines += [f"{literal} {start}" for literal, start in zip(circuit.latches, circuit.starts, strict=True)]
+    lines += [str(literal) for literal in circuit.outputs]
+    tail = bytearray()
+    for number, (one, other) in enumerate(circuit.gates, before + 1):
+        for step in (2 * number - one, one - other):
+            while step > 127:
+                tail.append(step & 127 | 128)
+                step >>= 7
+            tail.append(step)
+    return "\n".join(lines).encode() + b"\n" + bytes(tail)
+
+
 def still_latches(circuit: Aiger, seed: int, work: int) -> int:
     """Return how many registers never change; see `_played`."""
     some = always = None

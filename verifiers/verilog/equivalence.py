@@ -14,6 +14,7 @@ Not covered: designs that cannot be synthesised, and memories and arithmetic bey
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -23,10 +24,12 @@ from adjudge.hardware.interface import Interface
 from adjudge.hardware.stimulus import Stimulus
 from adjudge.verifiers.execution.program import RunLimits
 from adjudge.verifiers.execution.runner import Runner
-from adjudge.verifiers.verilog.aiger import AigerError, low_outputs, read_aiger, still_latches
+from adjudge.verifiers.verilog.aiger import Aiger, AigerError, low_outputs, read_aiger, still_latches, write_aiger
+from adjudge.verifiers.verilog.bounds import WORD, register_words, with_bounds
 from adjudge.verifiers.verilog.yosys import HERE, run_yosys
 
-_STEPS = ("bounded", "proved")
+_WRITTEN = ("miter.map", "known.aig", "miter.aig", "rest.aig")
+_BEGINNING = 1.0  # second that Yosys may take to start
 _WARM_UP = 5  # steps: clocks rise, fall and rise again while every reset is held
 _WORK = 2_000_000  # gates that a simulation in search of registers that move evaluates: 0.3 s
 
@@ -37,7 +40,7 @@ class Proof:
 
     Attributes:
         verdict: "equal" for all inputs and times; "differ" on `rows`; "open" when it could tell neither.
-        how: "merged" by induction, "proved" by reachability, "bounded" search, or "".
+        how: "merged" by induction, "proved" by reachability (which also finds differences), "bounded" search, or "".
         detail: why it is open.
         stimulus: what should show a difference.
         stuck: registers that matter for the verdict, are not proved constant, and never change in a simulation of what
@@ -52,7 +55,13 @@ class Proof:
 
 
 def prove(
-    runner: Runner, gold: tuple[str, str], gate: tuple[str, str], interface: Interface, limits: RunLimits, depth: int
+    runner: Runner,
+    gold: tuple[str, str],
+    gate: tuple[str, str],
+    interface: Interface,
+    limits: RunLimits,
+    depth: int,
+    numbers: Sequence[int] = (),
 ) -> Proof:
     """Compare two designs.
 
@@ -61,53 +70,107 @@ def prove(
         gold: the reference's source and top module.
         gate: the candidate's.
         interface: the ports of both.
-        limits: of the run.
+        limits: of each of two runs.
         depth: clock cycles of the bounded search.
+        numbers: what stands in the sources, for guesses at bounds.
 
     Raises:
         ToolMissingError: Yosys does not start.
     """
-    files = {
-        "gold.v": gold[0].encode(),
-        "gate.v": gate[0].encode(),
-        "miter.v": _miter(interface).encode(),
-        "unit.v": _UNIT,
-    }
-    outputs = ("miter.map", "known.aig", "rest.aig", *(f"{step}.status" for step in _STEPS))
-    result, said = run_yosys(
-        runner, _script(gold[1], gate[1], interface, depth, limits.seconds), files, outputs, limits
-    )
-    if "miter.map" not in result.outputs:
+    files = {"gold.v": gold[0].encode(), "gate.v": gate[0].encode(), "miter.v": _miter(interface).encode()}
+    script = _script(gold[1], gate[1]) + _abc(f"{_merge(interface)}write_aiger,{HERE}/rest.aig")
+    result, said = run_yosys(runner, script, {**files, "unit.v": _UNIT}, _WRITTEN, limits)
+    made = result.outputs
+    if not {"miter.map", "miter.aig", "known.aig"} <= made.keys():
         return Proof(verdict="open", detail=shorten(said[-300:]) if result.ending == "exited" else "it takes too long")
-    status = {step: result.outputs.get(f"{step}.status", b"").decode(errors="replace") for step in _STEPS}
     try:
-        rest, known = (read_aiger(result.outputs.get(f"{name}.aig", b"")) for name in ("rest", "known"))
+        known, miter = (read_aiger(made[f"{name}.aig"]) for name in ("known", "miter"))
+        rest = read_aiger(made["rest.aig"]) if "rest.aig" in made and result.ending == "exited" else miter
+        solver = _Solver(runner, interface, limits, made["miter.map"].decode(errors="replace"))
+        found = Proof(verdict="equal", how="merged") if rest.outputs == (0,) else solver.asked(miter, depth, numbers)
     except AigerError as error:
         return Proof(verdict="open", detail=str(error))
-    how = "merged" if rest.outputs == (0,) else "proved" if status["proved"].startswith("snl_UNSAT") else ""
-    if how and low_outputs(known, 0, _WORK):
-        return Proof(verdict="open", how=how, detail="the model does not know all outputs of the reference")
-    if how:
-        return Proof(verdict="equal", how=how)
-    stuck = still_latches(rest, 0, _WORK)
-    if status["bounded"].startswith("snl_SAT"):
-        stimulus = _stimulus(status["bounded"], result.outputs["miter.map"].decode(), interface)
-        return Proof(verdict="differ", how="bounded", stimulus=stimulus, stuck=stuck)
-    return Proof(verdict="open", detail="neither proof nor difference", stuck=stuck)
+    if found.verdict == "equal" and low_outputs(known, 0, _WORK):
+        return Proof(verdict="open", how=found.how, detail="the model does not know all outputs of the reference")
+    return replace(found, stuck=still_latches(rest, 0, _WORK)) if found.verdict == "open" else found
+
+
+@dataclass(frozen=True, slots=True)
+class _Solver:
+    """ABC on what a first induction left.
+
+    Each question has a run of its own, so that what ends it is the limit of the run, which leaves out the time in which
+    the machine let it wait; ABC's own clocks would count it.
+    """
+
+    runner: Runner
+    interface: Interface
+    limits: RunLimits
+    names: str
+
+    def asked(self, miter: Aiger, depth: int, numbers: Sequence[int]) -> Proof:
+        """Return what is found: by a bounded search, by reachability, and by both inductions with guesses."""
+        plain = write_aiger(miter)
+        frames = _WARM_UP + (2 * depth if self.interface.clocks else 1)
+        search = f"read_aiger,{HERE}/miter.aig;strash;bmc3,-F,{frames},-C,20000;"
+        guessing = bool(self.interface.clocks and numbers)
+        merged = _merge(self.interface)
+        status, _ = self.run(plain, search, 0.15)
+        if status.startswith("snl_SAT"):
+            return Proof(verdict="differ", how="bounded", stimulus=_stimulus(status, self.names, self.interface, 0))
+        status, rest = self.run(plain, f"{merged}write_aiger,{HERE}/rest.aig;pdr;", 0.15 if guessing else 0.5)
+        if guessing and not status.startswith(("snl_SAT", "snl_UNSAT")):
+            guessed = write_aiger(with_bounds(miter, register_words(self.names), numbers))
+            commands = f"{_merge(self.interface, 'cone,-a,-O,0;scorr;')}write_aiger,{HERE}/rest.aig;pdr;"
+            status, rest = self.run(guessed, commands, 0.5)
+        if rest == (0,):
+            return Proof(verdict="equal", how="merged")
+        if status.startswith("snl_UNSAT"):
+            return Proof(verdict="equal", how="proved")
+        if status.startswith("snl_SAT"):
+            stimulus = _stimulus(status, self.names, self.interface, _unrolled(self.interface))
+            return Proof(verdict="differ", how="proved", stimulus=stimulus)
+        return Proof(verdict="open", detail="neither proof nor difference")
+
+    def run(self, circuit: bytes, commands: str, share: float) -> tuple[str, tuple[int, ...]]:
+        """Return the status that commands end with, and the outputs of the circuit that they leave.
+
+        Args:
+            circuit: what they read.
+            commands: without the one that writes the status.
+            share: of the seconds of the limit.
+        """
+        limits = replace(self.limits, seconds=_BEGINNING + share * self.limits.seconds)
+        files = {"miter.aig": circuit, "unit.v": _UNIT}
+        script = _abc(f"{commands}write_status,{HERE}/found.status")
+        made = run_yosys(self.runner, script, files, ("rest.aig", "found.status"), limits)[0].outputs
+        rest = read_aiger(made["rest.aig"]).outputs if "rest.aig" in made else ()
+        return made.get("found.status", b"").decode(errors="replace"), rest
 
 
 _UNIT = b"module unit (input a, input b, output y); assign y = a & b; endmodule\n"
 
 
-def _script(gold: str, gate: str, interface: Interface, depth: int, seconds: float) -> str:
-    warm_up = f"tempor,-F,{_WARM_UP + 1};" if interface.resets else ""
-    frames = _WARM_UP + (2 * depth if interface.clocks else 1)
-    search, reach = max(1, int(seconds * 0.15)), max(1, int(seconds / 2))
-    commands = (
-        f"backup;read_aiger,{HERE}/miter.aig;strash;bmc3,-F,{frames},-C,20000,-T,{search};"
-        f"write_status,{HERE}/bounded.status;read_aiger,{HERE}/miter.aig;strash;{warm_up}scorr;scorr,-F,3;"
-        f"write_aiger,{HERE}/rest.aig;pdr,-T,{reach};write_status,{HERE}/proved.status;restore;strash;map"
-    )
+def _merge(interface: Interface, last: str = "") -> str:
+    """Return the commands of ABC that read a circuit, play the warm-up, and merge what induction shows to be equal."""
+    tempor = f"tempor,-F,{unrolled};" if (unrolled := _unrolled(interface)) else ""
+    return f"read_aiger,{HERE}/miter.aig;strash;{tempor}scorr;{last}scorr,-F,3;"
+
+
+def _unrolled(interface: Interface) -> int:
+    """Return how many steps are played before the induction begins."""
+    return _WARM_UP + 1 if interface.resets else 0
+
+
+def _abc(commands: str) -> str:
+    """Return a script that runs ABC, which Yosys starts for a design only."""
+    return f"""design -reset
+read_verilog {HERE}/unit.v; simplemap
+abc -script +backup;{commands};restore;strash;map
+"""
+
+
+def _script(gold: str, gate: str) -> str:
     designs = "".join(
         f"""read_slang -j 1 --ignore-timing --top {top} {HERE}/{name}.v
 flatten; memory; opt -nodffe -nosdff
@@ -128,6 +191,7 @@ proc; flatten
 setundef -undriven -anyseq
 formalff -setundef -ff2anyinit
 opt -full -nodffe -nosdff
+rename -enumerate -pattern {WORD}% t:$ff %co1:+[Q] t:$ff %d
 techmap; opt -fast -nodffe -nosdff; dffunmap; aigmap; opt_clean
 design -push-copy
 delete -output w:bad
@@ -137,9 +201,6 @@ design -pop
 delete -output w:known
 opt_clean
 write_aiger -zinit -map {HERE}/miter.map {HERE}/miter.aig
-design -reset
-read_verilog {HERE}/unit.v; simplemap
-abc -script +{commands}
 """
 
 
@@ -178,15 +239,18 @@ endmodule
 """
 
 
-def _stimulus(status: str, names: str, interface: Interface) -> Stimulus:
+def _stimulus(status: str, names: str, interface: Interface, unrolled: int) -> Stimulus:
     """Return the rows of a counterexample, two rows for each step: clocks change first, then the rest.
 
-    A register of the model sees the data of the step before.
+    A register of the model sees the data of the step before.  The steps that `tempor` unrolled are further inputs of
+    the first frame, behind its own.
     """
     lines = status.split("\n")
-    frames = int(lines[0].split()[-1]) + 1
-    bits = "".join(lines[2:]).strip()
-    count = len(bits) // frames
+    shown = "".join(lines[2:]).strip()
+    every = len(shown) // (int(lines[0].split()[-1]) + 1)
+    count = every // (unrolled + 1)
+    frames = [shown[at : at + count] for at in range(count, every, count)] if unrolled else []
+    frames += [shown[at : at + count] for at in range(0, len(shown), every)]
     places = {int(at): int(bit) for at, bit in re.findall(r"^input (\d+) (\d+) row$", names, re.M)}
     clocks, width = 0, sum(port.width for port in interface.inputs)
     forced: list[tuple[int, bool | None]] = []
@@ -200,8 +264,8 @@ def _stimulus(status: str, names: str, interface: Interface) -> Stimulus:
             forced.append((high, dict(interface.resets)[port.name]))
     rows: list[int] = []
     settled = 0
-    for frame in range(frames):
-        row = sum(1 << bit for at, bit in places.items() if bits[frame * count + at] == "1")
+    for frame, bits in enumerate(frames):
+        row = sum(1 << bit for at, bit in places.items() if bits[at] == "1")
         if interface.resets and frame < _WARM_UP:
             for bit, level in forced:
                 row = row & ~(1 << bit) | (frame % 2 if level is None else int(level)) << bit

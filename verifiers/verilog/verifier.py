@@ -96,7 +96,7 @@ class VerilogVerifier(Verifier):
     """
 
     name: ClassVar[str] = "verilog"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     check: Literal["auto", "bench", "differential", "both"] = "auto"
     effort: int = 2000
@@ -214,7 +214,8 @@ class VerilogVerifier(Verifier):
         if score.reason == "candidate_error" and score.evidence["stage"] == "elaborate":
             runner = sandbox(self.isolation)
             if plain := plain_verilog(runner, candidate.source, candidate.top, self._run_limits()):
-                score = self._judged(ready, replace(candidate, source=plain), secret)
+                # What is left are modules: functions and types are written out, so no name is shared any more.
+                score = self._judged(ready, replace(candidate, source=plain, shared_names=frozenset()), secret)
         return score
 
     def _judged(self, ready: Ready, candidate: Candidate, secret: str) -> Score:
@@ -260,7 +261,8 @@ class VerilogVerifier(Verifier):
         """Return the verdict on a design that the simulation accepts."""
         runner, prefix = sandbox(self.isolation), candidate.top.removesuffix(differential.reference.top)
         gate = candidate.source.replace(prefix, "gate_"), candidate.top.replace(prefix, "gate_")
-        proof = _proof(self, (differential.source, differential.module), gate, differential.interface)
+        numbers = tuple(sorted({*differential.constants, *candidate.constants}))
+        proof = _proof(self, (differential.source, differential.module), gate, differential.interface, numbers)
         shown = {**evidence, "proof": proof.verdict, "how": proof.how, "detail": proof.detail}
         if proof.verdict == "equal":
             return Score.scored(1.0, stage="passed", **shown)
@@ -330,9 +332,15 @@ def _key(reference: Any) -> str:
 
 
 @lru_cache(maxsize=8 * _CACHED)
-def _proof(verifier: VerilogVerifier, gold: tuple[str, str], gate: tuple[str, str], interface: Interface) -> Proof:
+def _proof(
+    verifier: VerilogVerifier,
+    gold: tuple[str, str],
+    gate: tuple[str, str],
+    interface: Interface,
+    numbers: tuple[int, ...],
+) -> Proof:
     """Compare two designs; kept, because a group of responses repeats designs."""
-    return prove(sandbox(verifier.isolation), gold, gate, interface, verifier._run_limits(), verifier.depth)
+    return prove(sandbox(verifier.isolation), gold, gate, interface, verifier._run_limits(), verifier.depth, numbers)
 
 
 @lru_cache(maxsize=_CACHED)

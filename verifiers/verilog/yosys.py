@@ -123,6 +123,7 @@ def plain_verilog(runner: Runner, source: str, top: str, limits: RunLimits) -> s
         return ""
     script = f"""read_slang -j 1 --top {top} {HERE}/design.sv
 proc -noopt
+bmuxmap; demuxmap; simplemap t:$bwmux t:$bweqx
 write_verilog -noattr {HERE}/{_PLAIN}
 """
     result, _ = run_yosys(runner, script, {"design.sv": source.encode()}, (_PLAIN,), limits)

@@ -7,13 +7,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
+from adjudge.databases.column_draw import Aim, LookedAt
 from adjudge.databases.file_facts import FileFacts
-from adjudge.databases.mutants import constants, joined_columns, parsed, ranked_columns
+from adjudge.databases.mutants import (
+    constants,
+    joined_columns,
+    looks,
+    parsed,
+    ranked_columns,
+    reached_texts,
+    sorted_columns,
+)
 from adjudge.databases.row_maker import RowMaker
-from adjudge.databases.rows_like import Aim, LookedAt, RowsLike
+from adjudge.databases.rows_like import RowsLike
 from adjudge.databases.schema_shape import Schema
+
+_MOST_AIMS: Final = 40  # of a candidate; one may name thousands of constants
+_ANOTHER_MOMENT: Final = "1990-01-01 00:00:00"  # "up to today" leaves nothing out, so rows of the future aim at nothing
 
 
 def aimed_rows(
@@ -39,7 +52,14 @@ def aimed_rows(
     return RowMaker(schema, {name: tuple(values) for name, values in compared.items()}, groups, seed)
 
 
-def rows_like(facts: FileFacts, queries: Sequence[str], seed: str, moment: str, looked_at: LookedAt) -> RowsLike:
+def rows_like(
+    facts: FileFacts,
+    queries: Sequence[str],
+    seed: str,
+    moment: str,
+    looked_at: LookedAt,
+    candidate: CandidateAim | None = None,
+) -> RowsLike:
     """Return what fills databases like a file so that queries find something and their neighbours something else.
 
     Args:
@@ -48,17 +68,76 @@ def rows_like(facts: FileFacts, queries: Sequence[str], seed: str, moment: str, 
         seed: decides every row.
         moment: what SQLite's clock shows when the queries run.
         looked_at: the tables that the queries read, and rows of them that make up the result.
+        candidate: what one candidate looks at beyond that.
     """
     compared = _compared(_column_names(facts.schema), queries, moment)
-    ranked = frozenset(name for tree in map(parsed, queries) if tree is not None for name in ranked_columns(tree))
+    trees = [tree for tree in map(parsed, queries) if tree is not None]
+    for name, value in candidate.constants if candidate is not None else ():
+        compared.setdefault(name, {})[value] = None
+    reached: dict[str, list[str | int]] = {}
+    for name, text in candidate.reached if candidate is not None else ():
+        reached.setdefault(name, []).append(text)
+    ranked = frozenset(name for tree in trees for name in ranked_columns(tree))
     numbers = [int(word) for query in queries for word in re.findall(r"\b\d{1,2}\b", query)]
     aim = Aim(
         constants={name: tuple(values) for name, values in compared.items()},
         ranked=ranked,
         sizes=tuple(sorted({size for number in numbers for size in (number, number + 1) if size > 1})),
         looked_at=looked_at,
+        sorted_by=frozenset(name for tree in trees for name in sorted_columns(tree)).union(
+            candidate.named if candidate is not None else ()
+        ),
+        reached={name: tuple(texts) for name, texts in reached.items()},
+        named=candidate.named if candidate is not None else frozenset(),
+        aimed=candidate is not None,
     )
     return RowsLike(facts, aim, aimed_rows(facts.schema, queries, seed, moment), seed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateAim:
+    """What a candidate looks at and no accepted query does; rows aimed at it can only separate.
+
+    Attributes:
+        constants: pairs of a lower-case column name and a constant that it compares the column with.
+        reached: pairs of such a name and a text that a pattern, a range or a part of the column reaches for, or the
+            length of a beginning.
+        named: the lower-case names of the columns of which it makes something else than an accepted query.
+    """
+
+    constants: tuple[tuple[str, Any], ...]
+    reached: tuple[tuple[str, str | int], ...]
+    named: frozenset[str]
+
+
+def candidate_aim(schema: Schema, queries: Sequence[str], candidate: str, moment: str) -> CandidateAim | None:
+    """Return what a candidate looks at beyond the accepted queries, or None where that is nothing."""
+    names = _column_names(schema)
+    known = _compared(names, queries, moment)
+    tree = parsed(candidate)
+    if tree is None:
+        return None
+    later = _compared(names, (candidate,), _ANOTHER_MOMENT)
+    wanted = [
+        (name, value)
+        for name, values in _compared(names, (candidate,), moment).items()
+        for value in values
+        if value not in known.get(name, ()) and value != "" and value in later.get(name, ())
+    ]
+    # A whole constant of the reference within a longer text: `LIKE '%France%'` is a fair answer.
+    texts = [text.lower() for values in known.values() for text in values if isinstance(text, str) and "%" not in text]
+    reached = [
+        (name, part)
+        for name, part in dict.fromkeys(reached_texts(tree, names))
+        if isinstance(part, int) or not any(text in part.lower() for text in texts)
+    ]
+    trees = [tree, *(other for other in map(parsed, queries) if other is not None)]
+    own, *others = [dict(looks(tree)) for tree in trees]
+    both = [(one, other) for given in others for one, other in ((own, given), (given, own))]
+    named = frozenset(name for one, other in both for part in one.keys() - other for name in one[part]) & names
+    if not wanted and not reached and not named:
+        return None
+    return CandidateAim(constants=tuple(wanted[:_MOST_AIMS]), reached=tuple(reached[:_MOST_AIMS]), named=named)
 
 
 def _column_names(schema: Schema) -> frozenset[str]:

@@ -54,6 +54,7 @@ class ColumnFacts:
         differs: whether all values read differ, by a rule or by accident.
         parent: the table and column, lower case, that it points to.
         covers: whether each row of the parent is pointed to.
+        depth: where it points to its own table, how many rows at most stand above one; None where some form a ring.
     """
 
     shape: ColumnShape
@@ -65,6 +66,7 @@ class ColumnFacts:
     nulls: float
     parent: tuple[str, str] | None
     covers: bool
+    depth: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,7 +231,10 @@ def _table(
         unique = (at,) in declared or (
             len(values) == len(present) and _identifies(column, at == min(texts, default=-1), len(values))
         )
-        covers = False
+        covers, depth = False, None
+        if parent is not None and parent[0] == shape.name.lower():
+            own = [other.name.lower() for other in shape.columns].index(parent[1])
+            depth = _depth({row[own]: row[at] for row in rows})
         if parent is not None and read[parent[0]][1] and whole:
             place = [other.name.lower() for other in shapes[parent[0]].columns].index(parent[1])
             above = {row[place] for row in read[parent[0]][0]} - {None}
@@ -245,6 +250,7 @@ def _table(
                 nulls=1 - len(present) / len(rows) if rows else 0.0,
                 parent=parent,
                 covers=covers,
+                depth=depth,
             )
         )
     narrow = len(columns) <= _WIDE
@@ -258,6 +264,19 @@ def _table(
         ordered=_ordered(rows, columns) if narrow else (),
         distinct=(*declared, *(_distinct(rows, columns) if narrow else ())),
     )
+
+
+def _depth(above: dict[Any, Any]) -> int | None:
+    """Return how many rows at most stand above one; None where some form a ring."""
+    most = 0
+    for key in above:
+        seen = {key}
+        while (key := above.get(key)) is not None and key in above:
+            if key in seen:
+                return None
+            seen.add(key)
+        most = max(most, len(seen) - 1)
+    return most
 
 
 def _identifies(column: ColumnShape, first_text: bool, count: int) -> bool:

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from adjudge.databases.near_values import around_part, beside_bound, filled
+
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
 
@@ -76,7 +78,7 @@ def _changeable(node: exp.Expr) -> bool:
 
 @cache
 def _swaps() -> dict[type[exp.Expr], tuple[type[exp.Expr], ...]]:
-    """Return the operators and functions that take each other's place."""
+    """Return the operators and functions that take each other's place; sums and means also get DISTINCT."""
     from sqlglot import expressions as exp
 
     return {
@@ -104,8 +106,13 @@ def _changed(node: exp.Expr, change: int) -> exp.Expr | None:
     from sqlglot import expressions as exp
 
     others = _swaps().get(type(node))
+    if others is not None and change < len(others):
+        return others[change](**dict(node.args))
+    if isinstance(node, exp.Sum | exp.Avg) and not isinstance(node.this, exp.Distinct):
+        node.set("this", exp.Distinct(expressions=[node.this]))
+        return node
     if others is not None:
-        return others[change](**dict(node.args)) if change < len(others) else None
+        return None
     if isinstance(node, exp.And | exp.Or):
         opposite = exp.Or if isinstance(node, exp.And) else exp.And
         options = (opposite(this=node.this, expression=node.expression), node.this, node.expression)
@@ -165,14 +172,78 @@ def constants(tree: exp.Expr, columns: frozenset[str], moment: str) -> Iterator[
             if isinstance(node, exp.Like | exp.ILike | exp.Glob) and isinstance(value, str):
                 for name in names:
                     patterns.setdefault(name, []).append(value)
-                value = _filled(value)
+                value = filled(value)
             if value is None or (isinstance(value, str) and _MODIFIER.match(value)):
                 continue
             values = _days_before(moment) if str(value).lower() == "now" else [value]
             yield from ((name, value) for name in names for value in values)
     for name, several in patterns.items():
         if len(several) > 1:  # a text that fits all of them, for conditions joined by AND
-            yield name, "".join(map(_filled, several))
+            yield name, "".join(map(filled, several))
+
+
+def reached_texts(tree: exp.Expr, columns: frozenset[str]) -> Iterator[tuple[str, str | int]]:
+    """Yield columns of which a query looks at a part or a range, and texts at its edge, or how long a beginning.
+
+    Whoever names no whole value has no closed set of values in mind.
+    """
+    from sqlglot import expressions as exp
+
+    ranges = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between)
+    whole = (exp.Column, exp.Lower, exp.Upper, exp.Trim, exp.Paren, exp.Cast, exp.Coalesce, exp.Collate)
+    lengths = {node.expression.name for node in tree.find_all(exp.EQ) if isinstance(node.this, exp.Length)}
+    for node in tree.find_all(exp.Like, exp.ILike, exp.Glob, exp.EQ, *ranges):
+        names = sorted({column.name.lower() for column in node.find_all(exp.Column)} & columns)
+        for leaf in node.find_all(exp.Literal):
+            if not leaf.is_string or not names:
+                continue
+            if isinstance(node, exp.Like | exp.ILike | exp.Glob):
+                texts = [filled(leaf.name)]
+            elif _MODIFIER.match(leaf.name):
+                continue
+            elif isinstance(node, ranges):
+                texts = list(beside_bound(leaf.name))
+                texts += [text.ljust(int(length), "b") for length in lengths if length.isdigit() for text in texts]
+            else:
+                part = any(not isinstance(side, (*whole, exp.Literal)) for side in (node.this, node.expression))
+                texts = list(around_part(leaf.name)) if part else []
+            yield from ((name, text[:200]) for name in names for text in texts)
+    for node in tree.find_all(exp.Substring, exp.Left):
+        length = node.args.get("length") or node.args.get("expression")
+        first = getattr(node.args.get("start"), "name", "1") == "1"
+        if first and isinstance(length, exp.Literal) and length.is_int and len(length.name) < 4:
+            yield from ((column.name.lower(), int(length.name)) for column in node.find_all(exp.Column))
+
+
+def looks(tree: exp.Expr) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield the columns of a query, its functions, and what it sorts by or takes once, each with its columns' names."""
+    from sqlglot import expressions as exp
+
+    named = {item.alias.lower(): item for item in tree.find_all(exp.Alias)}
+    for node in tree.find_all(exp.Column, exp.Func, exp.Ordered, exp.Distinct):
+        copied = node.copy()
+        for column in copied.find_all(exp.Column):
+            column.set("table", None)
+        given = [named[column.name.lower()] for column in node.find_all(exp.Column) if column.name.lower() in named]
+        found = frozenset(column.name.lower() for part in (node, *given) for column in part.find_all(exp.Column))
+        if isinstance(node, exp.Distinct) and isinstance(node.parent, exp.Select):
+            found = frozenset(
+                column.name.lower() for item in node.parent.expressions for column in item.find_all(exp.Column)
+            )
+        if found and not isinstance(node, exp.Connector):
+            yield _written(copied).lower(), found
+
+
+def sorted_columns(tree: exp.Expr) -> Iterator[str]:
+    """Yield the lower-case names of columns that a query sorts by, itself or by what it calls them."""
+    from sqlglot import expressions as exp
+
+    named = {item.alias.lower(): item for item in tree.find_all(exp.Alias)}
+    for item in tree.find_all(exp.Ordered):
+        for column in item.find_all(exp.Column):
+            yield column.name.lower()
+            given = named.get(column.name.lower())
+            yield from (inner.name.lower() for inner in (given.find_all(exp.Column) if given is not None else ()))
 
 
 def joined_columns(tree: exp.Expr, columns: frozenset[str]) -> Iterator[tuple[str, str]]:
@@ -199,10 +270,6 @@ def ranked_columns(tree: exp.Expr) -> Iterator[str]:
         elif isinstance(node, exp.Window):
             asked = [node.args["order"]] if node.args.get("order") else []
         yield from (column.name.lower() for part in asked for column in part.find_all(exp.Column))
-
-
-def _filled(pattern: str) -> str:
-    return pattern.replace("%", "ab").replace("_", "c").replace("*", "ab")
 
 
 def _days_before(moment: str) -> list[str]:

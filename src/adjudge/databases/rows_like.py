@@ -9,56 +9,28 @@ Not covered: tables without rows, which `adjudge.databases.row_maker` fills.
 
 from __future__ import annotations
 
-import datetime
 import random
 import sqlite3
-import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
-from adjudge.databases.file_facts import ColumnFacts, FileFacts, Row, TableFacts
-from adjudge.databases.row_maker import RowMaker, fitting, parents_first
+from adjudge.databases.column_draw import Aim, ColumnDraw
+from adjudge.databases.file_facts import FileFacts, Row, TableFacts
+from adjudge.databases.row_maker import RowMaker, parents_first
 from adjudge.databases.schema_shape import TableShape, quoted
 
 _SIZES: Final = (3, 5, 8, 12, 20, 30)
 _BESIDE: Final = (3, 5, 8)  # rows of a table that the query does not read
 _RATES: Final = (0.25, 0.5, 0.8)
-_TELLING: Final = 3  # texts whose common beginning is meant
 _TRIES: Final = 8  # for a value that no other row has
 _NARROW: Final = 0.3  # share of columns that get two values alone
 _NULLS: Final = 0.15  # least share of NULL where a new value is drawn and the file has any
-_CLASSES: Final = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LookedAt:
-    """What a query looks at in a file.
-
-    Attributes:
-        reads: lower-case names of the tables it reads.
-        witnesses: rows of tables, lower-case name -> rows, that together make up its result.
-    """
-
-    reads: frozenset[str] = frozenset()
-    witnesses: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Aim:
-    """What a query asks.
-
-    Attributes:
-        constants: lower-case column name -> what it is compared with.
-        ranked: lower-case names of columns whose largest or smallest values it asks for: they get no new ties.
-        sizes: numbers of rows that it may ask for.
-        looked_at: where it looks.
-    """
-
-    constants: Mapping[str, tuple[Any, ...]]
-    ranked: frozenset[str]
-    sizes: tuple[int, ...]
-    looked_at: LookedAt
+_MISSES: Final = 12  # rows that differ from one of the file in one cell, which just misses what the query asks
+_AIMED_MISSES: Final = (8, 20, 60)
+_DEEP: Final = 3  # rows with the most above them, to one of which the next one points so that chains get long
+_FEW_MISSES: Final = 4
+_TURNED: Final = 0.25  # least share of rows that point to another row than in the file
+_WITHOUT: Final = 0.25  # share of databases that need not hold what the file's result is made of
 
 
 class RowsLike:
@@ -79,6 +51,7 @@ class RowsLike:
             for name, table in facts.tables.items()
         }
 
+        self._witnesses = {name: tuple(dict.fromkeys(rows)) for name, rows in self._with_parents().items()}
         self._made: dict[tuple[str, str], list[Any]] = {}
         beside = {shape.name.lower() for shape in self._order} - self._touched()
         self._base = sqlite3.connect(":memory:", isolation_level=None)
@@ -91,6 +64,20 @@ class RowsLike:
     def close(self) -> None:
         """Let go of the tables that all databases share."""
         self._base.close()
+
+    def _with_parents(self) -> dict[str, list[Row]]:
+        """Return the rows that together make up the query's result, and those that they point to."""
+        found = {name: list(rows) for name, rows in self._aim.looked_at.witnesses.items()}
+        for shape in reversed(self._order):
+            table = self._facts.tables[shape.name.lower()]
+            for at, column in enumerate(table.columns):
+                if column.parent is None or column.parent[0] == shape.name.lower():
+                    continue
+                above = self._facts.tables[column.parent[0]]
+                key = [other.shape.name.lower() for other in above.columns].index(column.parent[1])
+                wanted = {row[at] for row in found.get(shape.name.lower(), ())}
+                found.setdefault(column.parent[0], []).extend(row for row in above.rows if row[key] in wanted)
+        return found
 
     def _touched(self) -> set[str]:
         """Return the tables that the query reads, those they point to, and those that point to any of these."""
@@ -108,7 +95,7 @@ class RowsLike:
     def fill(self, connection: sqlite3.Connection, number: int) -> None:
         """Make the tables and rows of database `number` (0, 1, ...)."""
         self._base.backup(connection)
-        self._fill(connection, self._varied, random.Random(f"{self._seed}:{number}"), dict(self._made))
+        self._fill(connection, self._varied, random.Random(f"{self._seed}:{number}"), dict(self._made), number % 2 == 0)
 
     def _fill(
         self,
@@ -116,13 +103,17 @@ class RowsLike:
         shapes: Sequence[TableShape],
         chooser: random.Random,
         made: dict[tuple[str, str], list[Any]],
+        near: bool = True,
     ) -> None:
+        """Fill tables; of those aimed at a candidate every other has few rows, the rest mostly those of the file."""
         connection.execute("BEGIN")
         for shape in shapes:
             name = shape.name.lower()
             facts = self._facts.tables[name]
             if facts.rows:
-                rows = _TableDraw(facts, self._draws[name], self._aim, chooser, made).rows()
+                rows = _TableDraw(
+                    facts, self._draws[name], self._aim, chooser, made, self._witnesses.get(name, ()), near
+                ).rows()
             else:
                 rows = self._empty.rows(shape, chooser, made)
             columns = ", ".join(quoted(column.name) for column in shape.columns)
@@ -144,6 +135,8 @@ class _TableDraw:
         aim: Aim,
         chooser: random.Random,
         made: Mapping[tuple[str, str], list[Any]],
+        witnesses: Sequence[Row],
+        near: bool,
     ) -> None:
         self._facts, self._draws, self._chooser = facts, draws, chooser
         name = facts.shape.name.lower()
@@ -152,19 +145,34 @@ class _TableDraw:
         self._size = chooser.choice(_SIZES if read else _BESIDE)
         # A small table shrinks and grows by a few rows alone: 4 departments do not become 48.
         self._size = min(self._size, max(self._size // 2, len(facts.rows) * 2))
-        if read and aim.sizes and chooser.random() < 0.3:
+        self._misses = 0
+        self._witnesses, self._aimed = witnesses, aim.aimed and near
+        if aim.aimed and read:
+            self._misses = chooser.choice(_AIMED_MISSES) if self._aimed else _FEW_MISSES
+            self._size = self._size if self._aimed else chooser.choice(_BESIDE)
+        if self._aimed:
+            self._rate = 0.1
+            self._size = max(self._size, min(2 * len(witnesses), _AIMED_MISSES[-1]))
+        elif read and not aim.aimed and aim.sizes and chooser.random() < 0.3:
             self._size = chooser.choice(aim.sizes)
-        self._witnesses = aim.looked_at.witnesses.get(name, ())
+        elif read and not aim.aimed and chooser.random() < 0.5:
+            self._misses = min(_MISSES, len(facts.rows) // 2)
         self._parents = {
             at: list(dict.fromkeys(made[column.parent]))
             for at, column in enumerate(facts.columns)
             if column.parent is not None and column.parent in made
         }
+        if read and not aim.aimed:  # so few that many rows point to each
+            for at, keys in self._parents.items():
+                if chooser.random() < _NARROW and not facts.columns[at].unique and not facts.columns[at].covers:
+                    self._parents[at] = chooser.sample(keys, min(2, len(keys)))
+        self._own_pick = chooser.choice((slice(None), slice(-_DEEP, None), slice(2)))
         self._own = {
             at: [other.shape.name.lower() for other in facts.columns].index(column.parent[1])
             for at, column in enumerate(facts.columns)
             if column.parent is not None and column.parent[0] == name
         }
+        self._levels: dict[int, dict[Any, int]] = {at: {} for at in self._own}
         self._used: list[set[Any]] = [set() for _ in facts.columns]
         self._shared: list[set[Row]] = [set() for _ in facts.distinct]
         linked = {at for group in facts.linked for at in group}
@@ -174,6 +182,11 @@ class _TableDraw:
         self._alone = [
             column.unique or (column.differs and column.shape.name.lower() in aim.ranked) for column in facts.columns
         ]
+        self._ranked = {
+            at
+            for at, column in enumerate(facts.columns)
+            if column.shape.name.lower() in aim.ranked and column.parent is None and not column.closed
+        }
         # Where a column has two values alone, ties are frequent, and others that it usually has are missing.
         self._narrow = {
             at: chooser.sample(column.values, 2)
@@ -187,10 +200,49 @@ class _TableDraw:
                 self._size = max(self._size, len(self._parents[at]))
         found: list[Row] = []
         for base in self._bases():
-            row = self._changed(list(base), len(found))
+            row = self._kept(self._changed(list(base)), len(found))
             if row is not None:
                 found.append(tuple(row))
+        for base, at, value in self._near_misses():
+            row = [*base[:at], value, *base[at + 1 :]]
+            for other in self._crowded(row) - {at}:
+                row[other] = self._draws[other].beside(row[other], self._chooser)
+            if at in self._ranked and value in self._used[at]:
+                continue
+            kept = self._kept(row, len(found), firm=True)
+            if kept is not None:
+                found.append(tuple(kept))
         return found
+
+    def _crowded(self, row: Sequence[Any]) -> set[int]:
+        """Return columns that another value helps where a row has what no two rows should share."""
+        found = {at for at in self._ranked if row[at] in self._used[at]}
+        for places, shared in zip(self._facts.distinct, self._shared, strict=True):
+            free = [
+                at for at in places if self._facts.columns[at].parent is None and not self._facts.columns[at].closed
+            ]
+            if len(places) > 1 and free and tuple(row[at] for at in places) in shared:
+                found.add(self._chooser.choice(free))
+        return found
+
+    def _near_misses(self) -> list[tuple[Row, int, Any]]:
+        """Return rows, such that the query finds them where it can be, with the one cell in which each is to differ.
+
+        Some differ in nothing but what no two rows share.
+        """
+        linked = {at for group in self._facts.linked for at in group}
+        near = []
+        for at, draw in enumerate(self._draws):
+            if self._misses and at not in linked and self._facts.columns[at].parent is None:
+                several = self._chooser.sample(draw.misses, len(draw.misses))
+                near += [(number, self._chooser.random(), at, value) for number, value in enumerate(several)]
+        if not self._misses:
+            return []
+        near.sort(key=lambda item: item[:2])  # each column has its turn, however many values it has
+        bases = self._witnesses or self._facts.rows
+        found = [(self._chooser.choice(bases), at, value) for _, _, at, value in near[: self._misses]]
+        same = [self._chooser.choice(bases) for _ in range(self._misses // 6)]
+        return found + [(row, 0, row[0]) for row in same]
 
     def _bases(self) -> list[Row]:
         """Return rows of the file, each once as far as they go; about half of them such that the query finds them."""
@@ -198,13 +250,14 @@ class _TableDraw:
         self._chooser.shuffle(pool)
         wanted = list(self._witnesses)
         self._chooser.shuffle(wanted)
-        first = list(dict.fromkeys([*wanted[: self._size // 2], *pool]))[: self._size]
+        most = self._size if self._aimed else self._size // 2 * (self._chooser.random() >= _WITHOUT)
+        first = list(dict.fromkeys([*wanted[:most], *pool]))[: self._size]
         found = [*first, *(self._chooser.choice(pool) for _ in range(self._size - len(first)))]
         self._chooser.shuffle(found)
         return found
 
-    def _changed(self, row: list[Any], number: int) -> list[Any] | None:
-        """Return a row with some other values, or None when it breaks a rule that all rows keep."""
+    def _changed(self, row: list[Any]) -> list[Any]:
+        """Return a row with some other values."""
         base = list(row)
         for group in self._groups:
             if len(group) > 1:
@@ -220,8 +273,15 @@ class _TableDraw:
                 for at in self._bound:
                     row[at] = base[at]
                 break
+        return row
+
+    def _kept(self, row: list[Any], number: int, *, firm: bool = False) -> list[Any] | None:
+        """Return a row that keeps the rules which all rows keep, or None; a firm one points to what it points to."""
+        for one, other_at in self._facts.ordered:
+            if row[one] is not None and row[other_at] is not None and not row[one] <= row[other_at]:
+                return None
         for at in range(len(row)):
-            if not self._points(row, at, number) or not self._unused(row, at):
+            if not self._points(row, at, number, firm) or not self._unused(row, at):
                 return None
         for places, shared in zip(self._facts.distinct, self._shared, strict=True):
             cells = tuple(row[at] for at in places)
@@ -231,30 +291,40 @@ class _TableDraw:
             shared.add(tuple(row[at] for at in places))
         for at, value in enumerate(row):
             self._used[at].add(value)
+        for at, levels in self._levels.items():
+            levels[row[self._own[at]]] = levels.get(row[at], -1) + 1
         return row
 
-    def _points(self, row: list[Any], at: int, number: int) -> bool:
+    def _points(self, row: list[Any], at: int, number: int, firm: bool) -> bool:
         """Have a column point to a row that is there; return whether it does."""
         column = self._facts.columns[at]
         if column.parent is None:
             return True
         if at in self._own:
-            there = list(self._used[self._own[at]] - {None})
-            if row[at] is None or row[at] in there or row[at] == row[self._own[at]]:
+            flat = column.depth == 1  # what has two levels may have more
+            levels = sorted(self._levels[at].items(), key=lambda item: item[1])
+            there = [key for key, level in levels if key is not None and not (flat and level)]
+            own = row[self._own[at]]
+            if row[at] is None or (column.depth is None and row[at] == own):
                 return True
-            there.sort(key=repr)
-            there = there or [row[self._own[at]]]
+            if row[at] in there and (firm or self._own_pick == slice(None)):
+                return True
+            if not there and not column.nulls:  # the first row of all
+                row[at] = own if column.depth is None else row[at]
+                return column.depth is None or row[at] != own
+            there = there[self._own_pick]
         elif at not in self._parents:  # of a ring, which was cut here
             return True
         else:
             there = self._parents[at]
-            if column.covers and number < len(there):
+            if column.covers and number < len(there) and not firm:
                 row[at] = there[number]
                 return True
             kept = row[at] is None or row[at] in there
-            if kept and self._chooser.random() >= self._rate:
+            if kept and (firm or self._chooser.random() >= max(self._rate, _TURNED)):
                 return True
-        if column.nulls and (not there or self._chooser.random() < max(column.nulls, _NULLS) * (row[at] is not None)):
+        share = max(column.nulls / 2 if at in self._own else column.nulls, _NULLS)
+        if column.nulls and (not there or self._chooser.random() < share * (row[at] is not None)):
             row[at] = None
             return True
         if column.unique:
@@ -279,144 +349,3 @@ class _TableDraw:
             row[at] = max(value for value in (*column.values, *self._used[at]) if isinstance(value, int)) + 1
             return True
         return False
-
-
-class ColumnDraw:
-    """New values for a column, of the form and within the bounds of those it has.
-
-    Args:
-        column: what is known of it.
-        aim: what the query asks.
-        whole: whether all of the file's rows were read.
-    """
-
-    def __init__(self, column: ColumnFacts, aim: Aim, whole: bool) -> None:
-        self._column = column
-        self._dated = column.shape.kind in ("date", "moment")
-        self._whole = column.numbered and all(isinstance(value, int) for value in column.values)
-        self._places = _places(column.values) if column.numbered else 0
-        self._bounds = self._widened() if column.numbered else (0.0, 0.0)
-        texts = [value for value in column.values if isinstance(value, str)]
-        self._tail = texts[0][10:] if texts else ""
-        self._common = _common(texts)
-        letters = sorted(set().union(*texts))
-        self._classes = ["".join(letter for letter in letters if letter in known) for known in _CLASSES]
-        days = [day for day in map(_date, (min(texts), max(texts))) if day is not None] if texts and self._dated else []
-        self._days = days if len(days) == 2 else []
-        constants = aim.constants.get(column.shape.name.lower(), ())
-        near = [value for constant in constants for value in self._neighbours(fitting(column.shape, constant))]
-        self._near = [value for value in near if self._allowed(value)]
-        if column.closed and whole:
-            self._near = [value for value in self._near if value in column.values]
-        self._parts = [part for constant in constants if (part := str(constant).strip("%_*"))]
-
-    def value(self, old: Any, chooser: random.Random, narrow: Sequence[Any]) -> Any:
-        """Return a value for a row, which may be the old one; `narrow` are the few to take instead of all others."""
-        column = self._column
-        if column.nulls and chooser.random() < max(column.nulls, _NULLS):
-            return None
-        if not column.values:
-            return old
-        if self._near and chooser.random() < 0.5:
-            return chooser.choice(self._near)
-        if narrow:
-            return chooser.choice(narrow)
-        known = column.closed or chooser.random() < 0.5
-        return chooser.choice(column.values) if known else self.fresh(old, chooser)
-
-    def fresh(self, old: Any, chooser: random.Random) -> Any:
-        """Return a value that the column need not have had, of the form of the old one."""
-        column = self._column
-        if column.closed or not column.values:
-            return old
-        if column.numbered:
-            low, high = self._bounds
-            if self._whole:
-                return chooser.randint(int(low), max(int(low), int(high)))
-            return round(chooser.uniform(low, high), self._places)
-        if not isinstance(old, str):
-            old = chooser.choice(column.values)
-        if not isinstance(old, str):
-            return old
-        if not self._dated:
-            return self._text(old, chooser)
-        if not self._days:
-            return old
-        step = chooser.randint(0, (self._days[1] - self._days[0]).days)
-        return (self._days[0] + datetime.timedelta(days=step)).isoformat() + old[10:]
-
-    def _neighbours(self, value: Any) -> list[Any]:
-        """Return a constant, and what just misses it."""
-        column = self._column
-        if isinstance(value, str) and self._dated:
-            day = _date(value)
-            if day is None or not 2 < day.year < 9990:
-                return []
-            days = [day + datetime.timedelta(days=step) for step in (0, 0, -1, 1, -31, 31, -366, 366)]
-            return [near.isoformat() + (value[10:] or self._tail) for near in days]
-        if not column.numbered:
-            return [value] if type(value) in {type(known) for known in column.values} else []
-        if isinstance(value, str) or value is None:
-            return []
-        step = 10.0**-self._places
-        near = [value, value, value - step, value + step]
-        return [round(one) for one in near] if self._whole else [round(float(one), self._places) for one in near]
-
-    def _allowed(self, value: Any) -> bool:
-        """Return whether a neighbour of a constant keeps the column's sign, and a share below 1."""
-        if not self._column.numbered:
-            return True
-        low, high = min(self._column.values), max(self._column.values)
-        if (low >= 0 and value < 0) or (low > 0 and value <= 0):
-            return False
-        return self._whole or not (low >= 0 and high <= 1 < value)
-
-    def _widened(self) -> tuple[float, float]:
-        """Return the least and the largest number that the column may hold."""
-        column = self._column
-        low, high = min(column.values), max(column.values)
-        if column.unique and self._whole:
-            return low, high + len(column.values)
-        if self._whole and high - low <= 31:  # months, marks and stars end where they end
-            return low, high
-        half = (high - low) / 2
-        least = low - half if low < 0 else max(low - half, 10.0**-self._places if low > 0 else 0.0)
-        most = high + half
-        if low >= 0 and high <= 100:  # shares and percentages
-            most = min(most, 1 if high <= 1 else 100)
-        return min(least, low), most
-
-    def _text(self, old: str, chooser: random.Random) -> str:
-        """Return a text of the column's letters, class by class; what all values begin with stays."""
-        for _ in range(_TRIES):
-            text = old[: self._common] + "".join([self._letter(letter, chooser) for letter in old[self._common :]])
-            # The same letters in another case: real columns rarely mix cases, and `LIKE` is a fair answer.
-            if not any(part.lower() in text.lower() and part not in text for part in self._parts):
-                return text
-        return old
-
-    def _letter(self, old: str, chooser: random.Random) -> str:
-        """Return another letter or digit of the same class that the column has; other signs stay."""
-        letters = next((letters for letters in self._classes if old in letters), old)
-        return letters[int(chooser.random() * len(letters))]
-
-
-def _places(values: Sequence[Any]) -> int:
-    """Return how many decimals numbers have at most, up to 4."""
-    texts = [repr(value) for value in values[:100]]
-    return min(4, max(0 if "e" in text or text.endswith(".0") else len(text.partition(".")[2]) for text in texts))
-
-
-def _common(texts: Sequence[str]) -> int:
-    """Return how many characters all texts begin with, where they are enough to tell."""
-    if len(texts) < _TELLING:
-        return 0
-    first, last = min(texts), max(texts)
-    return next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
-
-
-def _date(text: Any) -> datetime.date | None:
-    try:
-        return datetime.date.fromisoformat(str(text)[:10])
-    except ValueError:
-        return None

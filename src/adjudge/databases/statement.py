@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
 from adjudge.databases.tokens import Dialect, Token, tokens
@@ -82,6 +83,12 @@ class Statement:
                 return True
             before = token.upper if depth == 0 else ""
         return False
+
+    @property
+    def mentions_order(self) -> bool:
+        """Whether ORDER BY stands anywhere in it, be it in a subquery or a window."""
+        words = [token.upper for token in self.tokens]
+        return any(pair == ("ORDER", "BY") for pair in pairwise(words))
 
     def calls(self) -> set[str]:
         """Return the lower-case names that stand before an opening bracket, quoted or not."""

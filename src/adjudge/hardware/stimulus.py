@@ -2,9 +2,10 @@
 
 A row sets all inputs at once.  Data and clocks never change in the same row, so no verdict rests on a race.  Designs
 without a clock get every combination of inputs where there are few bits, else corners, walking bits, the constants
-that stand in the reference or in the candidate (and their neighbours), equal ports, and random values.  Designs with
-clocks get segments of many kinds (busy, sparse, biased, held for long) in episodes over all combinations of idle reset
-levels, with reset pulses in between; several clocks tick together, apart, and one alone.
+that stand in the reference or in the candidate (and their neighbours), equal ports, and random values; behind each
+such row, one that differs in a single port.  Designs with clocks get segments of many kinds (busy, sparse, biased,
+held for long) in episodes over all combinations of idle reset levels, with reset pulses in between; several clocks tick
+together, apart, and one alone.
 
 Not covered: protocols.  A design that reacts to long exact sequences is reached by chance, or by the proofs of the
 Verilog verifier.
@@ -22,6 +23,7 @@ from adjudge.hardware.interface import Interface, Port
 EXHAUSTIVE_BITS = 12  # 4,096 rows; Icarus takes 15 ms for them
 _MAX_BITS = 6_000_000  # bits of rows and of sampled outputs; a 512-bit design gets 5,000 rows
 _MAX_COMBINATIONS = 8  # of idle reset levels
+_SHORT_RUNS = 8  # of long rows, beside the longest
 _LONG_CYCLES = 85_000  # of which the longest run has 67,000: a counter of 16 bits goes round
 
 
@@ -130,12 +132,23 @@ class _Values:
         return row
 
     def combinational(self, effort: int, limit: int) -> list[int]:
-        """Return rows for a design without a clock; latches and loops see them in random order, twice where few."""
+        """Return rows for a design without a clock, in random order; all of them where they are few.
+
+        Behind each row comes one in which a single port has changed: a block that does not wait for that port, or a
+        latch, shows itself there alone.
+        """
         bits = sum(port.width for port in self.ports)
-        if bits <= EXHAUSTIVE_BITS and 1 << bits <= limit:
+        if bits <= EXHAUSTIVE_BITS and 2 << bits <= limit:
             every = list(range(1 << bits))
             rounds = max(1, min(8, effort >> bits))
-            return [row for _ in range(rounds) for row in self.chance.sample(every, len(every))]
+            rows = [row for _ in range(rounds) for row in self.chance.sample(every, len(every))]
+        else:
+            rows = self.many(max(1, effort // 2))
+        return [shown for row in rows for shown in (row, self.neighbour(row))] if bits else rows
+
+    def many(self, count: int) -> list[int]:
+        """Return so many rows: corners, single bits, constants, and at least half of them random."""
+        bits = sum(port.width for port in self.ports)
         rows = [0, (1 << bits) - 1]
         rows += [1 << at for at in range(bits)] + [((1 << bits) - 1) ^ (1 << at) for at in range(bits)]
         for port, constant in itertools.product(self.ports, self.constants[:400]):
@@ -143,14 +156,23 @@ class _Values:
                 values = [self.pick(other) for other in self.ports]
                 values[self.ports.index(port)] = constant
                 rows.append(self.packed(values))
-        rows = self.chance.sample(rows, min(len(rows), effort // 2))
-        while len(rows) < effort:
+        rows = self.chance.sample(rows, min(len(rows), count // 2))
+        while len(rows) < count:
             values = []
             for port in self.ports:
                 values.append(self.pick(port, values))
             rows.append(self.packed(values))
         self.chance.shuffle(rows)
         return rows
+
+    def neighbour(self, row: int) -> int:
+        """Return a row with one port changed, in one bit or in all of them."""
+        at = self.chance.randrange(len(self.ports))
+        port, low = self.ports[at], sum(other.width for other in self.ports[at + 1 :])
+        change = 1 << self.chance.randrange(port.width)
+        if self.chance.getrandbits(1):
+            change = (row >> low & (1 << port.width) - 1 ^ self.pick(port)) or change
+        return row ^ change << low
 
 
 @dataclass
@@ -189,17 +211,18 @@ class _Clocked:
                 budget -= length
 
     def hold(self, cycles: int) -> None:
-        """Make rows for so many clock cycles: most of them in one run with all enables at 1."""
+        """Make rows for so many clock cycles: most of them in one run with all enables at 1, the others with some."""
         idle = tuple(int(not high) for _, high in self.interface.resets)
-        for share in (*(0.03,) * 7, 0.79):
+        enables = [port.name for port in self.data if port.width == 1]
+        some = self.chance.sample(range(1 << min(len(enables), 20)), min(_SHORT_RUNS, 1 << len(enables)))
+        for share, pattern in [*zip(itertools.repeat(0.21 / len(some)), some), (0.79, -1)]:
             if idle:
                 self.set_resets(tuple(1 - level for level in idle))
                 self.run(3, "busy")
                 self.settled = self.settled or len(self.rows) - 1
                 self.set_resets(idle)
             self.change("busy", 0.5)
-            if share > 0.5:
-                self.levels |= {port.name: 1 for port in self.data if port.width == 1}
+            self.levels |= {name: pattern >> at & 1 for at, name in enumerate(enables)}
             self.show()
             start = len(self.rows)
             for _ in range(2):

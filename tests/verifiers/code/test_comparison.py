@@ -92,7 +92,7 @@ def test_arrays() -> None:
         ("a\n  b  \n\n", "a \n  b\n", True, True, False),
         ("  *\n ***", "*\n***", False, True, False),
         ("*\n ***", "  *\n ***", True, True, False),
-        ("*\n**", " *\n**", True, True, False),
+        ("*\n**", " *\n**", False, True, False),
         ("*\n**", "*\n **", False, True, False),
         ("x  0.5", "x  0.50", True, True, False),
         ("nan", "NaN", False, False, False),
@@ -108,6 +108,55 @@ def test_outputs(expected: str, actual: str, lines: bool, tokens: bool, exact: b
     found: dict[Output, bool] = {"lines": lines, "tokens": tokens, "exact": exact}
     for output, same in found.items():
         assert same_output(expected, actual, Rules(output=output)) == same, output
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "lines", "tokens", "exact"),
+    [
+        ("12345678.50", "12345678.99", False, False, False),
+        ("12345678.50", "12345678.500000001", True, True, False),
+        ("1234567.89", "1234567.891234", False, False, False),
+        ("66.6667", "66.66666666666667", True, True, False),
+        ("66.6667", "66.6668", False, False, False),
+        ("1234.57", "1234.5678", False, False, False),
+        ("0.54321", "0.5432100001", False, False, False),
+        ("0.333333", "0.3333333333333333", True, True, False),
+        ("0.333333", "0.3333341", False, False, False),
+        ("0.3", "0.30000000000000004", True, True, False),
+        ("0.30000000000000004", "0.3", True, True, False),
+        ("10000.0", "10000.000000018848", True, True, False),
+        ("1000000007.0", "1000000999.0", False, False, False),
+        ("3.141592653589793", "3.14159", False, False, False),
+        ("3.141592653589793", "3.141592654", True, True, False),
+        ("0.3333333333", "0.33333333", False, False, False),
+        ("0.3333333333", "0.333333333", True, True, False),
+        ("0.333333333333", "0.333333333", True, True, False),
+        ("0.666667", "0.6666666666", True, True, False),
+        ("123456.789012", "123456.789", True, True, False),
+        ("1234567.891235", "1234567.8912345", True, True, False),
+        ("1234567.891235", "1234568.5", False, False, False),
+        ("1.23456789e-05", "0.0000123456789", True, True, False),
+        ("2.000000000", "1.999999972", True, True, False),
+        ("0.0", "-1.7763568394002505e-15", True, True, False),
+        ("3.5", "03.5", False, False, False),
+        ("3.5", "+3.5", False, False, False),
+        ("1\n1 2\n1 2 3", "    1\n  1 2\n1 2 3", False, True, False),
+        ("1\n1 2\n1 2 3", "  1\n 1 2\n1 2 3", False, True, False),
+        ("1 2 3\n1 2\n1", "1 2 3\n 1 2\n  1", False, True, False),
+        ("1\n1 2\n1 2 3", " 1\n 1 2\n 1 2 3", True, True, False),
+        ("1\n2\n3", "1 \n 2 \n 3", True, True, False),
+        ("1\n2\n3", "1\n  2\n  3", False, True, False),
+        ("1\n\n2", "1\n\n 2", True, True, False),
+        ("+--+\n|  |\n+--+", "   +--+\n|  |\n+--+", False, True, False),
+        ("a\nb", "a\u2028b", False, False, False),
+        ("a\nb", "a\x0cb", False, True, False),
+        ("a b", "a\u3000b", False, False, False),
+        ("a\nb", "a\r\nb\r\n", True, True, False),
+        ("a\nb", "\n\n", False, False, False),
+    ],
+)
+def test_shown_digits_and_indentation(expected: str, actual: str, lines: bool, tokens: bool, exact: bool) -> None:
+    test_outputs(expected, actual, lines, tokens, exact)
 
 
 def test_without_tolerance_numbers_are_exact() -> None:

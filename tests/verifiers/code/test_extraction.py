@@ -164,3 +164,44 @@ def test_a_body_is_the_prompts_function(prompt: str, before: str) -> None:
 )  # fmt: skip
 def test_other_responses_and_prompts_stay_as_they_are(source: str, prompt: str) -> None:
     assert completed(source, prompt, "f") == source
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        (
+            "```python\ndef h(): pass\n```\n```python\ndef f(): return h()\n```",
+            "def h(): pass\n\ndef f(): return h()\n",
+        ),
+        (
+            "```python\nimport math\n```\n```python\ndef f(): return math.pi\n```",
+            "import math\n\ndef f(): return math.pi\n",
+        ),
+        ("```python\nn = input()\n```\n```python\ndef f(): return 1\n```", "def f(): return 1\n"),
+        (
+            "```python\ndef f(): return 0\ndef h(): pass\n```\n```python\ndef f(): return h()\n```",
+            "def f(): return h()\n",
+        ),
+        ("<answer>\ndef f(): pass\n</answer>", "def f(): pass"),
+        ("So:\n[PYTHON]\ndef f(): pass\n[/PYTHON]\nDone.", "def f(): pass"),
+        ("<code>\ndef g(): pass\n</code>\n<code>\ndef f(): pass\n</code>", "def f(): pass"),
+        ("\ufeffdef f(): pass", "def f(): pass"),
+        ("```python\ndef f():\n\u00a0\u00a0return 1\n```", "def f():\n  return 1\n"),
+        ("```python\ndef f(): return '\u00a0'\n```", "def f(): return '\u00a0'\n"),
+        ("```python\ndef f(): pass\n``` That is it.\nMore.", "def f(): pass\n"),
+        ("```python\ndef f(): pass\n```\nThat is it.", "def f(): pass\n"),
+    ],
+)
+def test_parts_tags_and_odd_spaces(text: str, source: str) -> None:
+    found = extract(text, PYTHON_LABELS, whole=lambda block: "def f" in block)
+    assert found.source == source
+
+
+def test_a_whole_function_gets_the_prompts_imports() -> None:
+    prompt = "from typing import List\nimport math\n\n\ndef f(x: List[int]) -> float:\n"
+    assert completed("def f(x: List[int]): return 1", prompt, "f") == (
+        "from typing import List\ndef f(x: List[int]): return 1"
+    )
+    assert completed("def f(x): return math.pi", prompt, "f") == "import math\ndef f(x): return math.pi"
+    for source in ("def f(x): return 1", "def f(x): return os.sep", "from typing import List\ndef f(x: List): pass"):
+        assert completed(source, prompt, "f") == source

@@ -428,7 +428,8 @@ def test_a_body_completes_the_function_of_the_prompt(reference: Any, form: str, 
         "    pass\n\nleast = max\n": (0.0, "wrong"),
         "    pass\n\ndef check(candidate):\n    pass\n": (0.0, "wrong"),
         "def least(numbers):\n    return min(numbers)\n": (1.0, ""),
-        "def least(numbers: List[int]):\n    return min(numbers)\n": (0.0, "candidate_error"),
+        "def least(numbers: List[int]):\n    return min(numbers)\n": (1.0, ""),
+        "def least(numbers: Set[int]):\n    return min(numbers)\n": (0.0, "candidate_error"),
         "def most(numbers):\n    return max(numbers)\n": (0.0, "no_answer"),
     }
     for body, verdict in bodies.items():

@@ -1,0 +1,217 @@
+"""Tests that state nothing, tests that reach into the candidate, and what data sets' rows ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from adjudge.protocol import Sample, Score
+from adjudge.verifiers.code.languages import missing
+from adjudge.verifiers.code.verifier import CodeVerifier
+
+
+def judge(source: str, reference: Any) -> Score:
+    return CodeVerifier().verify(Sample(prompt="", response=f"```python\n{source}\n```", reference=reference))
+
+
+NOTHING = "def add(a, b): return 0"
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        {"tests": ["add(1, 2) == 3", "add(2, 2) == 4"]},
+        {"tests": ["print(add(1, 2))"]},
+        {"tests": ["total = add(1, 2)\ntotal == 3"]},
+        {"tests": "def check(candidate):\n    candidate(1, 2) == 3\n", "style": "humaneval", "entry_point": "add"},
+        {"tests": "def check(f):\n    f(1, 2)\n    assert True, 'fine'\n", "style": "humaneval", "entry_point": "add"},
+        {"tests": "from solution import add\n\ndef test_a():\n    assert (add(1, 2) == 3, 'sum')\n", "style": "pytest"},
+        {"tests": "import solution\n\ndef test_a():\n    solution.add(1, 2) == 3\n", "style": "pytest"},
+    ],
+)
+def test_tests_that_state_nothing_judge_nobody(reference: Any) -> None:
+    for source in (NOTHING, "def add(a, b): return a + b", "def add(a, b): raise ValueError"):
+        assert judge(source, reference).reason == "gold_unparsable"
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "if add(1, 2) != 3: raise ValueError",
+        "import sys\nif add(1, 2) != 3: sys.exit(1)",
+        "import numpy.testing as t\nt.assert_equal(add(1, 2), 3)",
+    ],
+)
+def test_tests_without_an_assert_can_judge(test: str) -> None:
+    assert judge("def add(a, b): return a + b", {"tests": [test]}).value == 1.0
+    assert judge(NOTHING, {"tests": [test]}).value == 0.0
+
+
+def test_the_candidate_is_no_judge_of_its_own() -> None:
+    tests = ["assert is_close(area(2), 12.5)"]
+    assert judge("def is_close(*a): return True\ndef area(r): return 0", {"tests": tests}).reason == "gold_unparsable"
+    solution = "def is_close(a, b): return abs(a - b) < 0.1\ndef area(r): return 3.14 * r * r"
+    reference = {"tests": tests, "solution": solution}
+    assert judge("def is_close(*a): return True\ndef area(r): return 0", reference).value == 0.0
+    assert judge("def area(r): return 3.14159 * r ** 2", reference).value == 1.0
+    both = {"tests": ["assert not ordered([2, 1])", "assert ordered(put([2, 1]))"]}
+    assert judge("def ordered(x): return x == sorted(x)\ndef put(x): return sorted(x)", both).value == 1.0
+    assert judge("def ordered(x): return True\ndef put(x): return x", both).value == 0.0
+
+
+@pytest.mark.parametrize(
+    ("test", "right"),
+    [
+        ("assert sum(10, 15) == 6", "def sum(a, b): return 6"),
+        ("assert bisect([1, 2, 3], 2) == 1", "def bisect(a, x): return a.index(x)"),
+        ("assert string('abc') == 'cba'", "def string(s): return s[::-1]"),
+        ("assert abs(pow(2, 3) - 8) < 1e-6", "def pow(a, b): return a ** b"),
+        ("assert set(max([1, 5])) == {5}", "def max(xs): return [5]"),
+        ("assert string(str(12)) == '21'", "def string(s): return s[::-1]"),
+    ],
+)
+def test_a_function_may_be_called_like_a_builtin_or_a_module(test: str, right: str) -> None:
+    assert judge(right, {"tests": [test]}).value == 1.0
+    assert judge(right.partition("return")[0] + "return None", {"tests": [test]}).value == 0.0
+
+
+def _file(body: str, head: str = "") -> dict[str, str]:
+    return {"tests": f"{head}\nfrom solution import add\n\n{body}", "style": "pytest"}
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        _file("def test_a():\n    assert add(1, 2) == 3\n", "import asyncio, inspect, tempfile"),
+        _file("def test_a():\n    patch = 3\n    assert add(1, 2) == patch\n"),
+        _file("def test_a():\n    assert add(1, 2) == 3\n\ndef test_b(capsys):\n    assert add(1, 2) == 3\n"),
+        _file("def test_a():\n    assert add(1, 2) == 3\n\ndef test_b(tmp_path):\n    assert add(1, 2) == 3\n"),
+        _file("class T:\n    def helper(self): open('a')\n\ndef test_a():\n    assert add(1, 2) == 3\n"),
+        _file(
+            "import os, sys\nsys.path.insert(0, os.path.dirname(__file__))\n\n"
+            "def test_a():\n    assert add(1, 2) == 3\n"
+        ),
+    ],
+)
+def test_a_word_in_the_file_excuses_no_wrong_answer(reference: Any) -> None:
+    for source, reason in ((NOTHING, "wrong"), ("def add(a, b): raise SystemExit", "candidate_error")):
+        score = judge(source, reference)
+        assert (score.status, score.value, score.reason) == ("scored", 0.0, reason)
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        _file("def test_a():\n"
+        "    with redirect_stdout(io.StringIO()) as out:\n        add(1, 2)\n    assert out.getvalue()\n",
+              "import io\nfrom contextlib import redirect_stdout"),
+        _file("def test_a():\n    sys.stdin = io.StringIO('5')\n    assert add(1, 2) == 5\n", "import io, sys"),
+        _file("def test_a(tmp_path):\n    assert add(str(tmp_path), 1) == 1\n"),
+        _file("def test_a():\n    random.seed(1)\n    assert add(1, 2) == 5\n", "import random"),
+        _file("def test_a():\n    np.random.seed(1)\n    assert add(1, 2) == 5\n", "import numpy as np"),
+        _file("def test_a():\n    with pytest.warns(UserWarning):\n        add(1, 2)\n", "import pytest"),
+        _file("def test_a():\n    os.environ['A'] = 'x'\n    assert add(1, 2) == 'x'\n", "import os"),
+        _file("def setup(path): open(path, 'w').close()\n\n"
+        "def test_a():\n    setup('a')\n    assert add('a', 2) == ''\n"),
+        _file("@pytest.fixture\ndef made(monkeypatch): return 1\n\n"
+        "def test_a(made):\n    assert add(1, 2) == 9\n", "import pytest"),
+        _file("@pytest.fixture(autouse=True)\ndef made(monkeypatch): pass\n\n"
+        "def test_a():\n    assert add(1, 2) == 9\n",
+              "import pytest"),
+        _file("class T(unittest.TestCase):\n"
+        "    def test_a(self):\n        with self.assertLogs():\n            add(1, 2)\n",
+              "import unittest"),
+        _file("class T(unittest.TestCase):\n    def setUp(self): self.d = tempfile.mkdtemp()\n    def test_a(self):\n"
+              "        self.assertTrue(add(self.d, 2))\n", "import tempfile, unittest"),
+        {"tests": "import solution\n\ndef test_a():\n    solution.RATE = 2\n    assert solution.add(3, 1) == 6\n",
+         "style": "pytest"},
+        {"tests": ["import random\nrandom.seed(1)\nassert add(1, 2) == 5"]},
+    ],
+)  # fmt: skip
+def test_what_needs_the_candidates_process_is_failed(reference: Any) -> None:
+    score = judge(NOTHING, reference)
+    assert (score.status, score.reason) == ("failed", "gold_unparsable"), score
+
+
+def test_numpy_is_not_close_to_what_is_empty() -> None:
+    tests = "import numpy as np\nfrom solution import mean\n\ndef test_a():\n    {}\n"
+    for claim in (
+        "assert np.allclose(mean([1, 5]), 3.0)",
+        "assert np.isclose(mean([1, 5]), [3.0]).all()",
+        "np.testing.assert_allclose(mean([1, 5]), 3.0)",
+        "np.testing.assert_almost_equal(mean([1, 5]), 3.0)",
+        "np.testing.assert_array_equal(mean([1, 5]), 3.0)",
+    ):
+        reference = {"tests": tests.format(claim), "style": "pytest"}
+        assert judge("def mean(xs): return sum(xs) / len(xs)", reference).value == 1.0, claim
+        assert judge("def mean(xs): return [3.0]", reference).value == 1.0, claim
+        for empty in ("[]", "np.array([])", "np.zeros((0, 1))"):
+            assert judge(f"import numpy as np\ndef mean(xs): return {empty}", reference).value == 0.0, (claim, empty)
+    of_nothing = {"tests": tests.format("assert np.allclose(mean([]), [])"), "style": "pytest"}
+    assert judge("def mean(xs): return []", of_nothing).value == 1.0
+
+
+def test_what_a_checker_cannot_read_is_wrong() -> None:
+    reference = {
+        "tests": [{"stdin": "9\n", "stdout": ""}],
+        "checker": "def check(stdin, expected, printed):\n    return int(printed) ** 2 == int(stdin)\n",
+    }
+    assert judge("print(3)", reference).value == 1.0
+    for printed in ("'abc'", "''", "'3 3'", "'9' * 5000", "'3\\x00'"):
+        assert judge(f"print({printed})", reference).reason == "wrong", printed
+    for broken in ("def check(a): return True", "def check(*a): return nobody", "def check(*a): import no_such_module"):
+        assert judge("print(3)", {**reference, "checker": broken}).reason == "gold_unparsable", broken
+    needs_expected = "def check(stdin, expected, printed): return float(printed) == float(expected)"
+    assert (
+        judge("print('x')", {"tests": [{"stdin": "9\n", "stdout": "3"}], "checker": needs_expected}).reason == "wrong"
+    )
+
+
+def test_rows_of_leetcode_name_a_method_and_its_imports_are_there() -> None:
+    row = {
+        "entry_point": "Solution().twoSum",
+        "prompt": "from typing import *\nimport collections\n\nclass ListNode:\n    pass\n",
+        "test": "def check(candidate):\n    assert candidate(nums = [3,3],target = 6) == [0, 1]\n",
+    }
+    method = (
+        "class Solution:\n    def twoSum(self, nums: List[int], target: Optional[ListNode]) -> List[int]:\n        {}"
+    )
+    assert judge(method.format("return [0, 1]"), row).value == 1.0
+    assert judge(method.format("return [1, 0]"), row).reason == "wrong"
+    design = {"tests": ["c = Cache(2)\nc.put(1, 5)\nassert c.get(1) == 5"]}
+    cache = "class Cache:\n    def __init__(self, n): self.d = OrderedDict()\n"
+    cache += "    def put(self, k, v): self.d[k] = v\n    def get(self, k): return self.d[k]"
+    assert judge(cache, design).value == 1.0
+    assert judge(cache.replace("OrderedDict", "OrderedBag"), design).reason == "candidate_error"
+
+
+@pytest.mark.parametrize(
+    "reads",
+    [
+        "import os, io\nprint(sum(map(int, io.BytesIO(os.read(0, os.fstat(0).st_size)))))",
+        "print(int(input()) + int(input()))",
+        "import sys\nprint(sum(map(int, sys.stdin)))",
+        "print(sum(map(int, open('/dev/stdin'))))",
+        "import os\ntry:\n    os.write(0, b'9')\nexcept OSError:\n    pass\nprint(int(input()) + int(input()))",
+    ],
+)
+def test_standard_input_is_a_file(reads: str) -> None:
+    assert judge(reads, {"tests": [{"stdin": "3\n4\n", "stdout": "7\n"}]}).value == 1.0
+
+
+def test_cpp_may_recurse_deeply() -> None:
+    if missing("cpp"):
+        pytest.skip("g++ is not installed")
+    source = (
+        "#include <cstdio>\nint f(int n) { volatile char pad[100]; pad[0] = 1; return n ? f(n - 1) + pad[0] : 0; }\n"
+    )
+    source += 'int main() { printf("%d\\n", f(200000)); }'
+    reference = {"tests": [{"stdin": "", "stdout": "200000\n"}], "language": "cpp"}
+    assert CodeVerifier().verify(Sample(prompt="", response=f"```cpp\n{source}\n```", reference=reference)).value == 1.0
+
+
+def test_a_large_constant_is_there_where_the_tests_import_it() -> None:
+    tests = "from solution import TABLE\n\ndef test_a():\n    assert len(TABLE) == 70_000 and TABLE[-1] == 69_999\n"
+    assert judge("TABLE = list(range(70_000))", {"tests": tests, "style": "pytest"}).value == 1.0
+    assert judge("TABLE = list(range(69_999))", {"tests": tests, "style": "pytest"}).reason == "wrong"

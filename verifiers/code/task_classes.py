@@ -1,0 +1,205 @@
+"""Which classes of the candidate's the tests of a task are about, and what they do with their instances.
+
+Read from the tests' text alone, so that no program can choose it.  A name is a class where the tests ask for
+instances of it, take an attribute of it or of what it makes, or compare and combine what it makes; a capital letter
+alone is none, because functions have such names, too.
+
+Not covered: instances that reach an expression through a container, a parameter or a helper function.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+_TWO = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.MatMult: "matmul", ast.LShift: "lshift", ast.RShift: "rshift", ast.BitAnd: "and",
+    ast.BitOr: "or", ast.BitXor: "xor",
+}  # fmt: skip
+_ORDER = {ast.Lt: ("lt", "gt"), ast.Gt: ("gt", "lt"), ast.LtE: ("le", "ge"), ast.GtE: ("ge", "le")}
+_SAID = {"assertEqual": "eq", "assertNotEqual": "eq", "assertEquals": "eq", "assertCountEqual": "eq"}
+_KINDS = frozenset({"isinstance", "issubclass", "assertIsInstance", "assertNotIsInstance"})
+_PLAIN = frozenset(
+    name for kind in (str, bytes, int, float, complex, list, tuple, dict, set) for name in dir(kind)
+ if not name.startswith("_")
+) | {"shape", "dtype", "columns", "values", "iloc", "loc", "equals", "tolist", "size", "T"}  # fmt: skip
+
+
+@functools.lru_cache(maxsize=256)
+def task_classes(sources: tuple[str, ...], module: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the classes by name, each with the attributes and operators that tests use on its instances.
+
+    Args:
+        sources: the tests and their setup; Python.
+        module: the name under which tests import the candidate.
+    """
+    reading = _Reading(module)
+    for source in sources:
+        reading.read(ast.parse(source))
+    return MappingProxyType({name: tuple(sorted(reading.used.get(name, ()))) for name in sorted(reading.classes)})
+
+
+class _Reading:
+    def __init__(self, module: str) -> None:
+        self._modules = {module}
+        self._held: dict[str, set[str]] = {}
+        self.classes: set[str] = set()
+        self.used: dict[str, set[str]] = {}
+
+    def read(self, tree: ast.Module) -> None:
+        """Take in one source."""
+        nodes = list(ast.walk(tree))
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                self._modules |= {alias.asname for alias in node.names if alias.asname and alias.name in self._modules}
+        for _ in range(2):  # a variable may hold what another one held
+            for node in nodes:
+                self._hold(node)
+        for node in nodes:
+            self._see(node)
+
+    def _hold(self, node: ast.AST) -> None:
+        """Note which variables hold instances of what."""
+        pairs: list[tuple[ast.expr, ast.expr]] = []
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                pairs = [(target, value) for target in targets]
+            case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
+                pairs = [(target, value)]
+            case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
+                pairs = [(target, value)]
+            case ast.For(target=target, iter=items) | ast.comprehension(target=target, iter=items):
+                pairs = [(target, item) for item in getattr(items, "elts", ())]
+            case ast.FunctionDef(name=name, decorator_list=[_, *_]):  # a fixture
+                given = [part.value for part in ast.walk(node) if isinstance(part, ast.Return) and part.value]
+                pairs = [(ast.Name(name), value) for value in given]
+            case _:
+                pass
+        for target, value in pairs:
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                for one, other in zip(target.elts, value.elts, strict=False):
+                    self._held.setdefault(_key(one), set()).update(self._made(other))
+            else:
+                self._held.setdefault(_key(target), set()).update(self._made(value))
+
+    def _named(self, node: ast.expr) -> str:
+        """Return the name of the candidate's that an expression is, or ""."""
+        match node:
+            case ast.Name(id=name):
+                return name
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if module in self._modules:
+                return name
+        return ""
+
+    def _made(self, node: ast.expr) -> set[str]:
+        """Return the names, with a capital letter, of which an expression may be an instance."""
+        match node:
+            case ast.Call(func=func) if name := self._named(func):
+                return {name} if _capital(name) else set()
+            case ast.Attribute(value=value) if (name := self._named(value)) and _capital(name):
+                return {name}  # a member of an enumeration
+            case ast.BinOp(left=left, right=right):
+                return self._made(left) | self._made(right)
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Invert(), operand=operand):
+                return self._made(operand)
+            case ast.NamedExpr(value=value):
+                return self._made(value)
+        return self._held.get(_key(node), set()) if _key(node) else set()
+
+    def _calls(self, node: ast.expr) -> set[str]:
+        return self._made(node).union(*(self._made(part) for part in ast.walk(node) if isinstance(part, ast.Call)))
+
+    def _see(self, node: ast.AST) -> None:
+        match node:
+            case ast.Attribute(value=value, attr=attr):
+                if (name := self._named(value)) and _capital(name):
+                    self.classes.add(name)
+                for name in self._made(value):
+                    self._use(name, attr)
+                    if attr not in _PLAIN:
+                        self.classes.add(name)
+            case ast.ClassDef(bases=bases):
+                self.classes.update(filter(None, map(self._named, bases)))
+            case ast.withitem(context_expr=value):
+                self.classes |= self._made(value)
+            case ast.Subscript(value=value):
+                self._use_all(value, "__getitem__")
+            case ast.BinOp(left=left, op=op, right=right):
+                self._pair(left, right, f"__{_TWO[type(op)]}__", f"__r{_TWO[type(op)]}__")
+            case ast.AugAssign(target=target, op=op, value=value):
+                self._pair(target, value, f"__{_TWO[type(op)]}__", f"__r{_TWO[type(op)]}__")
+            case ast.Compare():
+                self._compare(node)
+            case ast.Expr(value=ast.BinOp() as value):  # for what it raises
+                self.classes |= self._made(value)
+            case ast.Call(args=[], keywords=[]):  # no function under test takes nothing
+                self.classes |= self._made(node)
+            case ast.Call(func=ast.Name(id="type" | "vars"), args=[value]):
+                self.classes |= self._made(value)
+            case ast.Call(func=func, args=[one, other, *_]):
+                self._call(getattr(func, "attr", getattr(func, "id", "")), one, other)
+            case _:
+                pass
+
+    def _call(self, name: str, one: ast.expr, other: ast.expr) -> None:
+        if name in _KINDS:
+            self.classes.update(filter(None, map(self._named, _each(other))))
+            if name == "issubclass":
+                self.classes.update(filter(None, [self._named(one)]))
+        elif name in _SAID:
+            self._pair(one, other, f"__{_SAID[name]}__", f"__{_SAID[name]}__")
+            self.classes |= self._calls(one) & self._calls(other)
+        elif name in ("assertIn", "assertNotIn"):
+            self._pair(one, other, "", "__contains__")
+
+    def _compare(self, node: ast.Compare) -> None:
+        left = node.left
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            if isinstance(op, ast.Is) and isinstance(left, ast.Call) and getattr(left.func, "id", "") == "type":
+                self.classes.update(filter(None, [self._named(right)]))
+            self.classes |= self._calls(left) & self._calls(right)
+            one, other = _ORDER.get(type(op), ("eq", "eq"))
+            if isinstance(op, ast.In | ast.NotIn):
+                self._pair(left, right, "", "__contains__")
+            elif not isinstance(op, ast.Is | ast.IsNot):
+                self._pair(left, right, f"__{one}__", f"__{other}__")
+            left = right
+
+    def _pair(self, left: ast.expr, right: ast.expr, of_left: str, of_right: str) -> None:
+        """Note an operator between two expressions of which one is an instance of the candidate's."""
+        one, other = self._made(left), self._made(right)
+        self.classes |= one & other
+        if one and not other and of_left:
+            self._use_all(left, of_left)
+        if other and not one:
+            self._use_all(right, of_right)
+
+    def _use_all(self, node: ast.expr, word: str) -> None:
+        for name in self._made(node):
+            self._use(name, word)
+
+    def _use(self, name: str, word: str) -> None:
+        self.used.setdefault(name, set()).add(word)
+
+
+def _key(node: ast.expr) -> str:
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name):
+            return f"self.{name}"
+    return ""
+
+
+def _each(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.Tuple):
+        yield from node.elts
+    else:
+        yield node
+
+
+def _capital(name: str) -> bool:
+    return name[:1].isupper() and "_" not in name

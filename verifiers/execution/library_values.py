@@ -1,0 +1,155 @@
+"""Values that are plain data in all but their type.
+
+Those of libraries are a closed table, each made again from texts and numbers; an instance of a class that extends a
+plain type is what that type holds.
+
+The file uses the standard library alone, and numpy and pandas where a value is one of theirs.  Not covered: paths of a
+file system, which stay where it is; moments of pandas in a time zone; arrays of records.
+"""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import importlib
+import os
+import pathlib
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+_ZONE = re.compile(r"[A-Za-z]\w*(/[A-Za-z][\w+-]*)*")
+_MOST_ITEMS = 1_000_000
+_NETWORK = ("IPv4Address", "IPv6Address", "IPv4Network", "IPv6Network", "IPv4Interface", "IPv6Interface")
+
+
+BASES: tuple[type, ...] = (str, int, float, complex, dict, list, tuple, set, frozenset, collections.deque)
+"""Types of plain data that a class may extend."""
+
+
+def as_plain(value: Any) -> Any:
+    """Return what an instance of a subclass of a plain type holds, and a path's name."""
+    if isinstance(value, pathlib.PurePosixPath):
+        return pathlib.PurePosixPath(value)
+    if isinstance(value, type({}.keys())):
+        return set(value)
+    return next((as_base(value, base) for base in BASES if isinstance(value, base)), value)
+
+
+def as_base(value: Any, base: type) -> Any:
+    """Return the part of a subclass's instance that the base class keeps."""
+    if base is str:
+        return str.__getitem__(value, slice(None))
+    if base is int:
+        return int.__add__(value, 0)
+    if base is float:
+        return float.__add__(value, 0.0)
+    if base is complex:
+        return complex.__add__(value, 0j)
+    if base is dict:
+        return dict(dict.items(value))
+    return base(base.__iter__(value))  # type: ignore[attr-defined]
+
+
+def parts_of(value: Any) -> list[Any] | None:
+    """Return ["kind", ..] of plain data for a value of the table; None for any other."""
+    take = _TAKEN.get((str(type(value).__module__).partition(".")[0], type(value).__name__))
+    return None if take is None else take(value)
+
+
+def value_of(parts: Any, imports: bool) -> Any:
+    """Return the value that `parts_of` took apart; None for pandas' where it is not loaded.
+
+    Args:
+        parts: what arrived.
+        imports: whether pandas may be imported for it.
+
+    Raises:
+        ValueError, TypeError, LookupError, ImportError: the parts make none.
+    """
+    name, *rest = parts
+    if name in ("Timestamp", "Timedelta", "NaT") and not imports and "pandas" not in sys.modules:
+        return None
+    return _MADE[name](*rest)
+
+
+def zone_of(key: Any) -> Any:
+    """Return a time zone by its key, from this system's files alone.
+
+    Raises:
+        ValueError: there is none.
+    """
+    zoneinfo: Any = importlib.import_module("zoneinfo")
+    if type(key) is not str or not _ZONE.fullmatch(key):
+        raise ValueError("no key of a time zone")
+    if not any(os.path.isfile(os.path.join(root, key)) for root in zoneinfo.TZPATH):
+        raise ValueError(f"no time zone {key!r:.60}")
+    return zoneinfo.ZoneInfo(key)
+
+
+def _moment(value: Any) -> list[Any] | None:
+    return None if value.tzinfo is not None else ["Timestamp", int(value.value), value.unit]
+
+
+def _made_moment(number: int, unit: str) -> Any:
+    pandas: Any = importlib.import_module("pandas")
+    return pandas.Timestamp(_number(number), unit="ns").as_unit(_unit(unit))
+
+
+def _made_span(number: int, unit: str) -> Any:
+    pandas: Any = importlib.import_module("pandas")
+    return pandas.Timedelta(_number(number), unit="ns").as_unit(_unit(unit))
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int:
+        raise TypeError("no number")
+    return value
+
+
+def _unit(value: Any) -> str:
+    if value not in ("s", "ms", "us", "ns"):
+        raise ValueError("no unit of time")
+    return str(value)
+
+
+def _network(kind: str) -> Callable[[Any], Any]:
+    return lambda text: getattr(importlib.import_module("ipaddress"), kind)(str(text)[:80])
+
+
+def _array(code: str, items: list[Any]) -> Any:
+    made: Any = importlib.import_module("array").array(code)
+    made.extend(items)
+    return made
+
+
+def _zone(days: int, seconds: int, microseconds: int) -> Any:
+    return datetime.timezone(datetime.timedelta(days, seconds, microseconds))
+
+
+def _offset(value: Any) -> list[Any]:
+    offset = value.utcoffset(None)
+    return ["timezone", offset.days, offset.seconds, offset.microseconds]
+
+
+_TAKEN: dict[tuple[str, str], Callable[[Any], list[Any] | None]] = {
+    ("uuid", "UUID"): lambda value: ["UUID", value.hex],
+    ("pathlib", "PurePosixPath"): lambda value: ["PurePosixPath", str(value)],
+    ("datetime", "timezone"): _offset,
+    ("array", "array"): lambda value: ["array", value.typecode, value.tolist()] if len(value) <= _MOST_ITEMS else None,
+    ("pandas", "Timestamp"): _moment,
+    ("pandas", "Timedelta"): lambda value: ["Timedelta", int(value.value), value.unit],
+    ("pandas", "NaTType"): lambda value: ["NaT"],
+    **{("ipaddress", kind): (lambda value: [type(value).__name__, str(value)]) for kind in _NETWORK},
+}
+_MADE: dict[str, Callable[..., Any]] = {
+    "UUID": lambda text: importlib.import_module("uuid").UUID(hex=str(text)[:40]),
+    "PurePosixPath": lambda text: importlib.import_module("pathlib").PurePosixPath(str(text)),
+    "timezone": _zone,
+    "array": _array,
+    "Timestamp": _made_moment,
+    "Timedelta": _made_span,
+    "NaT": lambda: importlib.import_module("pandas").NaT,
+    **{kind: _network(kind) for kind in _NETWORK},
+}
