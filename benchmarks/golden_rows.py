@@ -77,7 +77,7 @@ def _suites(folder: Path) -> Iterator[Source]:
         for case in made:
             by_options.setdefault(json.dumps(dict(case.options), sort_keys=True, default=repr), []).append(case)
         for options, cases in by_options.items():
-            judge = functools.partial(dataclasses.replace, shipper, **cases[0].options)
+            judge: Any = functools.partial(dataclasses.replace, shipper, **cases[0].options)
             title = f"suite {name}" + (f" {options}" if cases[0].options else "")
             yield Source(title, judge, functools.partial(_samples_of, cases))
 

@@ -316,7 +316,7 @@ def _noting(touch: Callable[[], None]) -> Callable[..., type[BaseException]]:
 
 def _said(error: BaseException) -> str:
     """Return what an exception of the candidate's says, or said where it was raised."""
-    return str(vars(error).get(SAID, Exception.__str__(error)))
+    return str(vars(error).get(SAID, BaseException.__str__(error)))
 
 
 def _bases_first(names: Iterable[tuple[str, str, Any]]) -> list[tuple[str, str, Any]]:
