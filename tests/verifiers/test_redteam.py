@@ -19,7 +19,6 @@ ROWS = (
 )
 
 KNOWN = {
-    "pytest-operators": "`v * 3` would need arithmetic with plain data; it is 0 unless the reference has a `solution`",
     "pytest-generator": "`failed`: a stand-in is no generator",
     "pytest-async": "`failed`: a coroutine cannot leave its process",
     "pytest-capsys": "`failed`: what is printed there is not seen here",
