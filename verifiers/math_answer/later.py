@@ -52,7 +52,7 @@ _STATED: Final = re.compile(
     rf"{_VALUE.replace('value', 'so')}(?=(?:\s+[a-z]+)?[\s*_]*(?:[.,;:!?)\]]|\Z|\n))"
     rf"|(?<=[\s,]){_VALUE.replace('value', 'rest')}\s+(?:remains?|(?:is|are)\s+left)\b"
     rf"|\A[\s$)\]}},.;(—–-]*\bor\b[\s,]*{_FILL}(?=\S*\d|\\|\$){_VALUE.replace('value', 'other')}"
-    r"|(?:\A[\s$)\]}.]*(?:\\q?quad|[;,—–]|(?=\(|or\b))|\n|(?<=\w[.!?])(?=\s))[\s(—–-]*(?:(?:or|maybe|perhaps|possibly"
+    r"|(?:\A[\s$)\]}.]*(?:\\q?quad|[;,—–]|(?=\(|or\b))|\n|(?<=\w[.!?])(?=\s))(?:[\s(—–]|-(?=\s))*(?:(?:or|maybe|perhaps|possibly"
     rf"|probably|rather|else|is\s+it|even)\b[\s,]*)*"
     rf"{_VALUE.replace('value', 'bare')}{_END})",
     re.IGNORECASE,
