@@ -34,10 +34,8 @@ _FENCE = re.compile(
 _TAG = re.compile(r"<[\w|-]+>[ \t]*")
 _CLOSING = re.compile(r"[ \t]*(?:</?[\w|-]+>[^\n]*)?")
 _SENTENCE = re.compile(r"[ \t]+[A-Z]\w*[ \t,][^\n={}]*")  # behind the end of a block
-_TAGGED = re.compile(
-    r"(?:<(?P<tag>answer|solution|code|python)>|\[(?P<mark>PYTHON|CODE|ANSWER)\])(?P<body>.*?)"
-    r"(?(tag)</(?P=tag)>|\[/(?P=mark)\])",
-    re.DOTALL,
+_TAGGED = tuple((f"<{tag}>", f"</{tag}>") for tag in ("answer", "solution", "code", "python")) + tuple(
+    (f"[{mark}]", f"[/{mark}]") for mark in ("PYTHON", "CODE", "ANSWER")
 )
 _GLUED_END = re.compile(r"```\s*(?:</?[\w|-]+>\s*)*\Z")
 _CODE = re.compile(r"^(?:@|(?:from|import|async|def|class)[ \t])", re.MULTILINE)
@@ -88,8 +86,8 @@ def extract(
     if not ours:
         if found or not bare or not text.strip():
             return Extracted("", "no_answer")
-        tagged = [match["body"].strip("\n") for match in _TAGGED.finditer(text)]
-        text = tagged[-1] if tagged and syntax_tree(text) is None else text
+        tagged = _last_tagged(text)
+        text = tagged if tagged and syntax_tree(text) is None else text
         return Extracted(_legible(text) if "python" in labels else text)
     if block == "only" and len({body.strip() for body in ours}) > 1:
         return Extracted("", "several_answers", len(ours))
@@ -103,6 +101,16 @@ def extract(
     if "python" in labels:
         source = _legible(source if block == "longest" else _with_parts(source, ours[:chosen]))
     return Extracted(source, blocks=len(ours))
+
+
+def _last_tagged(text: str) -> str:
+    """Return what stands between the last pair of tags, or ""."""
+    ends = [(text.rfind(closing), opening) for opening, closing in _TAGGED]
+    pairs = [
+        (end, start + len(opening)) for end, opening in ends if (start := text.rfind(opening, 0, max(end, 0))) >= 0
+    ]
+    end, start = max(pairs, default=(0, 0))
+    return text[start:end].strip("\n")
 
 
 def _legible(source: str) -> str:
