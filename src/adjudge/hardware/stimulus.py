@@ -2,8 +2,8 @@
 
 A row sets all inputs at once.  Data and clocks never change in the same row, so no verdict rests on a race.  Designs
 without a clock get every combination of inputs where there are few bits, else corners, walking bits, the constants
-that stand in the reference or in the candidate (and their neighbours), equal ports, and random values; behind each
-such row, one that differs in a single port.  Designs with clocks get segments of many kinds (busy, sparse, biased,
+that stand in the reference or in the candidate (and their neighbours), equal ports, and random values; behind some
+of these rows, one that differs in a single port.  Designs with clocks get segments of many kinds (busy, sparse, biased,
 held for long) in episodes over all combinations of idle reset levels, with reset pulses in between; several clocks tick
 together, apart, and one alone.
 
@@ -134,17 +134,18 @@ class _Values:
     def combinational(self, effort: int, limit: int) -> list[int]:
         """Return rows for a design without a clock, in random order; all of them where they are few.
 
-        Behind each row comes one in which a single port has changed: a block that does not wait for that port, or a
-        latch, shows itself there alone.
+        Behind each row, or every third where they are many, comes one in which a single port has changed: a block that
+        does not wait for that port, or a latch, shows itself there alone.
         """
-        bits = sum(port.width for port in self.ports)
+        bits, every_nth = sum(port.width for port in self.ports), 1
         if bits <= EXHAUSTIVE_BITS and 2 << bits <= limit:
             every = list(range(1 << bits))
             rounds = max(1, min(8, effort >> bits))
             rows = [row for _ in range(rounds) for row in self.chance.sample(every, len(every))]
         else:
-            rows = self.many(max(1, effort // 2))
-        return [shown for row in rows for shown in (row, self.neighbour(row))] if bits else rows
+            rows, every_nth = self.many(max(1, effort * 3 // 4)), 3
+        shown = [(row, self.neighbour(row)) if bits and at % every_nth == 0 else (row,) for at, row in enumerate(rows)]
+        return [*itertools.chain.from_iterable(shown)]
 
     def many(self, count: int) -> list[int]:
         """Return so many rows: corners, single bits, constants, and at least half of them random."""

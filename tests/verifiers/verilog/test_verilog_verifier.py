@@ -70,9 +70,10 @@ def test_a_group_of_responses_compiles_the_reference_once(monkeypatch: pytest.Mo
 
 
 def test_evidence_shows_the_first_row_that_differs() -> None:
-    evidence = judge(adder("a == 137 && b == 211 ? 0 : a + b")).evidence
-    assert evidence["inputs"] == {"a": "89", "b": "d3"}
-    assert (evidence["expected"], evidence["got"]) == ("101011100", "000000000")
+    evidence = judge(adder("a == 137 ? 0 : a + b")).evidence
+    assert evidence["inputs"]["a"] == "89"
+    total = 137 + int(evidence["inputs"]["b"], 16)
+    assert (evidence["expected"], evidence["got"]) == (f"{total:09b}", "000000000")
     assert evidence["differing"] == ["s"]
 
 
