@@ -138,14 +138,15 @@ def _mmlu() -> list[Sample]:
     ]
 
 
+def _program(prompt: str, program: str, test: str, entry_point: str) -> Sample:
+    reference = {"tests": test, "style": "humaneval", "entry_point": entry_point}
+    return Sample(prompt=prompt, response=f"```python\n{program}\n```", reference=reference)
+
+
 def _humaneval() -> list[Sample]:
     problems = {row["task_id"]: row for row in _rows("code", "HumanEval.jsonl.gz")}
     return [
-        Sample(
-            prompt=problem["prompt"],
-            response=f"```python\n{row['program']}\n```",
-            reference={"tests": problem["test"], "style": "humaneval", "entry_point": row["entry_point"]},
-        )
+        _program(problem["prompt"], row["program"], problem["test"], row["entry_point"])
         for row in _rows("code", "humaneval_candidates.jsonl.gz")
         for problem in [problems[row["task_id"]]]
         if row["label"] != "timeout"
@@ -154,11 +155,7 @@ def _humaneval() -> list[Sample]:
 
 def _mbpp() -> list[Sample]:
     return [
-        Sample(
-            prompt=row["prompt"],
-            response=f"```python\n{row['prompt']}{row['canonical_solution']}\n```",
-            reference={"tests": row["test"], "style": "humaneval", "entry_point": row["entry_point"]},
-        )
+        _program(row["prompt"], row["prompt"] + row["canonical_solution"], row["test"], row["entry_point"])
         for row in _rows("code", "mbpp_sanitized.jsonl")
     ]
 
