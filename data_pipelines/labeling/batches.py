@@ -59,12 +59,13 @@ class Batcher:
     def batches(self, start: Cursor) -> Iterator[Batch]:
         """Yield the batches behind a place; the last one, maybe empty, ends where the input ends."""
         batch, taken = Batch(after=start), 0
+        size = self.size if self.limit is None else 1  # a first batch alone shows what starting takes
         for row, before, after in self._placed(start):
             begins = after.unit != before.unit
-            full = len(batch.items) >= self.size or taken >= _BATCH_BYTES
+            full = len(batch.items) >= size or taken >= _BATCH_BYTES
             if full and (begins or not self.whole_groups):
                 yield batch
-                batch, taken = Batch(after=before), 0
+                batch, taken, size = Batch(after=before), 0, self.size
             if (after.unit - 1) % self.shards == self.shard:
                 batch.items += self.sampler.items(row, after.group)
                 batch.rows += 1

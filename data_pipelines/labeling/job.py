@@ -10,6 +10,7 @@ Not covered: several jobs on one output.  Run one for each shard (`--shard i/n`)
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import logging
@@ -97,7 +98,8 @@ class _Job:
         most = plan.config.fail_on
         self._patience = {name: Patience(name, after=after, most=most) for name in self._scores if most}
         self._held: list[tuple[Batch, list[_Row], bytes]] = []
-        self._started: tuple[float, int] | None = None  # seconds and rows when the first batch was done
+        self._begun: asyncio.Event | None = None  # set when the first batch was done
+        self._started: tuple[float, int] | None = None  # seconds and rows then
 
     def run(self) -> LabelReport:
         journal = self._journal
@@ -108,7 +110,10 @@ class _Job:
         try:
             if not journal.done:
                 self._label()
-            report = self._report()
+            later = self._plan.later.notes()
+            for note in later:
+                self._note(note)
+            report = self._report(later)
             journal.finish(self._plan.convert)
         except KeyboardInterrupt:
             raise JobStopped(f"stopped; {self._safe()}. Make the same call again to go on") from None
@@ -151,7 +156,14 @@ class _Job:
 
     async def _judge(self, batch: Batch) -> dict[str, Column]:
         samples = [item.sample for item in batch.items if item.sample is not None]
-        return await self._plan.stages.judge(samples, batch.earlier)
+        if self._begun is None or self._plan.config.limit is None:
+            self._begun = self._begun or asyncio.Event()
+        else:  # what the whole input would take is told in the end: the first batch starts the scorers alone
+            await self._begun.wait()
+        try:
+            return await self._plan.stages.judge(samples, batch.earlier)
+        finally:
+            self._begun.set()
 
     def _write(self, done: Sequence[tuple[Batch, dict[str, Column]]]) -> None:
         for batch, columns in done:
@@ -246,7 +258,7 @@ class _Job:
     def _safe(self) -> str:
         return f"{self._journal.safe_rows} rows are labelled and kept beside the output"
 
-    def _report(self) -> LabelReport:
+    def _report(self, later: Sequence[str]) -> LabelReport:
         journal, tally, stages = self._journal, self._journal.tally, self._plan.stages
         done = self._share_of_all()
         scale = 1 / done if done else 0.0
@@ -265,7 +277,7 @@ class _Job:
             seconds=journal.seconds,
             resumed_rows=journal.resumed_rows,
             rows_per_second=self._pace.per_second(tally.rows - journal.resumed_rows),
-            notes=self._plan.notes,
+            notes=(*self._plan.notes, *later),
             by_scorer={stage.name: _report_of(stage, tally) for stage in stages.each} if stages.named else {},
             errors=dict(tally.errors),
             out_of_scope=tally.count("abstained", "out_of_scope"),
@@ -286,14 +298,10 @@ class _Job:
         return share if share and share < 1 else None
 
     def _seconds_of_all(self, scale: float) -> tuple[float, bool]:
-        """Return the wall time of the whole input, and whether it is an upper bound; start-up is counted once.
-
-        The first batch starts the scorers, and others wait beside it: a rate is known when more were done behind it.
-        """
+        """Return the wall time of the whole input, and whether it is an upper bound; start-up is counted once."""
         seconds, rows = self._journal.seconds, self._journal.tally.rows
         start, first = self._started or (seconds, rows)
-        new = first - self._journal.resumed_rows
-        if rows - first < self._plan.at_once * new or rows == first:
+        if rows == first:
             return seconds * scale, True
         return start + (rows * scale - first) * (seconds - start) / (rows - first), False
 

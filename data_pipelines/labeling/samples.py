@@ -19,11 +19,10 @@ from adjudge.io.values import (
     exchange,
     is_chat,
     kind_of,
-    plain,
     prompt_of,
     reference_of,
+    response_of,
     said_in_choice,
-    text_or_chat,
 )
 from adjudge.protocol import Sample
 
@@ -145,7 +144,7 @@ class Sampler:
             prompt = prompt_of(self.columns.prompt.of(data), self.columns.prompt.name)
         if response.value is _EMPTY_LIST:
             raise _Bad(f"the list of responses in {response.column!r} is empty")
-        prompt, said = exchange(prompt, text_or_chat(plain(response.value), "response", response.column))
+        prompt, said = exchange(prompt, response_of(response.value, response.column))
         extra = {column.name: column.of(data) for column in self.columns.extra}
         return Sample(
             prompt=prompt,

@@ -50,7 +50,7 @@ _OPTIONS: Mapping[LossName, tuple[str, ...]] = {
     "davidson": ("log_nu", "learn_ties"),
     "regression": ("weights",),
 }
-RATED: frozenset[LossName] = frozenset({"regression", "bce", "gaussian_nll", "pinball", "multi_label"})
+RATED: tuple[LossName, ...] = ("bce", "regression", "gaussian_nll", "pinball", "multi_label")
 """Losses of ratings; all others are of preferences."""
 
 _OF_TIES: frozenset[LossName] = frozenset({"rao_kupper", "davidson", "soft"})
@@ -151,7 +151,10 @@ class LossChoice:
         if self.rated:
             ratings = [example for example in examples if isinstance(example, Rating)]
             if len(ratings) < len(examples):
-                raise ValueError(f"the loss {self.name!r} learns from ratings, and the data hold preferences; see docs")
+                raise ValueError(
+                    f"the loss {self.name!r} learns from ratings, and the data hold preferences, "
+                    "which bt and others learn from (docs/training.md)"
+                )
             if len(attributes) != head.outputs:
                 raise ValueError(
                     f"the data have the ratings {', '.join(attributes)}, and the head has {head.outputs} outputs; set "
@@ -166,7 +169,10 @@ class LossChoice:
                 )
             return
         if any(isinstance(example, Rating) for example in examples):
-            raise ValueError(f"the data hold ratings, and the loss {self.name!r} learns from preferences; see docs")
+            raise ValueError(
+                f"the data hold ratings, and the loss {self.name!r} learns from preferences; set loss to one of "
+                f"{', '.join(RATED)}, which ngrams has not (docs/training.md)"
+            )
         self._check_pairs([example for example in examples if isinstance(example, Pair)])
         if self.name in (*_OF_TIES, "margin_mse") and any(isinstance(example, Ranking) for example in examples):
             raise ValueError(f"the loss {self.name!r} is for pairs, and the data hold lists; use bt or plackett_luce")

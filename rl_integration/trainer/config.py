@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from adjudge.rl_integration.trainer.batches.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.credit.choice import CreditChoice
@@ -15,13 +15,14 @@ from adjudge.rl_integration.trainer.curricula.choice import CurriculumChoice
 from adjudge.rl_integration.trainer.guard import GuardConfig
 from adjudge.rl_integration.trainer.improvers.choice import ImproverChoice
 from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
-from adjudge.rl_integration.trainer.objectives.objective import Objective
-from adjudge.rl_integration.trainer.objectives.table import objective
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.tree_config import TreeConfig
 from adjudge.rl_integration.trainer.rollouts.vllm_options import VllmOptions
 from adjudge.rl_integration.trainer.tools.tool_config import ToolUse
 from adjudge.rl_integration.watch.config import WatchConfig
+
+if TYPE_CHECKING:
+    from adjudge.rl_integration.trainer.objectives.objective import Objective
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,16 +39,17 @@ class ObjectiveChoice:
     name: str = "grpo"
     set: Mapping[str, Any] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        """Reject what is none."""
-        self.made(most_new_tokens=1)
-
     def made(self, *, most_new_tokens: int) -> Objective:
         """Return the objective.
 
         Args:
             most_new_tokens: most tokens of an answer: what lengths are measured by, unless the options say otherwise.
+
+        Raises:
+            ValueError: there is none of this name, or an option is none of its.
         """
+        from adjudge.rl_integration.trainer.objectives.table import objective  # imports torch, behind a file's keys
+
         published = objective(self.name)
         sizes: dict[str, Any] = {}
         if getattr(published.policy, "aggregation", "") == "constant":

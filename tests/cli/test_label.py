@@ -86,8 +86,20 @@ def test_start_up_is_counted_once_in_what_all_rows_would_take(adjudge: Adjudge, 
         assert (told["counted"], told["at_most"]) == (counted, False)
         assert 1.0 <= told["seconds"] < 5.0, "not ten times the second that the start takes"
         told = adjudge(*words, "--limit", "100", "--json").json["whole_input"]
-        assert (told["at_most"], told["seconds"] > 5.0) == (True, True)
+        assert (told["at_most"], told["seconds"] < 5.0) == (False, True), "in batches that hold all of them, too"
+        assert adjudge(*words, "--limit", "1", "--json").json["whole_input"]["at_most"]
         assert told["rows"] == pytest.approx(1000, rel=0.1)
+
+
+def test_without_a_reference_the_column_that_was_taken_for_the_response_is_told(
+    adjudge: Adjudge, tmp_path: Path
+) -> None:
+    path = tmp_path / "math.jsonl"
+    path.write_text(json.dumps({"problem": "2+2", "type": "x", "solution": "So it is $\\boxed{4}$."}) + "\n")
+    ran = adjudge("label", str(path), str(tmp_path / "out.jsonl"), "--scorer", "math")
+    assert ran.code == exits.USER
+    assert "response: column 'solution' (guessed; --response-column chooses another)" in ran.err
+    assert "no column looks like a reference" in ran.err
 
 
 def test_a_mistake_is_one_paragraph(adjudge: Adjudge, toys: str, rows: str, tmp_path: Path) -> None:

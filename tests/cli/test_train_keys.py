@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -104,6 +106,17 @@ def test_words_of_others_are_told(adjudge: Adjudge, setting: str, why: str) -> N
     ran = adjudge("train", "policy", str(ROOT / "examples" / "training" / "policy.yaml"), "--set", setting)
     assert ran.code == exits.USER
     assert why in ran.err
+
+
+@pytest.mark.parametrize("wrong", [{"num_generations": 4}, {"rollouts": {"temprature": 1}}])
+def test_a_wrong_key_of_a_run_is_told_before_torch_is_imported(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(yaml.safe_dump({**NEEDED, "reward": "math", "objective": "grpo", **wrong}), encoding="utf-8")
+    code = "import sys; from adjudge.cli.main import main; print(main(), 'torch' in sys.modules)"
+    words = [sys.executable, "-c", code, "train", "policy", str(path)]
+    ran = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == [str(exits.USER), "False"]
+    assert "unknown option" in ran.stderr
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ class MathVerifier(Verifier):
     """
 
     name: ClassVar[str] = "math"
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
     limits: ClassVar[Limits] = Limits(seconds=5.0, memory_mb=1024)
 
     undecided: Literal["zero", "failed"] = "zero"
@@ -328,7 +328,10 @@ def gold_texts(reference: Any) -> list[str]:
         return [str(reference)]
     if isinstance(reference, float) and math.isfinite(reference):
         # 27.0 in a data set means 27, and repr() of a float is the shortest text that reads back as it
-        return [str(int(reference)) if float(reference).is_integer() else repr(reference)]
+        # (0.1 + 0.2 reads back from 0.30000000000000004, and people mean the 15 digits that every float keeps)
+        if float(reference).is_integer():
+            return [str(int(reference))]
+        return list(dict.fromkeys([repr(float(reference)), f"{reference:.15g}"]))
     if isinstance(reference, Sequence) and not isinstance(reference, bytes) and reference:
         return [text for item in reference for text in gold_texts(item)]
     if isinstance(reference, Mapping) and reference.keys() == {"answer"}:

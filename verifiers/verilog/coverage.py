@@ -18,6 +18,7 @@ from adjudge.hardware.interface import Interface
 from adjudge.hardware.stimulus import Stimulus
 from adjudge.verifiers.execution.program import Program, RunLimits
 from adjudge.verifiers.execution.runner import Runner
+from adjudge.verifiers.verilog.simulators import VERILATED, verilator_library
 from adjudge.verifiers.verilog.toolbox import require
 
 _REPORT = "lines.info"
@@ -77,7 +78,7 @@ def line_coverage(
         module: its top module.
         interface: the top's ports.
         stimulus: what it is shown.
-        limits: of compiling and running together; the compiler alone takes 5 to 10 s.
+        limits: of compiling and running together; the compiler alone takes a second or more.
 
     Raises:
         ToolMissingError: Verilator is not installed.
@@ -102,20 +103,21 @@ def covered_lines(
         sources: the names of the sources.
         top: the top module.
         measured: the source whose lines are counted.
-        limits: of compiling and running together; the compiler alone takes 5 to 10 s.
+        limits: of compiling and running together; the compiler alone takes a second or more.
 
     Raises:
         ToolMissingError: Verilator is not installed.
         CoverageError: it does not take the sources.
     """
     require("verilator")
+    ready, linked = verilator_library(runner, "--coverage-line")
     script = (
-        "{ verilator --cc --exe --build --timing -j 1 --coverage-line -Wno-fatal -Wno-lint -Wno-style --Mdir made "
+        f"{{ verilator --cc --exe --build {VERILATED} {linked} --coverage-line "
         f"-o simulation --prefix Vcover --top-module {top} {' '.join(sources)} {_DRIVER} && made/simulation "
         f"&& verilator_coverage --write-info {_REPORT} coverage.dat; }} >made.log 2>&1 && exit\n"
         "tail -c 2000 made.log; exit 1"
     )
-    program = Program(command=("sh", "-c", script), files={**files, _DRIVER: _MAIN}, outputs=(_REPORT,))
+    program = Program(command=("sh", "-c", script), files={**files, **ready, _DRIVER: _MAIN}, outputs=(_REPORT,))
     result = runner.run(program, limits)
     report = result.outputs.get(_REPORT)
     if result.ending != "exited" or result.code != 0 or report is None:

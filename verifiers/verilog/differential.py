@@ -184,7 +184,7 @@ class Differential:
         if self.simulator == "icarus":
             result = runner.run(icarus(files, _SOURCES, top, (output,)), self.limits)
             return _samples(result, stimulus, self._width, secret, output)
-        result = runner.run(verilator(files, _SOURCES, top, output), self.limits)
+        result = runner.run(verilator(runner, files, _SOURCES, top, output), self.limits)
         runs = [_samples(result, stimulus, self._width, secret, f"{output}.{seed}") for seed in SEEDS]
         return [_merged(one, other) for one, other in zip(*runs, strict=True)]
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from adjudge.rl_integration.trainer.credit.credit import Credit
-from adjudge.rl_integration.trainer.credit.table import credit
+if TYPE_CHECKING:
+    from adjudge.rl_integration.trainer.credit.credit import Credit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,4 +36,6 @@ class CreditChoice:
 
     def made(self) -> Credit:
         """Return the credit."""
+        from adjudge.rl_integration.trainer.credit.table import credit  # imports torch
+
         return credit(self.name).but(self.set)

@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.curricula.curriculum import Curriculum, Setting, random_of
-from adjudge.rl_integration.trainer.learning.learning_batch import groups_of
 from adjudge.rl_integration.trainer.objectives.arrays import Floats
 from adjudge.rl_integration.trainer.objectives.groups import Groups
 from adjudge.rl_integration.trainer.prompts.mixing import Dump, Sec
@@ -77,6 +76,8 @@ class MixedSource:
     def told(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
         """Learn how large the advantages were; return each source's share of the answers."""
         names = [self._source_of(rollout.task) for rollout in rollouts]
+        from adjudge.rl_integration.trainer.learning.learning_batch import groups_of  # imports torch
+
         groups = groups_of(rollouts, scores)
         self._record.observe_sources(names, groups, self._advantages(groups))
         return {f"source/{name}": names.count(name) / len(names) for name in self._sizes}

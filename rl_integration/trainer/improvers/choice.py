@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from adjudge.rl_integration.trainer.improvers.hints import HintsRule
 from adjudge.rl_integration.trainer.improvers.improver import Improver
 from adjudge.rl_integration.trainer.improvers.refinements import RefinementsRule
-from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.tasks.task import Task
 from adjudge.training.config_file import config_of, plain_config
+
+if TYPE_CHECKING:
+    from adjudge.rl_integration.trainer.policies.policy import Policy
 
 IMPROVERS: Mapping[str, RefinementsRule | HintsRule] = MappingProxyType(
     {

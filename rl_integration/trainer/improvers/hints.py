@@ -22,7 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from adjudge.rl_integration.trainer.batches.answering import Answered, Answering, Ask
 from adjudge.rl_integration.trainer.improvers.improver import (
@@ -37,8 +37,10 @@ from adjudge.rl_integration.trainer.improvers.improver import (
     with_more,
 )
 from adjudge.rl_integration.trainer.objectives.options import check_above, check_between, check_finite, check_whole
-from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.tasks.task import Task
+
+if TYPE_CHECKING:
+    from adjudge.rl_integration.trainer.policies.policy import Policy
 
 _EXPLAIN = "\n\nThe right answer is: {gold}\nExplain in a few sentences why it is right."
 _ABSTRACT = (

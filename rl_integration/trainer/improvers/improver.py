@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from adjudge.protocol import Message
 from adjudge.rl_integration.trainer.batches.answering import Answered, Answering
-from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.tasks.task import Task
+
+if TYPE_CHECKING:
+    from adjudge.rl_integration.trainer.policies.policy import Policy
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from adjudge.protocol import Message, Score
 from adjudge.rl_integration.trainer.batches.answering import Answered, Answering, Ask
@@ -28,9 +29,11 @@ from adjudge.rl_integration.trainer.improvers.improver import (
     quoted,
 )
 from adjudge.rl_integration.trainer.objectives.options import check_finite, check_whole
-from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
 from adjudge.rl_integration.trainer.tasks.task import Task
+
+if TYPE_CHECKING:
+    from adjudge.rl_integration.trainer.policies.policy import Policy
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,15 +38,17 @@ def train_by_rewards(path: str, settings: Sequence[str], *, resume: bool, as_jso
         ValueError: the call is wrong, or too many answers could not be judged.
         KeyboardInterrupt: it was stopped; the message says how it goes on.
     """
+    from adjudge.rl_integration.trainer.run_file import RunFile
+    from adjudge.training.config_file import load_config
+
+    config = load_config(RunFile, path, settings)  # before what takes seconds to import
+
     from adjudge.rl_integration.adapters.recent_failures import TooManyFailures
     from adjudge.rl_integration.trainer.policy_run import train_policy_run
     from adjudge.rl_integration.trainer.processes import OtherProcessFailed
-    from adjudge.rl_integration.trainer.run_file import RunFile
     from adjudge.training.backbones import libraries
-    from adjudge.training.config_file import load_config
 
     libraries().utils.logging.disable_progress_bar()  # theirs would run through ours
-    config = load_config(RunFile, path, settings)
     leads = os.environ.get("RANK", "0") == "0"  # one of several processes of `accelerate launch` tells
     try:
         with _Stop(told=leads) as stop, _Progress(config, shown=leads) as progress:

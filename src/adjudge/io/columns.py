@@ -5,7 +5,8 @@ A column is named as in the input:
 - a dotted path reaches into nested objects and, by number, into lists ("175b_verification.solution", "choices.0.text");
   `*` takes every item of a list ("choices.*.message.content");
 - "answer|tests" is the first of several that is not empty;
-- "test+entry_point" is one object that holds several, by their names.
+- "test+entry_point" is one object that holds several, by their names; texts of a prompt or a response are joined
+  ("prompt+completion").
 
 A column whose own name holds such a sign comes first.  What is not named is guessed from the usual names, and every
 guess is told.
@@ -50,6 +51,11 @@ _TESTS: Final = (
     "test+entry_point",  # HumanEval
 )  # fmt: skip
 """Columns that together are the reference of a program, in published layouts."""
+
+USUAL: Final = frozenset(
+    name for names in (*GUESSES["prompt"], *GUESSES["reference"], *_TESTS) for name in names.split("+")
+)
+"""Columns that are guessed to be, or to be a part of, a prompt or a reference."""
 
 
 @dataclass(frozen=True, slots=True)

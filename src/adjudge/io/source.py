@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ from adjudge.io.remote import fetched, is_remote
 from adjudge.io.row import Cursor, Place, Row
 
 _HEAD_BYTES = 1 << 20
+_HEADS, _HEAD_ROWS = 64, 8
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -73,6 +75,11 @@ class Source:
         """Return the name, without its folder, of the file that a part's rows come from; "" where it is no file."""
         path = self._parts[part].path
         return path.name if isinstance(path, Path) and path.is_file() else ""
+
+    def heads(self) -> list[tuple[str, list[Row]]]:
+        """Return the first rows of each file, up to 64 files, where there are several."""
+        parts = self._parts[:_HEADS] if len(self._parts) > 1 else []
+        return [(str(part.path), list(itertools.islice(part.rows(Place()), _HEAD_ROWS))) for part in parts]
 
     def identity(self) -> dict[str, Any]:
         """Return what must be the same for a job to go on: each file's size, change time and first MiB as a hash."""

@@ -106,6 +106,18 @@ def prompt_of(value: Any, column: str = "") -> Text:
     return text_or_chat(found, "prompt", column)
 
 
+def response_of(value: Any, column: str = "") -> Text:
+    """Return the response of a cell: text, or chat turns; of several columns ("prompt+completion"), one text.
+
+    Raises:
+        ValueError: the cell holds something else, or one of the columns holds no text.
+    """
+    found = plain(value)
+    if isinstance(found, Mapping) and list(found) == column.split("+"):
+        found = "".join(found.values()) if all(isinstance(part, str) for part in found.values()) else found
+    return text_or_chat(found, "response", column)
+
+
 def text_or_chat(value: Any, what: str, column: str = "") -> Text:
     """Return text, or turns with role and content.
 

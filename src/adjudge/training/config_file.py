@@ -19,10 +19,12 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 import yaml
 
 from adjudge.training.config_keys import config_keys, meant
+from adjudge.training.known_words import WORDS
 
 T = TypeVar("T")
 
 _NEAR = 6  # keys that an unknown one may have meant
+_OF_POLICIES = ("dpo", "robust_dpo", "ipo")  # losses that people give to a reward model
 
 
 def load_config(kind: type[T], path: str, settings: Sequence[str] = ()) -> T:
@@ -76,7 +78,8 @@ def config_of(kind: type[T], record: Any, where: str = "", whole: type | None = 
         if key not in known:
             near = meant(whole, _joined(where, key), value) if whole else meant(kind, str(key), value)
             told = ", ".join(repr(path if whole else _joined(where, path)) for path in near[:_NEAR])
-            hint = f" (did you mean {told}?)" if told else ""
+            other = " or ".join(map(repr, WORDS.get(str(key).lower(), ())))
+            hint = f" (did you mean {told}?)" if told else f" (it is {other} in another kind of training)" * bool(other)
             raise ValueError(f"unknown option {_joined(where, key)!r}{hint}; there are {', '.join(known)}")
     for name, item in known.items():
         if name not in record and item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING:
@@ -109,7 +112,8 @@ def _value(hint: Any, value: Any, where: str, whole: type) -> Any:
         return _value(hint, value, where, whole)
     if origin is Literal:
         if value not in inner:
-            raise ValueError(f"{where} is {value!r}; give one of {', '.join(map(str, inner))}")
+            of_policies = " (which is of `adjudge train policy`)" * (value in _OF_POLICIES)
+            raise ValueError(f"{where} is {value!r}{of_policies}; give one of {', '.join(map(str, inner))}")
         return value
     if dataclasses.is_dataclass(hint):
         part: Any = hint

@@ -116,6 +116,18 @@ def test_another_job_is_refused_with_what_differs_and_restart_begins_anew(tmp_pa
     assert output.read_bytes() == b"row 0\n"
 
 
+def test_an_input_that_changed_is_said_by_its_name(tmp_path: Path) -> None:
+    def of(**files: int) -> dict[str, Any]:
+        return {"input": {"files": {f"{name}.jsonl": {"bytes": size} for name, size in files.items()}}}
+
+    with opened(tmp_path / "out.jsonl", of(a=1, b=2), commit_seconds=0) as journal:
+        add(journal, 0)
+    with pytest.raises(
+        ValueError, match=r"not this one: a\.jsonl has changed since; b\.jsonl is gone; c\.jsonl is new\. "
+    ):
+        Journal(tmp_path / "out.jsonl", of(a=2, c=2), Tally())
+
+
 def test_an_output_that_exists_is_kept(tmp_path: Path) -> None:
     output = tmp_path / "out.jsonl"
     output.write_text("precious")

@@ -220,7 +220,7 @@ def test_the_end_of_a_job_says_what_the_server_said_and_what_it_cost(
     assert "--retry-failed" in told
     assert re.search(r"judge +[\d.]+ +4000 +560", told), told
     whole = re.search(
-        r"All of about (\d+) rows would take at most about .*, ([\d,]+) prompt and ([\d,]+) completion tokens", told
+        r"All of about (\d+) rows would take about .*, ([\d,]+) prompt and ([\d,]+) completion tokens", told
     )
     assert whole is not None
     assert 380 <= int(whole[1]) <= 430, "estimated from the bytes"

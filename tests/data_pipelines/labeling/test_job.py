@@ -325,7 +325,7 @@ def test_a_job_with_another_scorer_or_option_is_not_mixed_in(tmp_path: Path) -> 
     with pytest.raises(ValueError, match=r"columns\.reference was 'answer' and is 'prompt'"):
         label(source, output, reference_column="prompt")
     jsonl(tmp_path / "in.jsonl", ROWS[:-1])
-    with pytest.raises(ValueError, match=r"input\.files\.in\.jsonl\.bytes was \d+ and is \d+"):
+    with pytest.raises(ValueError, match=r"not this one: in\.jsonl has changed since\. Make the same"):
         label(source, output)
     assert label(source, output, restart=True).rows == 499
 
@@ -371,6 +371,52 @@ def test_mistakes_are_found_before_any_work(
         run_label(LabelConfig(**{"input": "in.jsonl", "output": "out.jsonl", **options}), scorer=scorer)
     assert scorer.asked == 0
     assert sorted(tmp_path.iterdir()) == before
+
+
+FILES: dict[str, dict[str, Any]] = {
+    "sums": {"problem": "2+2", "solution": "4", "answer": "4"},
+    "words": {"question": "2+2", "completion": "4", "answer": "4"},
+    "alike": {"problem": "2+2", "solution": "5", "answer": "5", "note": "x"},
+    "asks": {"problem": "2+2", "solution": "def f(): ...", "tests": ["assert f() is None"]},
+}
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_files_with_other_columns_are_refused_by_name(tmp_path: Path, suffix: str) -> None:
+    paths = {name: str(tmp_path / f"{name}.{suffix}") for name in FILES}
+    for name, row in FILES.items():
+        if suffix == "parquet":
+            pq.write_table(pa.Table.from_pylist([row]), paths[name])
+        else:
+            jsonl(Path(paths[name]), [row] * 200)
+    told = (
+        r"(words|sums)\.\w+ has the prompt in '\w+', and not in '\w+'; .*--prompt-column '(\w+\|\w+)' reads the first"
+    )
+    with pytest.raises(ValueError, match=told):
+        label(f"{paths['sums']},{paths['words']}", tmp_path / "out.jsonl")
+    assert label(f"{paths['sums']},{paths['alike']}", tmp_path / "both.jsonl").failed == 0
+    if suffix == "parquet":
+        with pytest.raises(ValueError, match=r"asks\.parquet has the reference in 'tests', and not in 'answer'"):
+            label(f"{paths['sums']},{paths['asks']}", tmp_path / "kinds.jsonl")
+        return
+    named = {"prompt_column": "problem|question", "response_column": ("solution|completion",)}
+    assert label(f"{paths['sums']},{paths['words']}", tmp_path / "named.jsonl", **named).mean == 1.0
+    notes = label(f"{paths['sums']},{paths['asks']}", tmp_path / "kinds.jsonl").notes
+    assert any(note.startswith("reference: column 'answer|tests' (guessed") for note in notes)
+
+
+@pytest.mark.parametrize("written", ["jsonl", "parquet"])
+def test_columns_that_come_late_are_told(tmp_path: Path, written: str) -> None:
+    late = {"response": "x", "answer": None, "tests": "[]", "entry_point": "f", "other": "y"}
+    rows = [{"response": "4", "answer": "4"}] * 150 + [late] * 3
+    source = jsonl(tmp_path / "in.jsonl", rows)
+    if written == "parquet":
+        source = str(tmp_path / "in.parquet")
+        pq.write_table(pa.Table.from_pylist([dict.fromkeys(late) | row for row in rows]), source)
+    told = label(source, tmp_path / "out.jsonl").notes[-1]
+    assert told.startswith("reference: from row 150 on the input has other columns, which were not read; --reference")
+    assert told.endswith("-column 'answer|tests+entry_point' reads them")
+    assert told not in label(source, tmp_path / "named.jsonl", reference_column="answer").notes
 
 
 def test_the_output_may_not_lie_in_the_input_folder(tmp_path: Path) -> None:

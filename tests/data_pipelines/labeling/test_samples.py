@@ -118,6 +118,16 @@ def test_several_response_columns() -> None:
     assert found[3].error == "the row has no response: no field 'c'"
 
 
+def test_a_response_in_two_columns_is_one_text() -> None:
+    row = {"prompt": "def f():\n", "completion": "    return 1", "tests": ["x"]}
+    (item,) = items(row, "prompt+completion")
+    assert item.sample is not None
+    assert item.sample.response == "def f():\n    return 1"
+    for bad in ({**row, "completion": None}, {**row, "completion": ["x"]}):
+        (item,) = items(bad, "prompt+completion")
+        assert "the response in 'prompt+completion' is an object with the fields prompt" in item.error
+
+
 def test_finish_reasons_of_a_list() -> None:
     found = items({"response": ["a", "b"], "why": ["stop", "length"]}, finish_reason="why")
     assert [item.sample and item.sample.finish_reason for item in found] == ["stop", "length"]

@@ -269,7 +269,7 @@ def test_a_loss_that_is_no_number_ends_the_training(tmp_path: Path) -> None:
         (planted(4), {"loss": "margin"}, "4 pairs have no margin.*set loss.margin"),
         ([{**row, "margin": -1} for row in planted(4)], {"loss": "scaled"}, "a margin below 0, which is no strength"),
         (planted(4), {"loss": "bce"}, "learns from ratings, and the data hold preferences"),
-        ([{"prompt": f"{at}", "response": "a", "score": at} for at in range(4)], {}, "learns from preferences"),
+        ([{"prompt": f"{at}", "response": "a", "score": at} for at in range(4)], {}, "set loss to one of bce"),
         ([{"prompt": f"{at}", "response": "a", "score": at} for at in range(4)], {"loss": "bce"}, "labels in .0, 1."),
         (planted(4), {"regularizers": {"consistency": 1}}, "needs paraphrases, and no pair has one"),
         ([{**row, "prompt": "same"} for row in planted(4)], {}, "all examples answer one prompt"),

@@ -18,7 +18,7 @@ DATA = json.loads((ROOT / "verifiers" / "code" / "attacks.json").read_text(encod
 
 def judged(case: dict[str, Any], task: str) -> Score:
     response = case["source"] if case.get("raw") else f"```python\n{case['source']}\n```"
-    verifier = CodeVerifier(seconds=case.get("seconds", 5.0), memory_mb=256)
+    verifier = CodeVerifier(seconds=case.get("seconds", 2.0), memory_mb=256)
     return verifier.verify(Sample(prompt="", response=response, reference=DATA["tasks"][task]))
 
 

