@@ -101,7 +101,7 @@ class StepModel(StepScorer):
         """The values of steps are probabilities."""
         return True
 
-    def options(self) -> list[Any]:
+    def identity(self) -> list[Any]:
         """Return the digest of the weights, and whether parts are in the evidence."""
         return [self.fitted.digest, self.explain]
 

@@ -12,8 +12,6 @@ Not covered: base models without a chat template.
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -23,6 +21,7 @@ from typing import Any, ClassVar
 from adjudge import wire
 from adjudge.engines.interface import Engine, Fault, TextLogprobs
 from adjudge.engines.loading import engine_of
+from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import NO_COST, Cost, Message, MissingReferenceError, Provenance, Sample, Score
 from adjudge.solutions.pooling import POOLINGS, Pooling, pooled
 
@@ -89,16 +88,10 @@ class ForcedScorer(ABC):
         """Return the engine itself; one that is given by name is shared by this process."""
         return engine_of(self.engine)
 
-    def options(self) -> dict[str, Any]:
-        """Return all options but the engine as plain data, for the fingerprint."""
-        return {item.name: getattr(self, item.name) for item in dataclasses.fields(self) if item.name != "engine"}
-
     @property
     def fingerprint(self) -> str:
-        """Name, version, options and engine, as 16 hex digits after the name."""
-        kind = [type(self).__module__, type(self).__qualname__, self.version]
-        text = wire.dumps([*kind, self.options(), self.resolved().fingerprint])
-        return f"{self.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        """Name, version, options and engine."""
+        return fingerprint_of(self, self.resolved(), without=("engine",))
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` naming the field and the remedy if the sample cannot be judged as given."""

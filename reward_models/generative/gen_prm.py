@@ -14,13 +14,13 @@ Not covered: labels for training by relative progress (`adjudge.reward_models.tr
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from adjudge.engines.interface import Fault, Sampling
+from adjudge.fingerprints import signed
 from adjudge.prompts.asking import NoVerdict, Reader
 from adjudge.prompts.escaping import escape
 from adjudge.prompts.scorer import Case
@@ -126,8 +126,8 @@ class GenPrm(StepScorer):
         """As that of every scorer, with the executor's."""
         if self.executor is None:
             return super().fingerprint
-        both = f"{replace(self, executor=None, template=self._template_used).fingerprint} {self.executor.fingerprint}"
-        return f"{self.name}:{hashlib.sha256(both.encode()).hexdigest()[:16]}"
+        alone = replace(self, executor=None, template=self._template_used)
+        return signed(self.name, alone, self.executor)
 
     @property
     def _template_used(self) -> str:

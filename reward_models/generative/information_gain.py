@@ -110,11 +110,6 @@ class InformationGain(ForcedScorer):
         terminal = body.get("terminal")
         return cls(**{**body, "terminal": None if terminal is None else loader.scorer(terminal)})
 
-    def options(self) -> dict[str, Any]:
-        """Return all options but the engine as plain data, for the fingerprint."""
-        own = super().options()
-        return {**own, "terminal": None if self.terminal is None else self.terminal.fingerprint}
-
     async def judge(self, samples: Sequence[Sample]) -> list[Score]:
         """Return one score per sample, in order."""
         special = tuple(getattr(self.resolved(), "special_tokens", ()))

@@ -84,7 +84,7 @@ class ImplicitRewardScorer(StepScorer):
         """A log-ratio is no probability."""
         return False
 
-    def options(self) -> list[Any]:
+    def identity(self) -> list[Any]:
         """Return the options of this class and both engines' fingerprints."""
         policy, reference = engine_of(self.engine), engine_of(self.reference_engine)
         return [self.beta, self.chat, self.tokenizer, policy.fingerprint, reference.fingerprint]

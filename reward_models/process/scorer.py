@@ -67,7 +67,7 @@ class ProcessRewardScorer(StepScorer):
         """Whether the values of steps are probabilities."""
         return self.form.bounded
 
-    def options(self) -> list[Any]:
+    def identity(self) -> list[Any]:
         """Return the format, the tokenizer's name, and the engine's fingerprint."""
         return [spec_of(self.form), self.tokenizer, self.resolved().fingerprint]
 

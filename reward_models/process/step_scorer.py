@@ -8,16 +8,14 @@ Not covered: how a model is asked; a subclass does that.
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-from adjudge import wire
 from adjudge.engines.interface import Fault
+from adjudge.fingerprints import fingerprint_of
 from adjudge.prompts.scorer import guard
 from adjudge.protocol import Provenance, Sample, Score, StepScore, response_text, split_reasoning
 from adjudge.reward_models.process.floors import lowest_value
@@ -149,7 +147,7 @@ class StepScorer(ABC):
         """Return who gives the scores."""
 
     @abstractmethod
-    def options(self) -> list[Any]:
+    def identity(self) -> list[Any]:
         """Return what the fingerprint covers beyond the fields of this class, as plain data."""
 
     @property
@@ -159,11 +157,8 @@ class StepScorer(ABC):
 
     @property
     def fingerprint(self) -> str:
-        """Name, version, options and engines, as 16 hex digits after the name."""
-        fields = {item.name: getattr(self, item.name) for item in dataclasses.fields(StepScorer)}
-        kind = type(self)
-        text = wire.dumps([kind.__module__, kind.__qualname__, self.version, fields, self.options()])
-        return f"{self.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        """Name, version, options and engines."""
+        return fingerprint_of(self, self.identity(), of=StepScorer)
 
     @property
     def lowest(self) -> float:

@@ -11,15 +11,13 @@ principles does that), and whether the model is right.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from adjudge import wire
 from adjudge.engines.loading import engine_of
+from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Provenance, Sample, Score
 from adjudge.reward_models.safety.categories import Categories, Value
 from adjudge.reward_models.safety.documents import Document, Form, View
@@ -169,11 +167,7 @@ class SafetyClassifier:
     @property
     def fingerprint(self) -> str:
         """Name, version, options and model, as 16 hex digits after the name."""
-        options = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
-        del options["model"], options["engine"]
-        known = [self.checkpoint.engine.fingerprint, self.outputs.names]
-        text = wire.dumps([type(self).__module__, self.version, options | {"thresholds": dict(self.thresholds)}, known])
-        return f"{self.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        return fingerprint_of(self, self.checkpoint.engine, self.outputs.names, without=("model", "engine"))
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` if the options do not fit the model; no field of a sample is needed."""

@@ -12,8 +12,6 @@ Not covered: how a chat is rated; a subclass asks one model or several.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
-import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -22,8 +20,8 @@ from functools import reduce
 from operator import add
 from typing import Any, ClassVar, Literal
 
-from adjudge import wire
 from adjudge.engines.interface import Fault
+from adjudge.fingerprints import fingerprint_of
 from adjudge.prompts.scorer import guard
 from adjudge.protocol import NO_COST, Cost, Message, MissingReferenceError, Provenance, Sample, Score
 from adjudge.reward_models.scalar.chat import EMPTY_TURNS, Answer, ChatForm, Reasoning
@@ -108,17 +106,10 @@ class RewardScorer(ABC):
     def origin(self) -> tuple[str, str]:
         """Return the engine's name and the model's, for provenance."""
 
-    def options(self) -> dict[str, Any]:
-        """Return the options that are plain data, for the fingerprint."""
-        names = [item.name for item in dataclasses.fields(RewardScorer)]
-        return {name: getattr(self, name) for name in names}
-
     @property
     def fingerprint(self) -> str:
-        """Name, version, options and models, as 16 hex digits after the name."""
-        kind = [type(self).__module__, type(self).__qualname__, self.version]
-        text = wire.dumps([kind, self.options(), self.identity()])
-        return f"{self.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        """Name, version, options and models."""
+        return fingerprint_of(self, self.identity(), of=RewardScorer)
 
     def check(self) -> None:  # noqa: B027 most options are checked when the scorer is made
         """Raise `ValueError` if the options do not fit the models; called before any work."""

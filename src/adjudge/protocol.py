@@ -3,14 +3,13 @@
 One `Sample` goes in, one `Score` comes out.  A wrong answer is a scored 0.  Whatever kept us from judging is
 not a number: `status="failed"` or `"abstained"`, `value=None`, and a reason code from `adjudge.reasons`.
 
-This module imports nothing else of adjudge but `reasons`, `wire` and `frozen`.  Not covered here: how scorers run
-(`adjudge.runtime`), how they are found (`adjudge.registry`) and how they are mixed (`adjudge.compose`).
+This module imports nothing else of adjudge but `fingerprints`, `reasons`, `wire` and `frozen`.  Not covered here: how
+scorers run (`adjudge.runtime`), how they are found (`adjudge.registry`) and how they are mixed (`adjudge.compose`).
 """
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias, runtime_checkable
 
 from adjudge import reasons, wire
+from adjudge.fingerprints import fingerprint_of
 from adjudge.frozen import quick_init
 
 Message: TypeAlias = Mapping[str, Any]
@@ -402,11 +402,8 @@ class Verifier(ABC):
 
     @property
     def fingerprint(self) -> str:
-        """Name, version and options, as 16 hex digits after the name."""
-        options = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}  # type: ignore[arg-type]
-        module = type(self).__module__.rpartition("/")[2].removesuffix("%2Epy")  # of a file its name, not its folder
-        text = wire.dumps([module, type(self).__qualname__, self.version, options])
-        return f"{self.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        """Name, version and the options that are not their defaults."""
+        return fingerprint_of(self)
 
 
 THINK_END: tuple[str, ...] = ("</think>", "</thinking>", "</thought>", "</reasoning>")

@@ -17,16 +17,14 @@ differs.  Not covered: advantages; groups are normalised by the trainer.
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, ClassVar, Final, Literal, get_args
 
-from adjudge import wire
 from adjudge.bad_reference import BadReferenceError
+from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Provenance, Sample, Score
 from adjudge.trajectories.reading import check_trajectory
 from adjudge.verifiers.abstention.bapo_answer import BapoAnswer, ToolText, plain_answer, search_answer, search_form
@@ -137,9 +135,7 @@ class BapoScorer:
     @property
     def fingerprint(self) -> str:
         """Name, version and options, as 16 hex digits after the name."""
-        options = {item.name: getattr(self, item.name) for item in dataclasses.fields(self) if item.init}
-        text = wire.dumps([self.version, self._f1.fingerprint, options])
-        return f"{self.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        return fingerprint_of(self, self._f1)
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the group, the reference, the stage or the rate is missing or malformed."""

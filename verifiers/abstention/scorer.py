@@ -11,17 +11,16 @@ Not covered: questions whose answerability nobody knows.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
-from adjudge import wire
 from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
+from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import NO_COST, Provenance, Sample, Score
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.runtime.verifying import VerifierScorer
@@ -121,13 +120,7 @@ class AbstentionScorer:
     @property
     def fingerprint(self) -> str:
         """Name, version, options and the fingerprints of both scorers, as 16 hex digits after the name."""
-        scorers = ("answer", "detector", "table")
-        options = {
-            item.name: getattr(self, item.name) for item in fields(self) if item.init and item.name not in scorers
-        }
-        asked = [self.answer.fingerprint, "" if self.detector is None else self.detector.fingerprint]
-        text = wire.dumps([self.version, options, asdict(self.table), asked])
-        return f"{self.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        return fingerprint_of(self)
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the reference or the confidence is missing or malformed, or a scorer objects."""

@@ -5,9 +5,9 @@ Not covered: the run itself (`adjudge.verifiers.execution`), and its limits, whi
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
+from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Verifier
 from adjudge.verifiers.code.environment import environment
 from adjudge.verifiers.execution.cgroup import sweep_at_exit
@@ -20,8 +20,7 @@ class SandboxedVerifier(Verifier):
     @property
     def fingerprint(self) -> str:
         """Name, version, options, and `surroundings`."""
-        text = f"{super().fingerprint} {self.surroundings()}"
-        return f"{self.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        return fingerprint_of(self, self.surroundings())
 
     def surroundings(self) -> str:
         """Return what a verdict depends on besides the sample: the Python and packages that programs find."""

@@ -15,7 +15,6 @@ Not covered: making tasks (`adjudge data tasks --family gym/NAME`).
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import Any, ClassVar, Final, Literal
 from adjudge import wire
 from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
+from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Limits, Sample, Score
 from adjudge.verifiers.logic.attacks import attack_cases
 from adjudge.verifiers.logic.gym_faults import stands
@@ -93,8 +93,7 @@ class ReasoningGymVerifier(MarkedAnswerVerifier[GymEntry]):
     @property
     def fingerprint(self) -> str:
         """Name, version, options, and the package's version."""
-        text = f"{super().fingerprint} {installed()}"
-        return f"{self.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        return fingerprint_of(self, installed())
 
     def warm_up(self) -> None:
         """Import the package, in the process that outlives the workers; without it, each verdict says so."""

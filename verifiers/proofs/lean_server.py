@@ -14,17 +14,15 @@ Not covered: keeping what Lean runs away from the server's machine; run the serv
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import importlib.util
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from adjudge import wire
 from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.http_circuit import Circuit, CircuitPlan
@@ -32,6 +30,7 @@ from adjudge.engines.http_client import JsonClient, Refusal
 from adjudge.engines.interface import Fault
 from adjudge.engines.retry import Retry
 from adjudge.extras import install_hint
+from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.proofs.attacks import attack_cases
 from adjudge.verifiers.proofs.lean_answer import answered
@@ -115,9 +114,7 @@ class LeanServerScorer:
     @cached_property
     def fingerprint(self) -> str:
         """Name, version and the options that can change a score."""
-        ways = {"concurrency", "attempts", "key_variable"}
-        options = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ways}
-        return f"{self.name}:{hashlib.sha256(wire.dumps([self.version, options]).encode()).hexdigest()[:16]}"
+        return fingerprint_of(self, without=("concurrency", "attempts", "key_variable"))
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the reference is missing or not of the form this scorer takes."""

@@ -99,9 +99,9 @@ class AtomicThoughtScorer(NestedScorer):
         if self.engine is not None:
             engine_of(self.engine)  # a spec that is none is told now; nothing is loaded yet
 
-    def options(self) -> dict[str, Any]:
-        """Return all options as plain data, scorers and engine by their fingerprints."""
-        return super().options() | {"engine": self._judge and self._judge.fingerprint}
+    def asked(self) -> Any:
+        """Return the judge of atoms, or None."""
+        return self._judge
 
     @cached_property
     def _judge(self) -> AtomJudge | None:

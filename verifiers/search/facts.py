@@ -131,10 +131,6 @@ class FactGainScorer(NestedScorer):
         if self.engine is not None:
             engine_of(self.engine)  # a spec that is none is told now; nothing is loaded yet
 
-    def options(self) -> dict[str, Any]:
-        """Return all options as plain data, scorers and engine by their fingerprints."""
-        return super().options() | {"engine": None if self.engine is None else engine_of(self.engine).fingerprint}
-
     def attacks(self, folder: Path) -> Iterator[AttackCase]:
         """Yield the attack suite."""
         from adjudge.verifiers.search.facts_attacks import attack_cases

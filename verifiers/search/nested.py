@@ -5,17 +5,15 @@ Not covered: the parts (`adjudge.verifiers.nested.part`), and mixing scores of t
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from adjudge import wire
 from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.loading import engine_of
+from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import MissingReferenceError, Provenance, Sample, Score
 from adjudge.trajectories.form import TrajectoryForm, plain_form
 from adjudge.trajectories.reading import check_trajectory
@@ -77,16 +75,15 @@ class NestedScorer(ABC):
         """Raise `ValueError` unless the option is a whole number from `low`."""
         check_count(getattr(self, option), low, f"{self.name}: {option}")
 
-    def options(self) -> dict[str, Any]:
-        """Return all options as plain data, a scorer by its fingerprint."""
-        made = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
-        return made | {name: made[name] and made[name].fingerprint for name in self.inner}
+    def asked(self) -> Any:
+        """Return whatever else is asked, with its fingerprint: the engine, or None."""
+        given = getattr(self, "engine", None)
+        return given and engine_of(given)
 
     @property
     def fingerprint(self) -> str:
-        """Name, version and options, as 16 hex digits after the name."""
-        text = wire.dumps([type(self).__module__, type(self).__qualname__, self.version, self.options()])
-        return f"{self.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        """Name, version, options, scorers and engine."""
+        return fingerprint_of(self, self.asked(), without=("engine",))
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` naming the field and the remedy if the sample cannot be judged as given."""

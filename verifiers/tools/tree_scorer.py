@@ -19,16 +19,15 @@ Not covered: sampling the tree.  Responses that were drawn apart share what they
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from adjudge import wire
 from adjudge.bad_reference import BadReferenceError
+from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Provenance, Sample, Score, StepScore
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.trajectories.form import TrajectoryForm
@@ -102,9 +101,7 @@ class ToolTreeScorer:
     @property
     def fingerprint(self) -> str:
         """Name, version, options and the outcome's fingerprint, as 16 hex digits after the name."""
-        options = {item.name: getattr(self, item.name) for item in fields(self)}
-        text = wire.dumps([self.name, self.version, {**options, "outcome": self.outcome.fingerprint}])
-        return f"{self.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        return fingerprint_of(self)
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the group is missing, or what the outcome or the reading of turns needs."""

@@ -10,14 +10,13 @@ own (docs/translation.md).
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
-from adjudge import wire
 from adjudge.bad_reference import BadReferenceError
+from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import NO_COST, Provenance, Sample, Score
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.runtime.verifying import VerifierScorer
@@ -91,10 +90,7 @@ class TranslationScorer(TranslationOptions):
         """That of the verifier, or one over all options and the semantic scorer's own."""
         if not self._asks:
             return self._lexical.fingerprint
-        options = {item.name: getattr(self, item.name) for item in fields(self) if item.init}
-        options["semantic"] = self.semantic.fingerprint
-        text = wire.dumps([self.version, self._lexical.fingerprint, options])
-        return f"{self.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        return fingerprint_of(self, self._lexical)
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the reference is missing or malformed, or the semantic scorer objects."""

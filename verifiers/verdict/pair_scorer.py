@@ -15,15 +15,13 @@ Not covered: more than two sides.
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from adjudge import wire
 from adjudge.bad_reference import BadReferenceError
+from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Provenance, Sample, Score
 
 
@@ -65,9 +63,7 @@ class PairScorer(ABC):
     @property
     def fingerprint(self) -> str:
         """Name, version and options, as 16 hex digits after the name."""
-        options = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
-        text = wire.dumps([type(self).__qualname__, self.version, options])
-        return f"{self.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        return fingerprint_of(self)
 
     @abstractmethod
     def read(self, sample: Sample) -> Member:

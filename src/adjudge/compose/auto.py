@@ -5,7 +5,6 @@ Not covered: rewards without a reference (a format, a length); mix those in: `{w
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -14,8 +13,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final, Self
 
-from adjudge import wire
 from adjudge.compose.spec import Loader
+from adjudge.fingerprints import signed
 from adjudge.protocol import MissingReferenceError, Sample, Score, Scorer
 from adjudge.runtime.contract import score_checked, validate_sample
 
@@ -63,10 +62,9 @@ class Auto:
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprints of all scorers that may be chosen, as 16 hex digits after the name."""
-        prints = [self._scorer(name).fingerprint for name in sorted(set(_KEYS_OF.values()))]
-        text = wire.dumps([*prints, os.environ.get(ENGINE, "")])
-        return f"{self.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        """The fingerprints of all scorers that may be chosen."""
+        chosen = [self._scorer(name) for name in sorted(set(_KEYS_OF.values()))]
+        return signed(self.name, chosen, os.environ.get(ENGINE, ""))
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` if no scorer goes with the sample's reference, or that scorer refuses the sample."""

@@ -10,13 +10,12 @@ Not covered: choosing a scorer by what the reference looks like (`scorer="auto"`
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from adjudge import wire
 from adjudge.compose.spec import Loader
+from adjudge.fingerprints import signed
 from adjudge.protocol import OutOfScopeError, Sample, Score, Scorer
 from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
 
@@ -51,9 +50,8 @@ class ByKind:
 
     @property
     def fingerprint(self) -> str:
-        """Kinds and the fingerprints of their scorers, as 16 hex digits after the name."""
-        prints = {kind: scorer.fingerprint for kind, scorer in sorted(self.scorers.items())}
-        return f"{self.name}:{hashlib.sha256(wire.dumps(prints).encode()).hexdigest()[:16]}"
+        """Kinds and the fingerprints of their scorers."""
+        return signed(self.name, self.scorers)
 
     @property
     def groupwise(self) -> bool:

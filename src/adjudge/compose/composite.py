@@ -6,15 +6,14 @@ Not covered: the mixing itself; each composite is one file beside this one.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import add
 from typing import Any, ClassVar
 
-from adjudge import wire
 from adjudge.compose.part import Part
+from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import NO_COST, Provenance, Sample, Score
 from adjudge.runtime.contract import is_groupwise
 
@@ -43,11 +42,8 @@ class Composite(ABC):
 
     @property
     def fingerprint(self) -> str:
-        """Name, version, options and the fingerprints of the parts, as 16 hex digits after the name."""
-        fields = {item.name: _identity(getattr(self, item.name)) for item in dataclasses.fields(self)}  # type: ignore[arg-type]
-        parts = [[part.name, part.weight, part.scorer.fingerprint] for part in self.members()]
-        text = wire.dumps([type(self).__qualname__, self.version, fields, parts])
-        return f"{self.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        """Kind, version, options and the fingerprints of the parts."""
+        return fingerprint_of(self, type(self).__qualname__)
 
     @property
     def groupwise(self) -> bool:
@@ -94,15 +90,3 @@ def reject_groupwise(parts: Sequence[Part], *, inside: str, sees: str) -> None:
                 f"the part {part.name!r} of {inside!r} compares the members of a group, and there it would see only "
                 f"{sees}; put the group statistic around {inside!r} instead"
             )
-
-
-def _identity(field: Any) -> Any:
-    """A field as plain data; scorers are left out here, because `members` lists them with their fingerprints."""
-    if isinstance(field, Part) or hasattr(field, "fingerprint"):
-        return None
-    if isinstance(field, tuple | list):
-        return [_identity(item) for item in field]
-    if dataclasses.is_dataclass(field) and not isinstance(field, type):
-        values = {item.name: _identity(getattr(field, item.name)) for item in dataclasses.fields(field)}
-        return [type(field).__qualname__, values]
-    return field

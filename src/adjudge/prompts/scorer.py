@@ -13,8 +13,6 @@ Not covered: the runtime's time limits; an engine has its own deadlines.
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import itertools
 import re
 from abc import ABC, abstractmethod
@@ -22,9 +20,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeVar
 
-from adjudge import wire
 from adjudge.engines.interface import Engine, Fault, LabelLogprobs, Labels, Sampling
 from adjudge.engines.loading import engine_of
+from adjudge.fingerprints import fingerprint_of
 from adjudge.prompts.asking import Answer, NoVerdict, Reader, Retry, ask, ask_labels, ask_often
 from adjudge.prompts.template import Rendered, Template, Value
 from adjudge.protocol import (
@@ -173,21 +171,8 @@ class ModelScorer(ABC):
 
     @property
     def fingerprint(self) -> str:
-        """Name, version, options, templates and engine, as 16 hex digits after the name."""
-        fields = [item.name for item in dataclasses.fields(self) if item.name != "engine"]
-        options = {name: _plain(getattr(self, name)) for name in fields}
-        digests = [template.digest for template in self.templates()]
-        text = wire.dumps(
-            [
-                type(self).__module__,
-                type(self).__qualname__,
-                self.version,
-                options,
-                digests,
-                self.resolved().fingerprint,
-            ]
-        )
-        return f"{self.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        """Name, version, options, templates and engine."""
+        return fingerprint_of(self, self.templates(), self.resolved(), without=("engine",))
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` naming the field and the remedy if the sample cannot be judged as given."""
@@ -389,17 +374,3 @@ def _too_long(result: Any) -> Fault | None:
     """The fault that says that a prompt does not fit into the model's window, if this is one."""
     first = result[0] if isinstance(result, list) else result
     return first if isinstance(first, Fault) and first.too_long else None
-
-
-def _plain(value: Any) -> Any:
-    """An option as plain data."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return [
-            type(value).__qualname__,
-            {item.name: _plain(getattr(value, item.name)) for item in dataclasses.fields(value)},
-        ]
-    if isinstance(value, Template):
-        return value.digest
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    return value

@@ -5,7 +5,6 @@ Not covered: functions that wait (`async def`); write a class with `async def sc
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import math
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from types import CodeType, FunctionType
 from typing import Any, ClassVar, SupportsFloat
 
 from adjudge import wire
+from adjudge.fingerprints import signed
 from adjudge.protocol import Sample, Score, Verifier, content_text, response_text
 
 _FIELDS = ("prompt", "response", "reference", "finish_reason")
@@ -69,7 +69,7 @@ class FunctionVerifier(Verifier):
 
     @property
     def fingerprint(self) -> str:
-        """Name, source, defaults and enclosed values, as 16 hex digits after the name; not what it calls."""
+        """Name, source, defaults and enclosed values; not what it calls."""
         function = inspect.unwrap(self.function)
         assert isinstance(function, FunctionType)
         try:
@@ -80,8 +80,7 @@ class FunctionVerifier(Verifier):
         defaults = [
             _plain(value) for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items())
         ]
-        text = wire.dumps([self.name, source, defaults, enclosed])
-        return f"{self.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        return signed(self.name, source, defaults, enclosed)
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` if the function compares with a reference or a column that the sample lacks."""
