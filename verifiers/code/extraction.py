@@ -162,12 +162,14 @@ def completed(source: str, prompt: str, function: str) -> str:
     header = re.compile(rf"^(?:async[ \t]+)?(?:def|class)[ \t]+{re.escape(function)}\b", re.MULTILINE)
     if not header.search(prompt):
         return source
+    tree = syntax_tree(source)
+    if header.search(source) if tree is None else not missing(tree):
+        return source
     text = re.sub(r"\r\n?", "\n", prompt)
     first = _CODE.search(text)
     codes = (text, extract(text, PYTHON_LABELS).source, text[first.start() :] if first else "")
-    tree = syntax_tree(source)
-    if tree is not None or header.search(source):
-        return source if tree is None else _with_imports(source, tree, codes)
+    if tree is not None:
+        return _with_imports(source, tree, codes)
     for code in codes:
         code += "" if re.search(r"\n[ \t]*\Z", code) else "\n"
         if _is_body(code + source, code.count("\n"), function):
@@ -180,8 +182,7 @@ def _with_imports(source: str, tree: ast.Module, codes: Iterable[str]) -> str:
     trees = (syntax_tree(code) or syntax_tree(f"{code.rstrip()}\n    pass") for code in codes)
     prompt = next(filter(None, trees), None)
     imports = [node for node in (prompt.body if prompt else ()) if isinstance(node, ast.Import | ast.ImportFrom)]
-    lacking = missing(tree)
-    useful = [node for node in imports if defined(node) & lacking or (lacking and "*" in defined(node))]
+    useful = [node for node in imports if defined(node) & (missing(tree) | {"*"})]
     return after_future(source, tree, *map(ast.unparse, useful)) if useful else source
 
 

@@ -7,14 +7,26 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import warnings
 from collections.abc import Iterable
+from weakref import WeakKeyDictionary
 
+_MOST_KEPT = 20_000  # characters of a source whose tree is kept for whoever asks next; a tree is 100 times as large
+_MISSING: WeakKeyDictionary[ast.AST, frozenset[str]] = WeakKeyDictionary()
 IMPLICIT = frozenset({"__name__", "__file__", "__doc__", "__builtins__"})
 
 
 def syntax_tree(source: str) -> ast.Module | None:
-    """Return the syntax tree of a Python program, without warnings about it; None where it is no Python."""
+    """Return the syntax tree of a Python program, without warnings about it; None where it is no Python.
+
+    Trees are shared: nobody changes them.
+    """
+    return _parsed(source) if len(source) <= _MOST_KEPT else _parsed.__wrapped__(source)
+
+
+@functools.lru_cache(maxsize=32)
+def _parsed(source: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -46,9 +58,12 @@ def used(tree: ast.AST) -> set[str]:
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
-def missing(tree: ast.AST) -> set[str]:
+def missing(tree: ast.AST) -> frozenset[str]:
     """Return the names that a source reads and nobody binds."""
-    return used(tree) - defined(tree) - IMPLICIT - vars(builtins).keys()
+    if (found := _MISSING.get(tree)) is None:
+        read = used(tree) - IMPLICIT - vars(builtins).keys()
+        found = _MISSING[tree] = frozenset(read - defined(tree) if read else read)
+    return found
 
 
 def in_annotations(tree: ast.AST) -> set[str]:
