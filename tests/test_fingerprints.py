@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import cloudpickle
 import pytest
 
 from adjudge.fingerprints import fingerprint_of, plain
@@ -91,6 +94,15 @@ def test_what_could_change_a_score_changes_it(change: dict[str, Any]) -> None:
     changed = dataclasses.replace(base, **change)
     assert fingerprint_of(changed) != fingerprint_of(base)
     assert fingerprint_of(changed, without=tuple(change)) == fingerprint_of(base, without=tuple(change))
+
+
+def test_a_class_that_was_pickled_by_value_keeps_its_fingerprint() -> None:
+    scorer = made("__main__", share=1.0)()
+    reads = "import pickle, sys; print(pickle.load(sys.stdin.buffer).fingerprint)"
+    done = subprocess.run(
+        [sys.executable, "-c", reads], input=cloudpickle.dumps(scorer), capture_output=True, check=True
+    )
+    assert done.stdout.decode().strip() == scorer.fingerprint
 
 
 def test_what_is_behind_it_is_told() -> None:

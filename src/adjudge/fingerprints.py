@@ -16,6 +16,8 @@ from typing import Any
 
 from adjudge import wire
 
+_MISSING = type(dataclasses.MISSING)  # of a class that was pickled by value, each field has one of its own
+
 
 def signed(name: str, *told: Any) -> str:
     """Return a name with 16 hex digits of the hash of plain data behind it."""
@@ -46,11 +48,11 @@ def changed_options(options: Any, of: type, without: Collection[str] = ()) -> di
         if not item.init or item.name in without:
             continue
         given, usual = getattr(options, item.name), item.default
-        if item.default_factory is not dataclasses.MISSING:
+        if callable(item.default_factory):
             usual = item.default_factory()
         told = plain(given)
         versioned = isinstance(told, str) and not isinstance(given, str)  # a default, too, may change what it does
-        if versioned or usual is dataclasses.MISSING or wire.dumps(told) != wire.dumps(plain(usual)):
+        if versioned or isinstance(usual, _MISSING) or wire.dumps(told) != wire.dumps(plain(usual)):
             changed[item.name] = told
     return changed
 

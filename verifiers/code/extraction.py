@@ -14,13 +14,14 @@ Not covered: code in running text, blocks without fences, and prompts that end i
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from adjudge.verifiers.code.languages import PYTHON_LABELS
-from adjudge.verifiers.code.names import after_future, defined, missing, syntax_tree
+from adjudge.verifiers.code.names import after_future, defined, missing, names_any, syntax_tree
 
 Block = Literal["last", "first", "longest", "all", "only"]
 BLOCKS: tuple[Block, ...] = ("last", "first", "longest", "all", "only")
@@ -162,28 +163,38 @@ def completed(source: str, prompt: str, function: str) -> str:
     header = re.compile(rf"^(?:async[ \t]+)?(?:def|class)[ \t]+{re.escape(function)}\b", re.MULTILINE)
     if not header.search(prompt):
         return source
-    tree = syntax_tree(source)
-    if header.search(source) if tree is None else not missing(tree):
+    whole = header.search(source) is not None
+    imports = [
+        (line, names)
+        for line, names in _imports(prompt)
+        if names_any(source, names) and not re.search(rf"^{re.escape(line)}[ \t]*(?:[,;#]|$)", source, re.MULTILINE)
+    ]
+    if whole and not imports:
         return source
-    text = re.sub(r"\r\n?", "\n", prompt)
-    first = _CODE.search(text)
-    codes = (text, extract(text, PYTHON_LABELS).source, text[first.start() :] if first else "")
-    if tree is not None:
-        return _with_imports(source, tree, codes)
-    for code in codes:
+    if (tree := syntax_tree(source)) is not None:
+        lines = [line for line, names in imports if names & (missing(tree) | {"*"})] if missing(tree) else []
+        return after_future(source, tree, *lines) if lines else source
+    for code in () if whole else _codes(prompt):
         code += "" if re.search(r"\n[ \t]*\Z", code) else "\n"
         if _is_body(code + source, code.count("\n"), function):
             return code + source
     return source
 
 
-def _with_imports(source: str, tree: ast.Module, codes: Iterable[str]) -> str:
-    """Return a program with those imports of the prompt that bind names which it reads and does not bind."""
-    trees = (syntax_tree(code) or syntax_tree(f"{code.rstrip()}\n    pass") for code in codes)
-    prompt = next(filter(None, trees), None)
-    imports = [node for node in (prompt.body if prompt else ()) if isinstance(node, ast.Import | ast.ImportFrom)]
-    useful = [node for node in imports if defined(node) & (missing(tree) | {"*"})]
-    return after_future(source, tree, *map(ast.unparse, useful)) if useful else source
+def _codes(prompt: str) -> tuple[str, ...]:
+    """Return what of a prompt may be its code."""
+    text = re.sub(r"\r\n?", "\n", prompt)
+    first = _CODE.search(text)
+    return text, extract(text, PYTHON_LABELS).source, text[first.start() :] if first else ""
+
+
+@functools.lru_cache(maxsize=64)
+def _imports(prompt: str) -> list[tuple[str, frozenset[str]]]:
+    """Return the imports at the top of a prompt's code, each with the names that it binds."""
+    trees = (syntax_tree(code) or syntax_tree(f"{code.rstrip()}\n    pass") for code in _codes(prompt))
+    tree = next(filter(None, trees), None)
+    nodes = [node for node in (tree.body if tree else ()) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return [(ast.unparse(node), frozenset(defined(node))) for node in nodes]
 
 
 def _is_body(program: str, lines: int, function: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import re
 import warnings
 from collections.abc import Iterable
 from weakref import WeakKeyDictionary
@@ -64,6 +65,11 @@ def missing(tree: ast.AST) -> frozenset[str]:
         read = used(tree) - IMPLICIT - vars(builtins).keys()
         found = _MISSING[tree] = frozenset(read - defined(tree) if read else read)
     return found
+
+
+def names_any(source: str, names: Iterable[str]) -> bool:
+    """Return whether one of the names, or any for "*", stands in a source, be it in a comment: a quick look."""
+    return any(name == "*" or (name in source and re.search(rf"\b{re.escape(name)}\b", source)) for name in names)
 
 
 def in_annotations(tree: ast.AST) -> set[str]:

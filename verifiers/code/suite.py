@@ -31,6 +31,7 @@ from adjudge.verifiers.code.names import (
     judges,
     missing,
     modules_of,
+    names_any,
     syntax_tree,
     used,
 )
@@ -160,8 +161,10 @@ class Suite:
 
     def program(self, source: str) -> str:
         """Return a candidate's source with imports of the `offered` modules, if it uses a name that it has not."""
-        offered, tree = self.offered, syntax_tree(source)
-        if tree is None or not (lacking := missing(tree)):
+        offered = self.offered
+        if not offered and "class" not in source and not names_any(source, self.own):
+            return source
+        if (tree := syntax_tree(source)) is None or not (lacking := missing(tree)):
             return source  # where it is no Python, the run says so
         if offered is None and self.asks_for_class(tree):
             offered = CONTEST_IMPORTS

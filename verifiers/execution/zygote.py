@@ -140,8 +140,11 @@ class Run:
     @property
     def pid(self) -> int:
         """Its first process, as the host counts it; -1 once that has ended."""
-        lines = Path(f"/proc/self/fdinfo/{self.ended}").read_text(encoding="ascii").splitlines()
-        return int(next(line.split()[1] for line in lines if line.startswith("Pid:")))
+        fd = os.open(f"/proc/self/fdinfo/{self.ended}", os.O_RDONLY)
+        try:
+            return int(os.read(fd, 4096).partition(b"\nPid:")[2].split(b"\n")[0])
+        finally:
+            os.close(fd)
 
     @property
     def watched(self) -> bool:
