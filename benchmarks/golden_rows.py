@@ -19,7 +19,7 @@ from benchmarks.verifier_agent_rows import AGENT_ROWS
 from benchmarks.verifier_rows import ROWS, corpus, lines
 
 from adjudge import registry
-from adjudge.attacks import AttackCase
+from adjudge.attacks import AttackCase, shipped_cases
 from adjudge.protocol import Sample, Scorer, Verifier
 
 _ALL = 1_000_000
@@ -70,9 +70,9 @@ def _suites(folder: Path) -> Iterator[Source]:
     for name in sorted(registry.names()):
         try:
             shipper: Any = registry.resolve(name)()
-            made: list[AttackCase] = list(shipper.attacks(_new(folder, name)))
-        except (AttributeError, TypeError, ValueError, ImportError):
-            continue  # it ships none, or cannot be made without options
+            made = shipped_cases(shipper, _new(folder, name))
+        except (TypeError, ValueError, ImportError):
+            continue  # it cannot be made without options
         by_options: dict[str, list[AttackCase]] = {}
         for case in made:
             by_options.setdefault(json.dumps(dict(case.options), sort_keys=True, default=repr), []).append(case)

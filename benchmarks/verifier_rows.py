@@ -25,8 +25,9 @@ from benchmarks.probe_scorers import ASKING, Probed
 from benchmarks.verifier_peers import Peer
 
 from adjudge import registry
+from adjudge.attacks import cases_in, shipped_cases
 from adjudge.evals.probes.row_file import place_of
-from adjudge.protocol import Sample, Score, Scorer, Verifier
+from adjudge.protocol import Sample, Score, Scorer, Verifier, response_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +90,7 @@ def honest(
     def make() -> list[Sample]:
         verifier = registry.resolve(spec)() if isinstance(spec, str) else spec()
         with tempfile.TemporaryDirectory() as folder:
-            return [case.sample for case in verifier.attacks(Path(folder)) if case.honest and keep(case.sample)]
+            return [case.sample for case in shipped_cases(verifier, folder) if case.honest and keep(case.sample)]
 
     return make
 
@@ -211,9 +212,10 @@ def boxed_group() -> list[Sample]:
 
 def lean() -> list[Sample]:
     """The honest cases of the suite of `lean`, which need no Lean to be read."""
-    from adjudge.verifiers.proofs.attacks import attack_cases
+    from adjudge.verifiers.proofs import lean
 
-    return [case.sample for case in attack_cases("lean") if case.honest]
+    suite = cases_in(Path(lean.__file__).with_name("attacks.json"), "lean")
+    return [case.sample for case in suite if case.honest]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,8 +230,9 @@ class LeanRules(Verifier):
     def verify(self, sample: Sample) -> Score:
         """Return 1 where there is a file to ask about."""
         from adjudge.verifiers.proofs.lean_answer import answered
+        from adjudge.verifiers.proofs.lean_source import read_lean
 
-        made = answered(sample, "strip", "zero")
+        made = answered(response_text(sample), read_lean(sample.reference))
         return made if isinstance(made, Score) else Score(value=1.0)
 
 

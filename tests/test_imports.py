@@ -33,6 +33,7 @@ CORE = {
     "instructions",
     "trajectories",
     "bad_reference",
+    "verifier_base",
     "extras",
 }
 ENGINE_ROOM = CORE | {"runtime", "engines", "io"}
@@ -53,6 +54,7 @@ ALLOWED: dict[str, set[str]] = {
     "instructions": {"extras", "frozen"},
     "trajectories": {"protocol"},
     "bad_reference": set(),
+    "verifier_base": {"bad_reference", "protocol"},
     "extras": set(),
     "ratings": {"frozen", "intervals", "logistic"},
     "protocol": {"fingerprints", "frozen", "reasons", "wire"},

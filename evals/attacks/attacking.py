@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from adjudge.attacks import suite_of
 from adjudge.data_pipelines.jobs.report import JobProgress, JobSnapshot
 from adjudge.evals.attacks.attacker import Attacker, JointAttacker, Limits, Tell, attack
 from adjudge.evals.attacks.attempt import Attempt, Hit
@@ -26,7 +27,7 @@ from adjudge.evals.attacks.config import AttackConfig
 from adjudge.evals.attacks.gold import Gold
 from adjudge.evals.attacks.measures import HELD_OUT, Study, checks, figures, measures
 from adjudge.evals.attacks.rows import AttackRow, Read, read_tasks
-from adjudge.evals.attacks.shipped import shipped_attempts, shipper_of
+from adjudge.evals.attacks.shipped import shipped_attempts
 from adjudge.evals.attacks.table import SHIPPED, make_attacker
 from adjudge.evals.attacks.target import Target
 from adjudge.evals.attacks.threshold import Standing, standings
@@ -309,7 +310,7 @@ def _notes(config: AttackConfig, target: Target, outcome: _Outcome) -> list[str]
         notes.append("a paid response that says the right answer is guessed or hedged, and no success")
     if "suffix" in outcome.study.searched:
         notes.append("suffix searches all rows together, so its rows are not independent of each other")
-    if SHIPPED in config.attack and shipper_of(target.scorer) is not None:
+    if SHIPPED in config.attack and suite_of(getattr(target.scorer, "verifier", target.scorer)) is not None:
         notes.append("shipped attacks are on tasks of their own, and are not in the first number")
     return notes
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from adjudge.attacks import AttackCase, ShipsAttacks
+from adjudge.attacks import AttackCase, suite_of
 from adjudge.evals.attacks.attacker import Tell
 from adjudge.evals.attacks.attempt import Attempt, Hit
 from adjudge.evals.attacks.rows import AttackRow
@@ -29,12 +29,6 @@ from adjudge.runtime.verifying import VerifierScorer
 _CHUNK = 16  # cases in one call
 
 
-def shipper_of(scorer: Scorer) -> ShipsAttacks | None:
-    """Return who ships attacks: the scorer's verifier, the scorer itself, or None."""
-    shipper = getattr(scorer, "verifier", scorer)
-    return shipper if isinstance(shipper, ShipsAttacks) else None
-
-
 async def shipped_attempts(target: Target, *, right: float, tell: Tell) -> list[Attempt]:
     """Return what becomes of each attack of the suite; none where no suite is shipped.
 
@@ -43,17 +37,20 @@ async def shipped_attempts(target: Target, *, right: float, tell: Tell) -> list[
         right: the least value of a right answer.
         tell: who is told how many cases are done.
     """
-    shipper = shipper_of(target.scorer)
-    if shipper is None:
+    shipper = getattr(target.scorer, "verifier", target.scorer)
+    suite = suite_of(shipper)
+    if suite is None:
         return []
     with tempfile.TemporaryDirectory(prefix="adjudge-attacks-") as folder:
-        cases = [case for case in shipper.attacks(Path(folder)) if not case.honest]
+        cases = [case for case in suite(Path(folder)) if not case.honest]
         scores = await suite_scores(shipper, cases, lambda done: tell(SHIPPED, done, done / len(cases)))
     target.count(scores)
     return [_attempt(case, score, right) for case, score in zip(cases, scores, strict=True)]
 
 
-async def suite_scores(shipper: ShipsAttacks, cases: Sequence[AttackCase], tell: Callable[[int], None]) -> list[Score]:
+async def suite_scores(
+    shipper: Verifier | Scorer, cases: Sequence[AttackCase], tell: Callable[[int], None]
+) -> list[Score]:
     """Return the scores of a suite's cases, in their order; those with the same options are scored together.
 
     Args:

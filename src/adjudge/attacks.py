@@ -1,16 +1,36 @@
-"""One case of an attack suite, and the method by which a scorer ships its suite.
+"""Attack suites: responses whose score is known, shipped beside the scorer that they try.
+
+A suite is found by its file's name, in the package of the scorer's class: `attacks.py` with a function
+`attack_suite(scorer, folder)`, or `attacks.json`, which has a suite for each scorer by its name::
+
+    {"code": {"prompt": "...", "options": {..}, "endless": {..}, "references": {"usual": .., "other": ..},
+              "attacks": [{"id": "..", "tries": "..", "response": "..", "reason": "candidate_error"}, ..],
+              "honest": [{"id": "..", "response": "..", "reference": "other"}, ..]},
+     "code_server": "code"}
+
+`options` are those of every case, and `endless` those of attacks that use all the time or memory that they get: their
+reason is candidate_timeout, candidate_memory, or "*" for any.  A case may have `options`, a `prompt` and a
+`finish_reason` of its own.  Its `reference` is the name of one, "usual" where it is missing, or a list of names, which
+makes a case of each.  A `response` may be a list of texts and of `{"repeat": text, "times": number}`.  A suite that is
+the name of another scorer is that one's.
 
 Not covered: what a suite lacks.  Its cases are ways that somebody thought of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import importlib
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from adjudge.protocol import Sample
+
+_ENDLESS = ("candidate_timeout", "candidate_memory", "*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +57,7 @@ class AttackCase:
 
 @runtime_checkable
 class ShipsAttacks(Protocol):
-    """A verifier, or another scorer, with an attack suite."""
+    """A scorer that makes its attack suite itself."""
 
     def attacks(self, folder: Path) -> Iterable[AttackCase]:
         """Return the suite's cases, each time the same ones.
@@ -46,3 +66,87 @@ class ShipsAttacks(Protocol):
             folder: an empty folder for files that the cases need; it lasts until all are scored.
         """
         ...
+
+
+Suite: TypeAlias = Callable[[Path], Iterable[AttackCase]]
+"""Makes the cases of a suite, given an empty folder for files that they need."""
+
+
+def suite_of(scorer: Any) -> Suite | None:
+    """Return the attack suite that a verifier or another scorer ships, None where it ships none."""
+    if isinstance(scorer, ShipsAttacks):
+        return scorer.attacks
+    for kind in type(scorer).__mro__:
+        package = kind.__module__.rpartition(".")[0]
+        file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+        if package in ("", "adjudge") or file is None:
+            continue
+        if Path(file).with_name("attacks.py").is_file():
+            make = getattr(importlib.import_module(f"{package}.attacks"), "attack_suite", None)
+            if make is not None:
+                return partial(make, scorer)
+        if scorer.name in _suites(data := Path(file).with_name("attacks.json")):
+            return partial(cases_in, data, scorer.name)
+    return None
+
+
+def shipped_cases(scorer: Any, folder: Path | str = "") -> list[AttackCase]:
+    """Return the cases of the suite that a scorer ships, none where it ships none.
+
+    Args:
+        scorer: a verifier or another scorer.
+        folder: an empty folder for files that the cases need.
+    """
+    suite = suite_of(scorer)
+    return [] if suite is None else list(suite(Path(folder)))
+
+
+@cache
+def _suites(file: Path) -> dict[str, Any]:
+    return dict(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else {}
+
+
+def cases_in(file: Path, name: str, folder: Path | None = None) -> Iterator[AttackCase]:
+    """Yield the cases of one scorer's suite in an `attacks.json`.
+
+    Args:
+        file: the data.
+        name: the scorer's name.
+        folder: not used, since data needs no files.
+    """
+    suites = _suites(file)
+    suite = suites[name]
+    while isinstance(suite, str):
+        suite = suites[suite]
+    for kind in ("attacks", "honest"):
+        for case in suite[kind]:
+            named = case.get("reference", "usual")
+            for reference in [named] if isinstance(named, str) else named:
+                name = case["id"] if isinstance(named, str) else f"{case['id']}-{reference}"
+                yield _case(name, case, suite, suite["references"][reference], honest=kind == "honest")
+
+
+def _case(name: str, case: Mapping[str, Any], suite: Mapping[str, Any], reference: Any, *, honest: bool) -> AttackCase:
+    reason = case.get("reason", "")
+    endless = suite.get("endless", {}) if reason in _ENDLESS and not honest else {}
+    return AttackCase(
+        id=name,
+        tries=case.get("tries", ""),
+        sample=Sample(
+            prompt=case.get("prompt", suite.get("prompt", "")),
+            response=whole_text(case["response"]),
+            reference=reference,
+            id=name,
+            finish_reason=case.get("finish_reason"),
+        ),
+        honest=honest,
+        reason="" if reason == "*" else reason,
+        options={**suite.get("options", {}), **case.get("options", {}), **endless},
+    )
+
+
+def whole_text(pieces: str | Iterable[str | Mapping[str, Any]]) -> str:
+    """Return a text that is written in pieces, some of them `{"repeat": text, "times": number}`."""
+    if isinstance(pieces, str):
+        return pieces
+    return "".join(piece if isinstance(piece, str) else piece["repeat"] * piece["times"] for piece in pieces)

@@ -20,8 +20,8 @@ from adjudge.protocol import Sample
 from adjudge.trajectories.form import TrajectoryForm
 from adjudge.trajectories.reading import read_trajectory
 from adjudge.trajectories.trajectory import Trajectory
+from adjudge.verifier_base import graded_text
 from adjudge.verifiers.text.answer_span import find_spans
-from adjudge.verifiers.text.answer_verifier import graded_text
 
 ToolText = Literal["spans", "tags"]
 

@@ -24,12 +24,12 @@ from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import NO_COST, Provenance, Sample, Score
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.runtime.verifying import VerifierScorer
+from adjudge.verifier_base import Reasoning, Truncated, graded_text
 from adjudge.verifiers.abstention.sentences import Sentences, sentences_of
 from adjudge.verifiers.abstention.table import Case, SaluTable
 from adjudge.verifiers.nested.part import options_of, part_of
 from adjudge.verifiers.text.answer_span import WHERE, Where, find_spans, shorten
 from adjudge.verifiers.text.exact import ExactVerifier
-from adjudge.verifiers.text.graded import Reasoning, Truncated, graded_text
 
 _ABSTAINS = 0.5  # a detector's value above this
 

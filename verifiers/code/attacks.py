@@ -17,10 +17,11 @@ from adjudge.protocol import Sample
 _MEMORY_MB = 256  # hostile programs use all they get
 
 
-def attack_cases() -> Iterator[AttackCase]:
+def attack_suite(scorer: Any, folder: Path) -> Iterator[AttackCase]:
     """Yield each case on each of its tasks."""
+    del folder  # the cases need no files
     data = _data()
-    for kind in ("attacks", "honest"):
+    for kind in ("attacks", "honest") if scorer.name == "code" else ():
         for case in data[kind]:
             response = case["source"] if case.get("raw") else f"```python\n{case['source']}\n```"
             for task in case["tasks"]:

@@ -18,14 +18,16 @@ import functools
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from adjudge.protocol import Score
 from adjudge.verifiers.code.languages import PYTHON_LABELS
 from adjudge.verifiers.code.names import after_future, defined, missing, names_any, syntax_tree
 
 Block = Literal["last", "first", "longest", "all", "only"]
 BLOCKS: tuple[Block, ...] = ("last", "first", "longest", "all", "only")
 
+_MOST_SOURCE = 1 << 20  # characters of a program
 _FENCE = re.compile(
     r"^(?P<indent>[ \t]*)(?P<before>(?:(?:<[\w|-]+>|[-*+]|\d{1,3}[.)])[ \t]*)*)(?P<fence>`{3,}|~{3,})"
     r"[ \t]*(?P<label>[^\s`{<]*)(?P<rest>[^\n`]*)$"
@@ -102,6 +104,23 @@ def extract(
     if "python" in labels:
         source = _legible(source if block == "longest" else _with_parts(source, ours[:chosen]))
     return Extracted(source, blocks=len(ours))
+
+
+def program_in(
+    text: str,
+    labels: frozenset[str],
+    block: Block = "last",
+    bare: bool = True,
+    whole: Callable[[str], bool] | None = None,
+    **evidence: Any,
+) -> str | Score:
+    """Return the program in a text, as `extract` finds it, or the zero for having none or too long a one."""
+    found = extract(text, labels, block, bare, whole)
+    if found.fault:
+        return Score.scored(0.0, found.fault, **evidence, blocks=found.blocks)
+    if len(found.source) > _MOST_SOURCE:
+        return Score.scored(0.0, "too_complex", **evidence, error=f"more than {_MOST_SOURCE} characters")
+    return found.source
 
 
 def _last_tagged(text: str) -> str:

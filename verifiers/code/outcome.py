@@ -9,21 +9,26 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from adjudge.bad_reference import BadReferenceError
+
 Stage = Literal["extract", "parse", "compile", "run", "test"]
 Credit = Literal["all", "fraction", "staged"]
-CREDITS: tuple[Credit, ...] = ("all", "fraction", "staged")
 
 SHOWN = 300
 """Characters of a value, an output or an error that are kept."""
+_MOST_SAID = 1_000  # characters of what broken tests say
 _MOST_TESTS = 50
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")  # of an object in memory, another one in every run
 _STAGES: dict[Stage, float] = {"extract": 0.0, "parse": 0.0, "compile": 0.0, "run": 0.1, "test": 0.2}
 
 
-class TestsBrokenError(Exception):
+class TestsBrokenError(BadReferenceError):
     """The tests failed by themselves: nothing can be said about the candidate."""
 
     __test__ = False
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message[-_MOST_SAID:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,26 +13,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score
+from adjudge.verifier_base import Reasoning, TextVerifier, require_numbers, require_whole
 from adjudge.verifiers.code.building import build, roomier
-from adjudge.verifiers.code.extraction import BLOCKS, Block, extract
+from adjudge.verifiers.code.extraction import Block, program_in
 from adjudge.verifiers.code.languages import LANGUAGES, PYTHON_LABELS, missing
 from adjudge.verifiers.code.program_run import ENDINGS
 from adjudge.verifiers.code.sandboxed import SandboxedVerifier
-from adjudge.verifiers.execution.bubblewrap import SandboxUnavailableError
 from adjudge.verifiers.execution.program import Program, RunLimits, RunResult
 from adjudge.verifiers.execution.runner import Isolation, sandbox
 from adjudge.verifiers.execution.warm_python import flavour_of, shared
 from adjudge.verifiers.execution.zygote import ZygoteLostError
-from adjudge.verifiers.text.graded import Reasoning, Truncated, graded_text
 
-_MOST_SOURCE = 1 << 20  # characters of a program
 _FIELDS = frozenset({"language", "stdin", "seconds", "compile_seconds", "memory_mb", "measured"})
+_SECONDS = (1e-3, 3600.0)
 _SPARE_SECONDS = 30.0  # starting sandboxes, killing, a second try
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunVerifier(SandboxedVerifier):
+class RunVerifier(SandboxedVerifier, TextVerifier["_Wish", str]):
     """Run the program in a response; 1 if it exits with status 0.
 
     The reference is nothing, or a mapping with any of "language", "stdin", "seconds", "compile_seconds", "memory_mb",
@@ -42,7 +42,6 @@ class RunVerifier(SandboxedVerifier):
     Attributes:
         block: which of several code blocks is the program, as for `code`.
         reasoning: "keep" looks at all of a response; "strip" only at what follows the end-of-thinking tag.
-        truncated: what a response with `finish_reason="length"` gets: "zero", or "grade" as if it were complete.
         seconds: seconds for the run.
         compile_seconds: for the compiler.
         memory_mb: MiB for the program.
@@ -57,7 +56,6 @@ class RunVerifier(SandboxedVerifier):
 
     block: Block = "last"
     reasoning: Reasoning = "keep"
-    truncated: Truncated = "zero"
     seconds: float = 30.0
     compile_seconds: float = 60.0
     memory_mb: int = 1024
@@ -66,27 +64,9 @@ class RunVerifier(SandboxedVerifier):
     isolation: Isolation = "bubblewrap"
 
     def __post_init__(self) -> None:
-        """Reject option values that mean nothing."""
-        choices: dict[str, tuple[str, ...]] = {
-            "block": BLOCKS,
-            "reasoning": ("strip", "keep"),
-            "truncated": ("zero", "grade"),
-            "isolation": ("bubblewrap", "none"),
-        }
-        for option, allowed in choices.items():
-            if getattr(self, option) not in allowed:
-                raise ValueError(
-                    f"run option {option}={getattr(self, option)!r}; it must be one of {', '.join(allowed)}"
-                )
-        for option in ("seconds", "compile_seconds"):
-            value = getattr(self, option)
-            if not _is_number(value) or not 0 < value <= 3600:
-                raise ValueError(f"run option {option}={value!r}; it must be a number of seconds from 0 to 3600")
-        for option, least in (("memory_mb", 32), ("processes", 1), ("output_mb", 1)):
-            if type(getattr(self, option)) is not int or getattr(self, option) < least:
-                raise ValueError(
-                    f"run option {option}={getattr(self, option)!r}; it must be a whole number from {least}"
-                )
+        super().__post_init__()
+        require_numbers(self, seconds=_SECONDS, compile_seconds=_SECONDS)
+        require_whole(self, memory_mb=(32, math.inf), processes=(1, math.inf), output_mb=(1, math.inf))
 
     @property
     def limits(self) -> Limits:  # type: ignore[override]
@@ -94,29 +74,29 @@ class RunVerifier(SandboxedVerifier):
         seconds = 2 * self.seconds + self.compile_seconds + _SPARE_SECONDS
         return Limits(seconds=seconds, memory_mb=2048, processes=4096)
 
-    def verify(self, sample: Sample) -> Score:
+    def read_reference(self, reference: Any) -> _Wish:
+        """Return what a reference asks for."""
+        try:
+            return _Wish.read(reference, self)
+        except ValueError as error:
+            raise BadReferenceError(str(error)) from error
+
+    def nothing(self, reason: str, sample: Sample, gold: _Wish) -> Score:
+        """Return the score of a response without a text to run."""
+        return Score.scored(0.0, reason, run=None)
+
+    def find_in(self, text: str, sample: Sample, gold: _Wish) -> str | Score:
+        """Return the program."""
+        labels = PYTHON_LABELS if gold.language == "python" else LANGUAGES[gold.language].labels
+        return program_in(text, labels, self.block, run=None)
+
+    def judge(self, source: str, wish: _Wish) -> Score:
         """Return 1 for a program that exits with status 0, else 0.
 
         The evidence has "run", and "compile" where there is a compiler: how it ended ("exited", "signalled", "timeout",
         "memory", "output" or "disk"), its code or signal, "stdout" and "stderr"; None for what was not run.
         """
-        try:
-            wish = _Wish.read(sample.reference, self)
-        except ValueError as error:
-            return Score.failed("gold_unparsable", error=str(error))
-        text, fault = graded_text(sample, self.reasoning, self.truncated)
-        if fault:
-            return Score.scored(0.0, fault, run=None)
-        labels = PYTHON_LABELS if wish.language == "python" else LANGUAGES[wish.language].labels
-        found = extract(text, labels, self.block)
-        if found.fault:
-            return Score.scored(0.0, found.fault, run=None, blocks=found.blocks)
-        if len(found.source) > _MOST_SOURCE:
-            return Score.scored(0.0, "too_complex", run=None, error=f"more than {_MOST_SOURCE} characters")
-        try:
-            return self._python(found.source, wish) if wish.language == "python" else self._built(found.source, wish)
-        except SandboxUnavailableError as error:
-            return Score.failed(error.reason, error=str(error))
+        return self._python(source, wish) if wish.language == "python" else self._built(source, wish)
 
     def killed(self, sample: Sample, reason: str) -> Score:
         """Return the zero of a program that took the worker with it."""

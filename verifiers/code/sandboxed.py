@@ -6,16 +6,20 @@ Not covered: the run itself (`adjudge.verifiers.execution`), and its limits, whi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Verifier
 from adjudge.verifiers.code.environment import environment
+from adjudge.verifiers.execution.bubblewrap import SandboxUnavailableError
 from adjudge.verifiers.execution.cgroup import sweep_at_exit
 
 
 @dataclass(frozen=True, kw_only=True)
 class SandboxedVerifier(Verifier):
     """A verifier whose verdict depends on what programs find installed."""
+
+    unavailable: ClassVar[tuple[type[Exception], ...]] = (SandboxUnavailableError,)
 
     @property
     def fingerprint(self) -> str:

@@ -19,21 +19,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
-from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score, content_text
-from adjudge.verifiers.code.attacks import attack_cases
-from adjudge.verifiers.code.comparison import OUTPUTS, Output, Rules
+from adjudge.verifier_base import TextVerifier, require_numbers, require_whole
+from adjudge.verifiers.code.comparison import Output, Rules
 from adjudge.verifiers.code.data_tests import run_data
-from adjudge.verifiers.code.extraction import BLOCKS, Block, completed, extract
+from adjudge.verifiers.code.extraction import Block, completed, program_in
 from adjudge.verifiers.code.languages import LANGUAGES, PYTHON_LABELS, missing
-from adjudge.verifiers.code.outcome import CREDITS, Credit, TestsBrokenError, Verdict
+from adjudge.verifiers.code.outcome import Credit, TestsBrokenError, Verdict
 from adjudge.verifiers.code.program_run import run_programs
 from adjudge.verifiers.code.python_candidate import run_tests
 from adjudge.verifiers.code.sandboxed import SandboxedVerifier
@@ -44,10 +41,9 @@ from adjudge.verifiers.execution.program import RunLimits
 from adjudge.verifiers.execution.runner import Isolation, sandbox
 from adjudge.verifiers.execution.warm_python import shared
 from adjudge.verifiers.execution.zygote import ZygoteLostError
-from adjudge.verifiers.text.graded import Reasoning, Truncated, graded_text
 
-_MOST_SOURCE = 1 << 20  # characters of a program
 _COMPILE_SECONDS = 70.0
+_SECONDS = (1e-3, 3600.0)
 _VACUOUS = "every test expects nothing, so a program of nothing passes"
 _SPARE_SECONDS = 30.0  # beyond the budget of the tests: starting sandboxes, killing, a second try
 
@@ -56,7 +52,7 @@ _MOST_REFERENCES = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class CodeVerifier(SandboxedVerifier):
+class CodeVerifier(SandboxedVerifier, TextVerifier[Suite, str]):
     """Run the program in a response against tests.
 
     The reference is a mapping with "tests": calls (`{"args": [..], "expected": ..}`, with "entry_point"), programs
@@ -70,8 +66,6 @@ class CodeVerifier(SandboxedVerifier):
             (or read input, or have a main function), "longest", "all" (joined), or "only", with which several
             different ones score 0.
         bare: whether a response without a code block is itself the program.
-        reasoning: "strip" looks only at what follows the end-of-thinking tag; "keep" at all of it.
-        truncated: what a response with `finish_reason="length"` gets: "zero", or "grade" as if it were complete.
         seconds: seconds for one test, where the reference has no "timeout".
         total_seconds: for all tests together.
         slowdown: with a reference solution, the time for a test is this many times what the slowest test takes it,
@@ -96,8 +90,6 @@ class CodeVerifier(SandboxedVerifier):
     credit: Credit = "all"
     block: Block = "last"
     bare: bool = True
-    reasoning: Reasoning = "strip"
-    truncated: Truncated = "zero"
     seconds: float = 5.0
     total_seconds: float = 60.0
     slowdown: float = 0.0
@@ -113,35 +105,10 @@ class CodeVerifier(SandboxedVerifier):
     isolation: Isolation = "bubblewrap"
 
     def __post_init__(self) -> None:
-        """Reject option values that mean nothing."""
-        choices: dict[str, tuple[str, ...]] = {
-            "credit": CREDITS,
-            "block": BLOCKS,
-            "reasoning": ("strip", "keep"),
-            "truncated": ("zero", "grade"),
-            "output": OUTPUTS,
-            "isolation": ("bubblewrap", "none"),
-        }
-        for option, allowed in choices.items():
-            if getattr(self, option) not in allowed:
-                raise ValueError(
-                    f"code option {option}={getattr(self, option)!r}; it must be one of {', '.join(allowed)}"
-                )
-        for option in ("seconds", "total_seconds", "least_seconds"):
-            value = getattr(self, option)
-            if not _is_number(value) or not 0 < value <= 3600:
-                raise ValueError(f"code option {option}={value!r}; it must be a number of seconds from 0 to 3600")
-        for option in ("bare", "unordered", "shared", "measured"):
-            if type(getattr(self, option)) is not bool:
-                raise ValueError(f"code option {option}={getattr(self, option)!r}; it must be true or false")
-        for option in ("slowdown", "tolerance"):
-            value = getattr(self, option)
-            if not _is_number(value) or value < 0:
-                raise ValueError(f"code option {option}={value!r}; it must be a number from 0")
-        for option, least in (("memory_mb", 32), ("processes", 1), ("output_mb", 1)):
-            value = getattr(self, option)
-            if type(value) is not int or value < least:
-                raise ValueError(f"code option {option}={value!r}; it must be a whole number from {least}")
+        super().__post_init__()
+        require_numbers(self, seconds=_SECONDS, total_seconds=_SECONDS, least_seconds=_SECONDS)
+        require_numbers(self, slowdown=(0, math.inf), tolerance=(0, math.inf))
+        require_whole(self, memory_mb=(32, math.inf), processes=(1, math.inf), output_mb=(1, math.inf))
 
     @property
     def limits(self) -> Limits:  # type: ignore[override]
@@ -149,52 +116,27 @@ class CodeVerifier(SandboxedVerifier):
         seconds = 2 * self.total_seconds + _COMPILE_SECONDS + _SPARE_SECONDS
         return Limits(seconds=seconds, memory_mb=2048, processes=4096)
 
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` when the reference is missing or has not the shape of one."""
-        super().validate(sample)
-        try:
-            read_suite(sample.reference, _prompt(sample))
-        except BadReferenceError as error:
-            if error.mistake:
-                raise ValueError(f"code{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
+    def read_reference(self, reference: Any) -> Suite:
+        """Return the tests, where they need nothing of the prompt."""
+        return read_suite(reference, "")
 
-    def attacks(self, folder: Path) -> Iterator[AttackCase]:
-        """Yield the attack suite; the cases need no files."""
-        del folder
-        return attack_cases()
-
-    def verify(self, sample: Sample) -> Score:
-        """Return 1 when all tests pass, else 0 or the partial credit; see the module for the rest."""
-        try:
-            suite = read_suite(sample.reference, _prompt(sample))
-        except BadReferenceError as error:
-            return Score.failed("gold_unparsable", error=str(error))
+    def gold_of(self, sample: Sample) -> Suite:
+        """Return the tests of a sample."""
+        suite = read_suite(sample.reference, _prompt(sample))
         if suite.vacuous:
-            return Score.failed("gold_unparsable", error=_VACUOUS)
-        source = self._source(sample, suite)
-        if isinstance(source, Score):
+            raise BadReferenceError(_VACUOUS)
+        return suite
+
+    def find_in(self, text: str, sample: Sample, gold: Suite) -> str | Score:
+        """Return the program."""
+        labels = PYTHON_LABELS if gold.language == "python" else LANGUAGES[gold.language].labels
+        source = program_in(text, labels, self.block, self.bare, gold.whole, stage="extract")
+        if isinstance(source, Score) or not gold.function:
             return source
-        try:
-            return self._judge(source, suite)
-        except TestsBrokenError as error:
-            return Score.failed("gold_unparsable", error=str(error)[-1000:])
-        except SandboxUnavailableError as error:
-            return Score.failed(error.reason, error=str(error))
+        return completed(source, _prompt(sample), gold.function)
 
-    def _source(self, sample: Sample, suite: Suite) -> str | Score:
-        """Return the program in a response, or the zero for having none."""
-        text, fault = graded_text(sample, self.reasoning, self.truncated)
-        if fault:
-            return Score.scored(0.0, fault)
-        labels = PYTHON_LABELS if suite.language == "python" else LANGUAGES[suite.language].labels
-        found = extract(text, labels, self.block, self.bare, suite.whole)
-        if found.fault:
-            return Score.scored(0.0, found.fault, stage="extract", blocks=found.blocks)
-        if len(found.source) > _MOST_SOURCE:
-            return Score.scored(0.0, "too_complex", stage="extract", error=f"more than {_MOST_SOURCE} characters")
-        return completed(found.source, _prompt(sample), suite.function) if suite.function else found.source
-
-    def _judge(self, source: str, suite: Suite) -> Score:
+    def judge(self, source: str, suite: Suite) -> Score:
+        """Return 1 when all tests pass, else 0 or the partial credit; see the module for the rest."""
         seconds = suite.timeout or self.seconds
         if suite.silent and isinstance(self._known(suite.nothing, suite), float):
             raise TestsBrokenError(_VACUOUS)
@@ -292,10 +234,6 @@ class CodeVerifier(SandboxedVerifier):
     def rules(self) -> Rules:
         """The options that bear on equality."""
         return Rules(tolerance=self.tolerance, unordered=self.unordered, output=self.output)
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)
 
 
 def _prompt(sample: Sample) -> str:

@@ -6,6 +6,7 @@ Not covered: a response that keeps to everything and says nothing; that is no at
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from adjudge.attacks import AttackCase
@@ -412,8 +413,9 @@ _COUNTED_RIGHT: Final[tuple[tuple[str, str], ...]] = (
 """Responses that meet one of these constraints."""
 
 
-def attack_cases() -> Iterator[AttackCase]:
+def attack_suite(scorer: Any, folder: Path) -> Iterator[AttackCase]:
     """Yield the cases, each with one constraint."""
+    del scorer, folder  # one suite, and its cases need no files
     for name, hidden in _HIDDEN:
         sample = _sample(f"The port is old.\nIt is grey. {hidden}\nIt is small.", _KEYWORD)
         yield AttackCase(id=f"hidden_{name}", tries="have the keyword where nobody sees it", sample=sample)

@@ -14,28 +14,27 @@ Not covered: whether the task was done.  A constraint is met by a response about
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
-from adjudge.attacks import AttackCase
+from adjudge.bad_reference import BadReferenceError
 from adjudge.instructions.check import Finding
 from adjudge.instructions.conflicts import conflicts
 from adjudge.instructions.constraint import Constraint, read_constraints
 from adjudge.instructions.language_detection import NoDetectorError
 from adjudge.instructions.text import Text
 from adjudge.instructions.visible import visible
-from adjudge.protocol import Sample, Score, Verifier
+from adjudge.protocol import Sample, Score
+from adjudge.verifier_base import TextVerifier, Truncated, require_whole
 from adjudge.verifiers.instructions.variants import variants
-from adjudge.verifiers.text.answer_verifier import require_choice
-from adjudge.verifiers.text.graded import Reasoning, Truncated, graded_text
 
 _LONGEST: Final = 200  # characters of a text in the evidence
 
 
 @dataclass(frozen=True, kw_only=True)
-class InstructionVerifier(Verifier):
+class InstructionVerifier(TextVerifier[list[Constraint], str]):
     """Does the response keep to constraints that a program can check: all of them, which share, or how many?
 
     The reference is `{"constraints": [{"kind": "length_constraints:number_words", "args": {..}}, ..]}`, or that list.
@@ -50,7 +49,6 @@ class InstructionVerifier(Verifier):
         contradictions: "judge" scores whatever is asked; "refuse" calls constraints that exclude each other a mistake
             of the sample.
         most_characters: longest response that can score.
-        reasoning: "strip" looks only at what follows the end-of-thinking tag; "keep" at all of it.
         truncated: whether a response that was cut off is worth 0 ("zero") or checked like any other ("grade").
     """
 
@@ -63,59 +61,47 @@ class InstructionVerifier(Verifier):
     vacuous: Literal["met", "unmet"] = "met"
     contradictions: Literal["judge", "refuse"] = "judge"
     most_characters: int = 200_000
-    reasoning: Reasoning = "strip"
     truncated: Truncated = "grade"
 
-    def __post_init__(self) -> None:
-        """Reject option values that mean nothing."""
-        require_choice(self, "mode", ("strict", "loose"))
-        require_choice(self, "policy", ("all", "fraction", "count"))
-        require_choice(self, "see", ("visible", "raw"))
-        require_choice(self, "vacuous", ("met", "unmet"))
-        require_choice(self, "contradictions", ("judge", "refuse"))
-        require_choice(self, "reasoning", ("strip", "keep"))
-        require_choice(self, "truncated", ("zero", "grade"))
-        most: Any = self.most_characters
-        if type(most) is not int or most < 1:
-            raise ValueError(f"instructions: most_characters is {most!r}; it must be a whole number from 1")
+    unavailable: ClassVar[tuple[type[Exception], ...]] = (NoDetectorError,)
 
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` when the constraints are missing, malformed or, where asked for, contradictory."""
-        super().validate(sample)
-        constraints = read_constraints(sample.reference)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_whole(self, most_characters=(1, math.inf))
+
+    def check_reference(self, sample: Sample) -> None:
+        """Read a sample's constraints, which must not be contradictory where that is asked for."""
+        constraints = self.gold_of(sample)
         if self.contradictions == "refuse" and (found := conflicts(constraints)):
             raise ValueError(f"the constraints {' and '.join(found[0].kinds)} exclude each other: {found[0].why}")
 
-    def verify(self, sample: Sample) -> Score:
-        """Return 1, 0, the share or the count, with a part for each constraint."""
+    def read_reference(self, reference: Any) -> list[Constraint]:
+        """Return the constraints."""
         try:
-            constraints = read_constraints(sample.reference)
+            return read_constraints(reference)
         except ValueError as error:
-            return Score.failed("gold_unparsable", error=str(error))
-        text, fault = graded_text(sample, self.reasoning, self.truncated)
-        if not fault and len(text) > self.most_characters:
-            fault = "too_complex"
-        if fault:
-            return Score.scored(0.0, fault, constraints=len(constraints))
+            raise BadReferenceError(str(error), mistake=True) from error
+
+    def nothing(self, reason: str, sample: Sample, gold: list[Constraint]) -> Score:
+        """Return the score of a response without a text to check."""
+        return Score.scored(0.0, reason, constraints=len(gold))
+
+    def find_in(self, text: str, sample: Sample, gold: list[Constraint]) -> str | Score:
+        """Return the text, if it is not too long."""
+        return self.nothing("too_complex", sample, gold) if len(text) > self.most_characters else text
+
+    def judge(self, text: str, constraints: list[Constraint]) -> Score:
+        """Return 1, 0, the share or the count, with a part for each constraint."""
         seen = text
         if self.see == "visible":
             seen, constraints = visible(text), [_as_seen(constraint) for constraint in constraints]
         if not any(map(str.isalnum, seen)):  # marks alone keep to many constraints, and answer nothing
             return Score.scored(0.0, "no_answer", constraints=len(constraints))
-        try:
-            parts = self._parts(constraints, seen)
-        except NoDetectorError as error:
-            return Score.failed("engine_unavailable", error=str(error))
+        parts = self._parts(constraints, seen)
         met = sum(part.value == 1.0 for part in parts.values())
         evidence = {"met": met, "constraints": len(parts), "hidden_characters": len(text) - len(seen)}
         value = {"all": float(met == len(parts)), "fraction": met / len(parts), "count": float(met)}[self.policy]
         return Score(value=value, reason="" if met == len(parts) else "bad_format", parts=parts, evidence=evidence)
-
-    def attacks(self, folder: Path) -> Iterator[AttackCase]:
-        """Yield responses that seem to keep to constraints and do not, and honest ones near them."""
-        from adjudge.verifiers.instructions.attacks import attack_cases
-
-        return attack_cases()
 
     def _parts(self, constraints: Sequence[Constraint], text: str) -> dict[str, Score]:
         forms = _Forms(text, self.mode, shown=self.see == "visible")

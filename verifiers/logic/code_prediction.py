@@ -20,21 +20,18 @@ import re
 import tokenize
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
-from adjudge.protocol import Limits, Sample, Score, Verifier
+from adjudge.protocol import Limits, Sample, Score
+from adjudge.verifier_base import require_numbers, require_whole
 from adjudge.verifiers.code.sandboxed import SandboxedVerifier
 from adjudge.verifiers.execution.bubblewrap import SandboxUnavailableError
 from adjudge.verifiers.execution.sandbox import Isolation
-from adjudge.verifiers.logic.attacks import attack_cases
 from adjudge.verifiers.logic.called_program import Arguments, Called, CallLimits, call, call_once
 from adjudge.verifiers.logic.literal import LiteralError, read_arguments, read_claim, read_literal
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.text.answer_verifier import require_choice
 
 _FIELDS: Final = frozenset({"code", "entry_point", "predict", "input", "keywords", "output", "returns"})
 _COMPARED: Final = (int, float, complex, list, tuple, dict)
@@ -86,42 +83,23 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
     memory_mb: int = 512
     isolation: Isolation = "bubblewrap"
 
+    unavailable: ClassVar[tuple[type[Exception], ...]] = (SandboxUnavailableError,)
+
     def __post_init__(self) -> None:
-        """Reject options out of their range."""
         super().__post_init__()
-        require_choice(self, "isolation", ("bubblewrap", "none"))
         if not 0 <= self.tolerance < 1:
             raise ValueError(f"{self.name}: tolerance is {self.tolerance!r}; it must be at least 0 and below 1")
-        if not 0 < self.seconds <= 600:
-            raise ValueError(f"{self.name}: seconds is {self.seconds!r}; it must be above 0 and at most 600")
-        if type(self.memory_mb) is not int or self.memory_mb < 32:
-            raise ValueError(f"{self.name}: memory_mb is {self.memory_mb!r}; it must be a whole number from 32")
+        require_numbers(self, seconds=(1e-3, 600))
+        require_whole(self, memory_mb=(32, math.inf))
 
     @property
     def limits(self) -> Limits:  # type: ignore[override]
         """What one call may use: the gold input's run and the answer's, each a second time if a sandbox is lost."""
         return Limits(seconds=4 * self.seconds + _SPARE_SECONDS, memory_mb=2048, processes=4096)
 
-    def attacks(self, folder: Path) -> tuple[AttackCase, ...]:
-        """Return the attack suite; the cases need no files."""
-        del folder
-        return attack_cases(self.name)
-
-    def verify(self, sample: Sample) -> Score:
-        """Return the score; without a sandbox where one is needed, `engine_unavailable`."""
-        try:
-            return super().verify(sample)
-        except SandboxUnavailableError as error:
-            return Score.failed(error.reason, error=str(error))
-
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` when the reference is missing or of another shape; nothing is run."""
-        Verifier.validate(self, sample)
-        try:
-            _read(sample.reference)
-        except BadReferenceError as error:
-            if error.mistake:
-                raise ValueError(f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
+    def check_reference(self, sample: Sample) -> None:
+        """Read a sample's reference; nothing is run."""
+        _read(sample.reference)
 
     def read_reference(self, reference: Any) -> Prediction:
         """Return what is asked; a gold input that is given is tried once.

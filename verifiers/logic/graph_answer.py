@@ -24,13 +24,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
-from adjudge.verifiers.logic.attacks import attack_cases
 from adjudge.verifiers.logic.graph import read_graph, vertex
 from adjudge.verifiers.logic.graph_rules import RULES, Question, is_right
 from adjudge.verifiers.logic.literal import LiteralError
@@ -50,11 +47,6 @@ class GraphAnswerVerifier(MarkedAnswerVerifier[Question]):
 
     name: ClassVar[str] = "graph_answer"
     version: ClassVar[str] = "2"
-
-    def attacks(self, folder: Path) -> tuple[AttackCase, ...]:
-        """Return the attack suite; the cases need no files."""
-        del folder
-        return attack_cases(self.name)
 
     def read_reference(self, reference: Any) -> Question:
         """Return the question.

@@ -15,17 +15,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
-from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
-from adjudge.verifiers.logic.attacks import attack_cases
 from adjudge.verifiers.logic.literal import LiteralError, read_literal
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.text.answer_verifier import require_choice
 
 Grid: TypeAlias = tuple[tuple[str, ...], ...]
 """Cells as text, row by row; all rows have as many."""
@@ -53,16 +49,6 @@ class GridVerifier(MarkedAnswerVerifier[Grid]):
     version: ClassVar[str] = "2"
 
     credit: Literal["all", "cells"] = "all"
-
-    def __post_init__(self) -> None:
-        """Reject options that are not in the lists."""
-        super().__post_init__()
-        require_choice(self, "credit", ("all", "cells"))
-
-    def attacks(self, folder: Path) -> tuple[AttackCase, ...]:
-        """Return the attack suite; the cases need no files."""
-        del folder
-        return attack_cases(self.name)
 
     def read_reference(self, reference: Any) -> Grid:
         """Return the gold grid.

@@ -17,22 +17,18 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
 from adjudge import wire
-from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.fingerprints import fingerprint_of
-from adjudge.protocol import Limits, Sample, Score
-from adjudge.verifiers.logic.attacks import attack_cases
+from adjudge.protocol import Limits, Score
 from adjudge.verifiers.logic.gym_faults import stands
 from adjudge.verifiers.logic.gym_forms import require_form, require_harmless
 from adjudge.verifiers.logic.gym_library import COMPOSITE, GymMissingError, ask, installed, tasks
 from adjudge.verifiers.logic.literal import LiteralError
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.text.answer_verifier import require_choice
 
 _FIELDS: Final = frozenset({"family", "package", "entry"})
 _PARTS: Final = frozenset({"question", "answer", "metadata"})
@@ -85,10 +81,7 @@ class ReasoningGymVerifier(MarkedAnswerVerifier[GymEntry]):
 
     credit: Literal["all", "library"] = "all"
 
-    def __post_init__(self) -> None:
-        """Reject options that are not in the lists."""
-        super().__post_init__()
-        require_choice(self, "credit", ("all", "library"))
+    unavailable: ClassVar[tuple[type[Exception], ...]] = (GymMissingError,)
 
     @property
     def fingerprint(self) -> str:
@@ -99,25 +92,6 @@ class ReasoningGymVerifier(MarkedAnswerVerifier[GymEntry]):
         """Import the package, in the process that outlives the workers; without it, each verdict says so."""
         if installed():
             tasks()
-
-    def attacks(self, folder: Path) -> tuple[AttackCase, ...]:
-        """Return the attack suite; the cases need no files."""
-        del folder
-        return attack_cases(self.name)
-
-    def verify(self, sample: Sample) -> Score:
-        """Return the score; without the package, `engine_unavailable`."""
-        try:
-            return super().verify(sample)
-        except GymMissingError as error:
-            return Score.failed("engine_unavailable", error=str(error))
-
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` when the reference is missing, of another shape, or the package is not installed."""
-        try:
-            super().validate(sample)
-        except GymMissingError as error:
-            raise ValueError(str(error)) from error
 
     def read_reference(self, reference: Any) -> GymEntry:
         """Return the entry, whose gold answer its own check takes.

@@ -11,6 +11,7 @@ Not covered: what the answer means.
 
 from __future__ import annotations
 
+import math
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -18,8 +19,9 @@ from dataclasses import dataclass
 from typing import Final, Generic
 
 from adjudge.protocol import THINK_END, Sample, Score, response_text
+from adjudge.verifier_base import Gold, require_whole
 from adjudge.verifiers.text.answer_span import Span, shorten
-from adjudge.verifiers.text.answer_verifier import AnswerVerifier, Gold
+from adjudge.verifiers.text.answer_verifier import AnswerVerifier
 
 MAX_ANSWER: Final = 100_000
 """Characters of an answer that are read."""
@@ -40,12 +42,8 @@ class MarkedAnswerVerifier(AnswerVerifier[Gold], Generic[Gold]):
     thought: bool = False
 
     def __post_init__(self) -> None:
-        """Reject options out of their range."""
         super().__post_init__()
-        if type(self.least) is not int or self.least < 0:
-            raise ValueError(f"{self.name}: least is {self.least!r}; it must be a whole number of characters from 0")
-        if type(self.thought) is not bool:
-            raise ValueError(f"{self.name}: thought is {self.thought!r}; it must be true or false")
+        require_whole(self, least=(0, math.inf))
 
     @abstractmethod
     def judge_text(self, answer: str, gold: Gold) -> Score:

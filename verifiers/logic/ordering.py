@@ -15,13 +15,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from math import isfinite
-from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
-from adjudge.verifiers.logic.attacks import attack_cases
 from adjudge.verifiers.logic.literal import LiteralError, read_literal
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 from adjudge.verifiers.text.answer_span import shorten
@@ -43,11 +40,6 @@ class OrderingVerifier(MarkedAnswerVerifier[frozenset[tuple[str, ...]]]):
 
     name: ClassVar[str] = "ordering"
     version: ClassVar[str] = "2"
-
-    def attacks(self, folder: Path) -> tuple[AttackCase, ...]:
-        """Return the attack suite; the cases need no files."""
-        del folder
-        return attack_cases(self.name)
 
     def read_reference(self, reference: Any) -> frozenset[tuple[str, ...]]:
         """Return the accepted orders.

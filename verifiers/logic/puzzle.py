@@ -18,13 +18,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
-from adjudge.verifiers.logic.attacks import attack_cases
 from adjudge.verifiers.logic.expression import exact_value
 from adjudge.verifiers.logic.literal import LiteralError
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
@@ -52,11 +49,6 @@ class PuzzleVerifier(MarkedAnswerVerifier[tuple[str, Broken]]):
 
     name: ClassVar[str] = "puzzle"
     version: ClassVar[str] = "3"
-
-    def attacks(self, folder: Path) -> tuple[AttackCase, ...]:
-        """Return the attack suite; the cases need no files."""
-        del folder
-        return attack_cases(self.name)
 
     def read_reference(self, reference: Any) -> tuple[str, Broken]:
         """Return the puzzle's kind, and what tells whether an answer solves it.

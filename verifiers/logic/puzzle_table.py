@@ -15,18 +15,14 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
-from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
-from adjudge.verifiers.logic.attacks import attack_cases
 from adjudge.verifiers.logic.literal import LiteralError, read_unambiguous
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 from adjudge.verifiers.logic.ordering import is_item, normal_item
 from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.text.answer_verifier import require_choice
 
 Table: TypeAlias = dict[tuple[str, str], str]
 """Cells by the row's and the column's name, all normalised."""
@@ -51,16 +47,6 @@ class PuzzleTableVerifier(MarkedAnswerVerifier[Table]):
     version: ClassVar[str] = "2"
 
     credit: Literal["cells", "all"] = "cells"
-
-    def __post_init__(self) -> None:
-        """Reject options that are not in the lists."""
-        super().__post_init__()
-        require_choice(self, "credit", ("cells", "all"))
-
-    def attacks(self, folder: Path) -> tuple[AttackCase, ...]:
-        """Return the attack suite; the cases need no files."""
-        del folder
-        return attack_cases(self.name)
 
     def read_reference(self, reference: Any) -> Table:
         """Return the gold table.

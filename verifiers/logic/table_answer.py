@@ -17,13 +17,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
-from adjudge.verifiers.logic.attacks import attack_cases
 from adjudge.verifiers.logic.literal import LiteralError
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 from adjudge.verifiers.logic.ordering import MAX_ITEMS, is_item, normal_item, read_items
@@ -67,15 +64,9 @@ class TableAnswerVerifier(MarkedAnswerVerifier[TableValues]):
     units: bool = True
 
     def __post_init__(self) -> None:
-        """Reject options out of their range."""
         super().__post_init__()
         if not 0 <= self.tolerance < 1:
             raise ValueError(f"{self.name}: tolerance is {self.tolerance!r}; it must be at least 0 and below 1")
-
-    def attacks(self, folder: Path) -> tuple[AttackCase, ...]:
-        """Return the attack suite; the cases need no files."""
-        del folder
-        return attack_cases(self.name)
 
     def read_reference(self, reference: Any) -> TableValues:
         """Return the values.

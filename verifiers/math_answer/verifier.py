@@ -23,7 +23,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from adjudge.bad_reference import BadReferenceError
-from adjudge.protocol import Limits, Sample, Score, Verifier, response_text, split_reasoning
+from adjudge.protocol import Limits, Sample, Score, response_text, split_reasoning
+from adjudge.verifier_base import Reasoning, ReferenceVerifier, require_numbers, require_whole
 from adjudge.verifiers.math_answer.echo import Prompt, only_asks, question, wants_order
 from adjudge.verifiers.math_answer.equality import Equality
 from adjudge.verifiers.math_answer.extraction import Extraction, extract
@@ -46,7 +47,7 @@ LOOSE = 2  # digits that a value shows where it is stated again: `\\sqrt{12}`, o
 
 
 @dataclass(frozen=True, kw_only=True)
-class MathVerifier(Verifier):
+class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prompt]]):
     r"""Compare the final answer of a response with a gold answer, by mathematics.
 
     Reference: the gold answer as text (`"\\frac{1}{2}"`, `"x=3"`, `"$[0,1)$"`), a number, or a list of accepted ones.
@@ -74,7 +75,7 @@ class MathVerifier(Verifier):
     limits: ClassVar[Limits] = Limits(seconds=5.0, memory_mb=1024)
 
     undecided: Literal["zero", "failed"] = "zero"
-    reasoning: Literal["strip", "keep"] = "strip"
+    reasoning: Reasoning = "strip"
     unfinished: Literal["reject", "accept"] = "reject"
     truncated: Literal["reject", "grade"] = "reject"
     boxed: Literal["last", "same"] = "last"
@@ -86,64 +87,51 @@ class MathVerifier(Verifier):
     ordered: bool = False
 
     def __post_init__(self) -> None:
-        """Reject option values that mean nothing."""
-        choices: dict[str, tuple[str, ...]] = {
-            "undecided": ("zero", "failed"),
-            "reasoning": ("strip", "keep"),
-            "unfinished": ("reject", "accept"),
-            "truncated": ("reject", "grade"),
-            "boxed": ("last", "same"),
-            "units": ("optional", "required", "ignore"),
-            "percent": ("strict", "lenient"),
-        }
-        for option, allowed in choices.items():
-            if getattr(self, option) not in allowed:
-                raise ValueError(
-                    f"math option {option}={getattr(self, option)!r}; it must be one of {', '.join(allowed)}"
-                )
-        if type(self.precision) is not int or not 1 <= self.precision <= 50:
-            raise ValueError(f"math option precision={self.precision!r}; it must be between 1 and 50 digits")
-        if type(self.ordered) is not bool:
-            raise ValueError(f"math option ordered={self.ordered!r}; it must be true or false")
-        for option in ("rel_tol", "abs_tol"):
-            value = getattr(self, option)
-            if type(value) not in (int, float) or not 0 <= value < 1e6:
-                raise ValueError(f"math option {option}={value!r}; it must be a number from 0")
+        super().__post_init__()
+        require_whole(self, precision=(1, 50))
+        require_numbers(self, rel_tol=(0, 1e6), abs_tol=(0, 1e6))
 
     def warm_up(self) -> None:
         """Load what the last tier needs, before workers are forked and outside any sample's time."""
         load()
 
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` when the reference is missing or is no answer text, number, or list of these."""
-        super().validate(sample)
+    def check_reference(self, sample: Sample) -> None:
+        """Look whether a sample's reference is an answer text, a number, or a list of these."""
         gold_texts(sample.reference)
 
-    def verify(self, sample: Sample) -> Score:
-        """Return 1 when the answer equals one of the golds, 0 when not; see the module for the rest."""
+    def read_reference(self, reference: Any) -> tuple[Reading, ...]:
+        """Return the accepted answers, read."""
         try:
-            golds = readings(sample.reference)
+            return readings(reference)
         except ValueError as error:
-            return Score.failed("gold_unparsable", error=str(error))
+            raise BadReferenceError(str(error)) from error
+
+    def find(self, sample: Sample, golds: tuple[Reading, ...]) -> tuple[Extraction, Prompt] | Score:
+        """Return the answer that the response commits to, and the prompt; or the zero that it earns without one."""
         found = self.answer(sample)
-        if isinstance(found, Score):
-            if all(gold.tree is None for gold in golds):
-                return Score.failed("gold_unparsable", error=golds[0].problem, gold=golds[0].text[:SHOWN])
-            return found
+        if not isinstance(found, Score):
+            return found, sample.prompt
+        if all(gold.tree is None for gold in golds):
+            return Score.failed("gold_unparsable", error=golds[0].problem, gold=golds[0].text[:SHOWN])
+        return found
+
+    def judge(self, answered: tuple[Extraction, Prompt], golds: tuple[Reading, ...]) -> Score:
+        """Return 1 when the answer equals one of the golds, 0 when not; see the module for the rest."""
+        found, prompt = answered
         answer = read_answer(found.text)
-        if found.text.endswith("%") and _PERCENTAGE.search(question(sample.prompt)):
+        if found.text.endswith("%") and _PERCENTAGE.search(question(prompt)):
             golds = tuple(map(_percent, golds))
-        score = self.judge(golds[0], answer, found, sample.prompt)
+        score = self.beside(golds[0], answer, found, prompt)
         for gold in golds[1:]:
             if score.value == 1.0:
                 break
-            other = self.judge(gold, answer, found, sample.prompt)
+            other = self.beside(gold, answer, found, prompt)
             if other.value == 1.0 or _rank(other) > _rank(score):
                 score = other
         if score.value != 1.0:
             return score
         if (score.evidence.get("tier") not in PLAIN or answer.about) and not any(
-            says(gold, answer, question(sample.prompt), found.marker) for gold in golds
+            says(gold, answer, question(prompt), found.marker) for gold in golds
         ):
             return Score(value=0.0, reason="wrong", evidence=score.evidence)
         if found.later:
@@ -160,7 +148,7 @@ class MathVerifier(Verifier):
             return True
         return stated.tree is not None and gold.tree is not None and self.compare(gold, stated, found).value == 1.0
 
-    def judge(self, gold: Reading, answer: Reading, found: Extraction, prompt: Prompt) -> Score:
+    def beside(self, gold: Reading, answer: Reading, found: Extraction, prompt: Prompt) -> Score:
         """Compare one gold with what was found; boxes that each hold the gold are one answer, as `-2, -2` may be."""
         score = self.compare(gold, answer, found, prompt)
         if score.value == 1.0 or not found.parts:
@@ -307,12 +295,12 @@ def readings(reference: Any) -> tuple[Reading, ...]:
     """Return the readings of the accepted answers.
 
     Raises:
-        ValueError: the reference is no answer, or an empty one.
+        BadReferenceError: the reference is no answer, or an empty one.
     """
     golds = (read_gold(reference),) if type(reference) is str else tuple(map(read_gold, gold_texts(reference)))
     for gold in golds:
         if not gold.text:
-            raise ValueError(f"the gold answer {reference!r:.80} is empty")
+            raise BadReferenceError(f"the gold answer {reference!r:.80} is empty")
     return golds
 
 

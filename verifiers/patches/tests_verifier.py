@@ -11,28 +11,27 @@ Not covered: repositories that have to be built, and dependencies that are not i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
-from adjudge.attacks import AttackCase
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score
+from adjudge.verifier_base import ReferenceVerifier, require_numbers, require_whole
 from adjudge.verifiers.code.outcome import TestsBrokenError, Verdict
 from adjudge.verifiers.code.sandboxed import SandboxedVerifier
-from adjudge.verifiers.execution.bubblewrap import SandboxUnavailableError
 from adjudge.verifiers.execution.program import RunLimits
 from adjudge.verifiers.execution.runner import Isolation
 from adjudge.verifiers.execution.warm_python import shared
 from adjudge.verifiers.execution.zygote import ZygoteLostError
-from adjudge.verifiers.patches.attacks import attack_cases
 from adjudge.verifiers.patches.edits import BadEditError, Matching, apply_edits, read_edits
 from adjudge.verifiers.patches.repository import MOST_BYTES, MOST_FILES
 from adjudge.verifiers.patches.solution import Thought, solution_of
 from adjudge.verifiers.patches.suite_run import run_list
 from adjudge.verifiers.patches.task import PROTECTED, Task, read_task
-from adjudge.verifiers.patches.verifier import check_form
+from adjudge.verifiers.patches.verifier import check_tags
+
+_Gold: TypeAlias = tuple[Task, Mapping[str, int]]
+_Change: TypeAlias = Mapping[str, str | None]
 
 PatchCredit = Literal["all", "fraction"]
 Touched = Literal["ignore", "zero"]
@@ -44,7 +43,7 @@ _gold_totals: dict[tuple[str, str], dict[str, int]] = {}  # how many tests a gol
 
 
 @dataclass(frozen=True, kw_only=True)
-class PatchTestsVerifier(SandboxedVerifier):
+class PatchTestsVerifier(SandboxedVerifier, ReferenceVerifier[_Gold, _Change]):
     """Do the tests of a repository pass after the edits of a response?
 
     The reference is a mapping with "files" (`{path: text}`) or "repository" (the path of a folder or an archive), and
@@ -86,27 +85,10 @@ class PatchTestsVerifier(SandboxedVerifier):
     isolation: Isolation = "bubblewrap"
 
     def __post_init__(self) -> None:
-        """Reject option values that mean nothing."""
-        check_form(self.name, self.matching, self.thought, self.think_tag, self.solution_tag)
-        choices: dict[str, tuple[str, ...]] = {
-            "credit": ("all", "fraction"),
-            "touched": ("ignore", "zero"),
-            "isolation": ("bubblewrap", "none"),
-        }
-        for option, allowed in choices.items():
-            if getattr(self, option) not in allowed:
-                value = getattr(self, option)
-                raise ValueError(f"{self.name} option {option}={value!r}; it must be one of {', '.join(allowed)}")
-        for option in ("seconds", "total_seconds"):
-            value = getattr(self, option)
-            if type(value) not in (int, float) or not math.isfinite(value) or not 0 < value <= 3600:
-                raise ValueError(f"{self.name} option {option}={value!r}; it must be seconds from 0 to 3600")
-        for option, least in (("memory_mb", 32), ("processes", 1)):
-            if type(getattr(self, option)) is not int or getattr(self, option) < least:
-                value = getattr(self, option)
-                raise ValueError(f"{self.name} option {option}={value!r}; it must be a whole number from {least}")
-        if type(self.check_gold) is not bool:
-            raise ValueError(f"{self.name} option check_gold={self.check_gold!r}; it must be true or false")
+        super().__post_init__()
+        check_tags(self.name, self.think_tag, self.solution_tag)
+        require_numbers(self, seconds=(1e-3, 3600), total_seconds=(1e-3, 3600))
+        require_whole(self, memory_mb=(32, math.inf), processes=(1, math.inf))
         if isinstance(self.protected, str) or not all(isinstance(pattern, str) for pattern in self.protected):
             raise ValueError(f"{self.name} option protected={self.protected!r}; it must be a list of patterns")
 
@@ -115,41 +97,26 @@ class PatchTestsVerifier(SandboxedVerifier):
         """What one call may use: the tests' budget for each run there can be, and room for what happens around them."""
         return Limits(seconds=_RUNS * self.total_seconds + _SPARE_SECONDS, memory_mb=2048, processes=4096)
 
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` when the reference is missing or has not the shape of one."""
-        super().validate(sample)
-        try:
-            read_task(sample.reference, self.matching, self.protected)
-        except BadReferenceError as error:
-            if error.mistake:
-                raise ValueError(f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
+    def check_reference(self, sample: Sample) -> None:
+        """Read a sample's reference; nothing is run."""
+        read_task(sample.reference, self.matching, self.protected)
 
-    def attacks(self, folder: Path) -> Iterator[AttackCase]:
-        """Yield the attack suite; the cases need no files."""
-        del folder
-        return attack_cases(self.name)
+    def read_reference(self, reference: Any) -> _Gold:
+        """Return the task, and how many tests its gold change passes."""
+        task = read_task(reference, self.matching, self.protected)
+        return task, self._gold_counts(task)
 
-    def verify(self, sample: Sample) -> Score:
-        """Return 1 when all chosen tests pass, else 0 or the partial credit; the evidence has each list's tests."""
-        try:
-            task = read_task(sample.reference, self.matching, self.protected)
-        except BadReferenceError as error:
-            return Score.failed("gold_unparsable", error=str(error))
-        try:
-            try:
-                counts = self._gold_counts(task)
-            except TestsBrokenError as error:
-                return Score.failed("gold_unparsable", error=str(error)[-1000:])
-            return self._judge(sample, task, counts)
-        except SandboxUnavailableError as error:
-            return Score.failed(error.reason, error=str(error))
-
-    def _judge(self, sample: Sample, task: Task, counts: Mapping[str, int]) -> Score:
+    def find(self, sample: Sample, gold: _Gold) -> _Change | Score:
+        """Return what the edits of a response make of the files."""
         try:
             edits = read_edits(solution_of(sample, self.thought, self.think_tag, self.solution_tag))
-            change = apply_edits(task.texts, edits, self.matching)
+            return apply_edits(gold[0].texts, edits, self.matching)
         except BadEditError as error:
             return Score.scored(0.0, error.reason, stage="apply", error=str(error))
+
+    def judge(self, change: _Change, gold: _Gold) -> Score:
+        """Return 1 when all chosen tests pass, else 0 or the partial credit; the evidence has each list's tests."""
+        task, counts = gold
         left_out = sorted(path for path in change if task.guarded(path))
         evidence: dict[str, object] = {"left_out": left_out} if left_out else {}
         if left_out and self.touched == "zero":
@@ -163,8 +130,8 @@ class PatchTestsVerifier(SandboxedVerifier):
             verdicts = self._run(task, files, self.credit != "all")
         except TestsBrokenError as error:
             if self._broken_before(task):
-                return Score.failed("gold_unparsable", error=str(error)[-1000:])
-            return Score.scored(0.0, "candidate_error", stage="run", error=str(error)[-1000:], **evidence)
+                raise
+            return Score.scored(0.0, "candidate_error", stage="run", error=str(error), **evidence)
         for name, verdict in verdicts.items():  # tests that are gone, as those of a parameter's fewer values, fail
             verdict.total = max(verdict.total, counts.get(name, 0))
         return self._score(verdicts, evidence)

@@ -13,21 +13,20 @@ character scores nearly 1.  Where there are tests, use `patch_tests`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
-from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
-from adjudge.protocol import Limits, Sample, Score, Verifier
-from adjudge.verifiers.patches.attacks import attack_cases
-from adjudge.verifiers.patches.edits import BadEditError, Matching, apply_edits, read_edits
+from adjudge.protocol import Limits, Sample, Score
+from adjudge.verifier_base import ReferenceVerifier
+from adjudge.verifiers.patches.edits import BadEditError, Edit, Matching, apply_edits, read_edits
 from adjudge.verifiers.patches.reference import CHANGES, change_of, texts_of
 from adjudge.verifiers.patches.similarity import TooMuchWorkError, change_similarity, gold_diffs
 from adjudge.verifiers.patches.solution import Thought, solution_of
 
 Scale = Literal["published", "unit"]
+_Gold: TypeAlias = tuple[dict[str, str], dict[str, str]]
 
 _FIELDS = frozenset({"files", *CHANGES})
 _SHOWN = 50  # files in the evidence
@@ -35,7 +34,7 @@ _TAG = re.compile(r"[A-Za-z][\w-]{0,40}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PatchVerifier(Verifier):
+class PatchVerifier(ReferenceVerifier[_Gold, Sequence[Edit]]):
     """How alike are the SEARCH/REPLACE edits of a response to the change that was made (SWE-RL)?
 
     The reference is `{"files": {path: text before}}` with one of "patch" (a unified diff), "edits" (a list of
@@ -62,45 +61,41 @@ class PatchVerifier(Verifier):
     solution_tag: str = "solution"
 
     def __post_init__(self) -> None:
-        """Reject option values that mean nothing."""
-        check_form(self.name, self.matching, self.thought, self.think_tag, self.solution_tag)
-        if self.scale not in ("published", "unit"):
-            raise ValueError(f"patch option scale={self.scale!r}; it must be one of published, unit")
+        super().__post_init__()
+        check_tags(self.name, self.think_tag, self.solution_tag)
 
     @property
     def lowest(self) -> float:
         """The value of a response out of form."""
         return -1.0 if self.scale == "published" else 0.0
 
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` when the reference is missing or has not the shape of one."""
-        super().validate(sample)
-        try:
-            self._gold(sample.reference)
-        except BadReferenceError as error:
-            if error.mistake:
-                raise ValueError(f"patch{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
+    def check_reference(self, sample: Sample) -> None:
+        """Read a sample's reference; nothing is compared."""
+        self._change(sample.reference)
 
-    def attacks(self, folder: Path) -> Iterator[AttackCase]:
-        """Yield the attack suite; the cases need no files."""
-        del folder
-        return attack_cases(self.name)
-
-    def verify(self, sample: Sample) -> Score:
-        """Return the similarity, or the lowest value; the evidence has "similarities" by file."""
+    def read_reference(self, reference: Any) -> _Gold:
+        """Return the files before the change, and the gold change's diffs."""
+        before, after = self._change(reference)
         try:
-            before, after = self._gold(sample.reference)
             gold = gold_diffs(before, after)
-        except BadReferenceError as error:
-            return Score.failed("gold_unparsable", error=str(error))
         except TooMuchWorkError as error:
-            return Score.failed("gold_timeout", error=f"the gold change: {error}")
+            raise BadReferenceError(f"the gold change: {error}", limit=True) from error
         if not gold:
-            return Score.failed("gold_unparsable", error="the gold change changes no line")
+            raise BadReferenceError("the gold change changes no line")
+        return before, gold
+
+    def find(self, sample: Sample, gold: _Gold) -> Sequence[Edit] | Score:
+        """Return the edits of a response."""
         try:
-            text = solution_of(sample, self.thought, self.think_tag, self.solution_tag)
-            edits = read_edits(text)
-            similarities = change_similarity(before, apply_edits(before, edits, self.matching), gold)
+            return read_edits(solution_of(sample, self.thought, self.think_tag, self.solution_tag))
+        except BadEditError as error:
+            return Score.scored(self.lowest, error.reason, error=str(error))
+
+    def judge(self, edits: Sequence[Edit], gold: _Gold) -> Score:
+        """Return the similarity, or the lowest value; the evidence has "similarities" by file."""
+        before, diffs = gold
+        try:
+            similarities = change_similarity(before, apply_edits(before, edits, self.matching), diffs)
         except BadEditError as error:
             return Score.scored(self.lowest, error.reason, error=str(error))
         except TooMuchWorkError as error:
@@ -115,7 +110,7 @@ class PatchVerifier(Verifier):
         """Return the lowest value: what took too long is the response's."""
         return Score.scored(self.lowest, reason)
 
-    def _gold(self, reference: Any) -> tuple[dict[str, str], dict[str, str]]:
+    def _change(self, reference: Any) -> tuple[dict[str, str], dict[str, str]]:
         """Return the files before the change, and those it touches after it."""
         if not isinstance(reference, Mapping) or "files" not in reference:
             raise BadReferenceError('the patch reference must be a mapping with "files"', mistake=True)
@@ -129,15 +124,8 @@ class PatchVerifier(Verifier):
         return before, {path: text or "" for path, text in after.items()}
 
 
-def check_form(name: str, matching: str, thought: str, think_tag: str, solution_tag: str) -> None:
-    """Raise `ValueError` for options of a response's form that mean nothing."""
-    choices = (
-        ("matching", matching, ("unique", "released")),
-        ("thought", thought, ("required", "opened", "optional")),
-    )
-    for option, value, allowed in choices:
-        if value not in allowed:
-            raise ValueError(f"{name} option {option}={value!r}; it must be one of {', '.join(allowed)}")
+def check_tags(name: str, think_tag: str, solution_tag: str) -> None:
+    """Raise `ValueError` for names of tags that are none, or the same."""
     for option, tag in (("think_tag", think_tag), ("solution_tag", solution_tag)):
         if not isinstance(tag, str) or not _TAG.fullmatch(tag):
             raise ValueError(f"{name} option {option}={tag!r}; it must be the name of a tag, such as 'think'")

@@ -17,26 +17,22 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score
+from adjudge.verifier_base import TextVerifier, require_numbers, require_whole
 from adjudge.verifiers.code.comparison import Rules
-from adjudge.verifiers.code.extraction import BLOCKS, Block, extract
+from adjudge.verifiers.code.extraction import Block, program_in
 from adjudge.verifiers.code.languages import PYTHON_LABELS
 from adjudge.verifiers.code.sandboxed import SandboxedVerifier
 from adjudge.verifiers.code.verifier import CodeVerifier
 from adjudge.verifiers.execution import codec
-from adjudge.verifiers.execution.bubblewrap import SandboxUnavailableError
 from adjudge.verifiers.execution.program import RunLimits
 from adjudge.verifiers.execution.sandbox import Isolation
 from adjudge.verifiers.execution.warm_python import flavour_of, shared
 from adjudge.verifiers.execution.zygote import ZygoteLostError
-from adjudge.verifiers.performance.attacks import attack_cases
 from adjudge.verifiers.performance.gate import Gate
 from adjudge.verifiers.performance.machine import machine
 from adjudge.verifiers.performance.measuring import (
@@ -47,18 +43,15 @@ from adjudge.verifiers.performance.measuring import (
     ReferenceFaultError,
     made_cases,
 )
-from adjudge.verifiers.performance.speedup import SCALES, Estimate, Ruler, Scale, estimated
+from adjudge.verifiers.performance.speedup import Estimate, Ruler, Scale, estimated
 from adjudge.verifiers.performance.task import Task, read_task
 from adjudge.verifiers.performance.timed_run import Callee
-from adjudge.verifiers.text.answer_verifier import require_choice
-from adjudge.verifiers.text.graded import Reasoning, Truncated, graded_text
 
-_MOST_SOURCE = 1 << 20  # characters of a program
 _SPARE_SECONDS = 60.0  # beyond the budget: starting sandboxes, the tests' compiler, killing
 
 
 @dataclass(frozen=True, kw_only=True)
-class PerformanceVerifier(SandboxedVerifier):
+class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sample]]):
     """Measured speed of a program beside a baseline, behind a gate of right results (CRINN).
 
     The reference is `{"entry_point": "f", "baseline": source, "inputs": source of inputs(seed) or a list of cases}`,
@@ -88,8 +81,6 @@ class PerformanceVerifier(SandboxedVerifier):
         unordered: whether a returned list may have its items in any order.
         block: which of several code blocks is the program, as for `code`.
         bare: whether a response without a code block is itself the program.
-        reasoning: "strip" looks only at what follows the end-of-thinking tag; "keep" at all of it.
-        truncated: what a response with `finish_reason="length"` gets: "zero", or "grade" as if it were complete.
         measured: whether the evidence tells seconds and noise, which no two runs share.
         isolation: "bubblewrap", or "none" for programs you trust.
     """
@@ -117,36 +108,17 @@ class PerformanceVerifier(SandboxedVerifier):
     unordered: bool = False
     block: Block = "last"
     bare: bool = True
-    reasoning: Reasoning = "strip"
-    truncated: Truncated = "zero"
     measured: bool = False
     isolation: Isolation = "bubblewrap"
 
     def __post_init__(self) -> None:
-        """Reject option values that mean nothing."""
-        require_choice(self, "scale", SCALES)
-        require_choice(self, "undecided", ("nearest", "failed"))
-        require_choice(self, "block", BLOCKS)
-        require_choice(self, "reasoning", ("strip", "keep"))
-        require_choice(self, "truncated", ("zero", "grade"))
-        require_choice(self, "isolation", ("bubblewrap", "none"))
-        for option in ("loading", "unordered", "bare", "measured"):
-            if type(getattr(self, option)) is not bool:
-                raise ValueError(f"{self.name}: {option} is {getattr(self, option)!r}; it must be true or false")
-        for option, low, high in (
-            ("slowest", 1e-3, 1e3), ("fastest", 1e-3, 1e6), ("grain", 0.01, 4.0), ("least_seconds", 0.0, 3600.0),
-            ("seconds", 1e-3, 3600.0), ("total_seconds", 1e-3, 36000.0), ("tolerance", 0.0, 1.0),
-            ("max_waiting", 0.0, 1.0),
-        ):  # fmt: skip
-            value = getattr(self, option)
-            if type(value) not in (int, float) or not (math.isfinite(value) and low <= value <= high):
-                raise ValueError(f"{self.name}: {option} is {value!r}; it must be a number from {low:g} to {high:g}")
-        for option, least in (
-            ("repeats", 3), ("most_repeats", 3), ("memory_mb", 32), ("processes", 1), ("output_mb", 1), ("seed", 0)
-        ):  # fmt: skip
-            value = getattr(self, option)
-            if type(value) is not int or value < least:
-                raise ValueError(f"{self.name}: {option} is {value!r}; it must be a whole number from {least}")
+        super().__post_init__()
+        require_numbers(
+            self, slowest=(1e-3, 1e3), fastest=(1e-3, 1e6), grain=(0.01, 4.0), least_seconds=(0.0, 3600.0),
+            seconds=(1e-3, 3600.0), total_seconds=(1e-3, 36000.0), tolerance=(0.0, 1.0), max_waiting=(0.0, 1.0),
+        )  # fmt: skip
+        require_whole(self, repeats=(3, math.inf), most_repeats=(3, math.inf), memory_mb=(32, math.inf))
+        require_whole(self, processes=(1, math.inf), output_mb=(1, math.inf), seed=(0, math.inf))
         if not self.loading and not self.seed:
             raise ValueError(
                 f"{self.name}: loading is false and seed 0; give a seed of your own, for a program that knows the seed "
@@ -166,47 +138,22 @@ class PerformanceVerifier(SandboxedVerifier):
         """Return what programs find installed, and the kind of machine, since both change what a clock shows."""
         return f"{super().surroundings()} {machine()}"
 
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` when the reference is missing or of another shape; nothing is run."""
-        super().validate(sample)
-        try:
-            read_task(sample.reference)
-        except BadReferenceError as error:
-            if error.mistake:
-                raise ValueError(f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
+    def read_reference(self, reference: Any) -> Task:
+        """Return the task."""
+        return read_task(reference)
 
-    def attacks(self, folder: Path) -> Iterator[AttackCase]:
-        """Yield the attack suite; the cases need no files."""
-        del folder
-        return attack_cases()
+    def find_in(self, text: str, sample: Sample, gold: Task) -> tuple[str, Sample] | Score:
+        """Return the program, and the sample for its tests."""
+        source = program_in(text, PYTHON_LABELS, self.block, self.bare, stage="extract")
+        return source if isinstance(source, Score) else (source, sample)
 
-    def verify(self, sample: Sample) -> Score:
+    def judge(self, answer: tuple[str, Sample], task: Task) -> Score:
         """Return the speed-up's value, or 0 for a program that is not right; see the module for the rest."""
-        try:
-            task = read_task(sample.reference)
-        except BadReferenceError as error:
-            return Score.failed("gold_unparsable", error=str(error))
-        source = self._source(sample)
-        if isinstance(source, Score):
-            return source
+        source, sample = answer
         try:
             return self._tested(sample, task) or self._tried(source, task)
-        except (BadReferenceError, codec.CodecError) as error:
-            return Score.failed("gold_unparsable", error=str(error))
-        except SandboxUnavailableError as error:
-            return Score.failed(error.reason, error=str(error))
-
-    def _source(self, sample: Sample) -> str | Score:
-        """Return the program in a response, or the zero for having none."""
-        text, fault = graded_text(sample, self.reasoning, self.truncated)
-        if fault:
-            return Score.scored(0.0, fault)
-        found = extract(text, PYTHON_LABELS, self.block, self.bare)
-        if found.fault:
-            return Score.scored(0.0, found.fault, stage="extract", blocks=found.blocks)
-        if len(found.source) > _MOST_SOURCE:
-            return Score.scored(0.0, "too_complex", stage="extract", error=f"more than {_MOST_SOURCE} characters")
-        return found.source
+        except codec.CodecError as error:
+            raise BadReferenceError(str(error)) from error
 
     def _tested(self, sample: Sample, task: Task) -> Score | None:
         """Return the score of a program that does not pass its tests, or None."""

@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Literal
 from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score, Verifier
+from adjudge.verifier_base import Reasoning
 from adjudge.verifiers.execution.bubblewrap import SandboxUnavailableError
 from adjudge.verifiers.execution.sandbox import Isolation
 from adjudge.verifiers.persona.admission import LEAST_AGREEMENT, Admission, agreed_keyword
@@ -33,7 +34,6 @@ from adjudge.verifiers.persona.verifier import PersonaVerifier
 from adjudge.verifiers.rubric.checker_source import read_checker
 from adjudge.verifiers.rubric.entries import reject_unknown, shown
 from adjudge.verifiers.rubric.program import ProgramVerifier, question_of
-from adjudge.verifiers.text.graded import Reasoning
 from adjudge.verifiers.text.tag_format import FormatVerifier
 
 _TRIAL_SECONDS = 60.0

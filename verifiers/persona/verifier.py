@@ -17,9 +17,9 @@ from typing import Any, ClassVar, Literal
 from adjudge.bad_reference import BadReferenceError
 from adjudge.instructions.visible import visible
 from adjudge.protocol import Sample, Score, Verifier
+from adjudge.verifier_base import Reasoning, graded_text
 from adjudge.verifiers.persona.keys import read_keys
 from adjudge.verifiers.rubric.phrases import affirmed_in, found_in
-from adjudge.verifiers.text.graded import Reasoning, graded_text
 
 _MOST_CHARACTERS = 200_000
 

@@ -10,24 +10,19 @@ Not covered: plug-ins, several files, and projects with libraries beyond those t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from adjudge import wire
-from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
-from adjudge.protocol import Limits, Sample, Score, StepScore, Verifier, response_text
-from adjudge.verifiers.code.extraction import extract
+from adjudge.protocol import Limits, Sample, Score, StepScore, response_text
+from adjudge.verifier_base import TextVerifier
 from adjudge.verifiers.execution.program import RunLimits
 from adjudge.verifiers.execution.runner import Isolation, Runner, sandbox
 from adjudge.verifiers.execution.sandbox import SandboxUnavailableError
-from adjudge.verifiers.proofs.attacks import attack_cases
 from adjudge.verifiers.proofs.coq_rules import forbidden
 from adjudge.verifiers.proofs.coq_run import (
-    GoalLimitError,
     accepted,
     compile_file,
     compiled,
@@ -36,16 +31,14 @@ from adjudge.verifiers.proofs.coq_run import (
     unknown_axioms,
 )
 from adjudge.verifiers.proofs.coq_source import Answer, Theorem, answer_of, read_theorem
-from adjudge.verifiers.proofs.reference import refuse_mistakes
-from adjudge.verifiers.proofs.toolbox import ENDINGS, MOST_CHARACTERS, check_limits, require, run_limits, shown
-from adjudge.verifiers.text.graded import Reasoning, Truncated, graded_text
+from adjudge.verifiers.proofs.toolbox import ENDINGS, check_limits, key_of, proof_in, require, run_limits, shown
 
 _LABELS = frozenset({"coq", "v", "rocq", "gallina"})
 _CACHED = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoqVerifier(Verifier):
+class CoqVerifier(TextVerifier[tuple[Theorem, dict[str, bytes]], tuple[Answer, int]]):
     """1 when Coq accepts the response's proof of the pinned theorem, else 0.
 
     The reference is `{"header": imports and definitions, "statement": "Theorem t : ... ."}`, or the statement alone;
@@ -56,8 +49,6 @@ class CoqVerifier(Verifier):
             different ones are no answer.
         axioms: full names of axioms that any proof may use.
         recheck: also have `coqchk`, a second kernel, check the response's module; takes about twice the time.
-        reasoning: "strip" looks only at what follows the end-of-thinking tag; "keep" at all of it.
-        truncated: a response with `finish_reason="length"` is worth 0 ("zero") or is graded ("grade").
         seconds: seconds for each run of Coq.
         memory_mb: MiB for each.
         isolation: "bubblewrap", or "none" for responses that you trust.
@@ -69,29 +60,20 @@ class CoqVerifier(Verifier):
     block: Literal["last", "first", "longest", "only"] = "last"
     axioms: tuple[str, ...] = ()
     recheck: bool = False
-    reasoning: Reasoning = "strip"
-    truncated: Truncated = "zero"
     seconds: float = 20.0
     memory_mb: int = 2048
     isolation: Isolation = "bubblewrap"
 
+    unavailable: ClassVar[tuple[type[Exception], ...]] = (SandboxUnavailableError,)
+
     def __post_init__(self) -> None:
-        """Reject option values that mean nothing, and hosts without Coq."""
-        choices: dict[str, tuple[str, ...]] = {
-            "block": ("last", "first", "longest", "only"),
-            "reasoning": ("strip", "keep"),
-            "truncated": ("zero", "grade"),
-            "isolation": ("bubblewrap", "none"),
-        }
-        for option, allowed in choices.items():
-            if getattr(self, option) not in allowed:
-                raise ValueError(f"coq: {option} is {getattr(self, option)!r}; it must be one of {', '.join(allowed)}")
+        super().__post_init__()
         object.__setattr__(self, "axioms", tuple(self.axioms))
         try:
             read_theorem({"statement": "Theorem t : True.", "axioms": self.axioms})
         except BadReferenceError as error:
             raise ValueError(f"coq: axioms is {self.axioms!r:.80}; list full names: Lib.Module.name") from error
-        check_limits("coq", self.seconds, self.memory_mb)
+        check_limits(self)
         for tool in ("coqc", "coqchk") if self.recheck else ("coqc",):
             require(tool)
 
@@ -100,55 +82,41 @@ class CoqVerifier(Verifier):
         """What one call may use: three runs for the reference, and up to three for the response."""
         return Limits(seconds=6 * self.seconds + 10, memory_mb=1024, processes=64)
 
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` when the reference is missing or not of the form this verifier takes."""
-        super().validate(sample)
-        refuse_mistakes("coq", sample, read_theorem)
+    def check_reference(self, sample: Sample) -> None:
+        """Read a sample's reference; nothing is compiled."""
+        read_theorem(sample.reference)
 
-    def attacks(self, folder: Path) -> Iterator[AttackCase]:
-        """Yield the attack suite."""
-        del folder  # the cases need no files
-        yield from attack_cases("coq")
-
-    def verify(self, sample: Sample) -> Score:
-        """Return the verdict on one response.
-
-        The evidence has "stage" ("extract", "rules", "compile", "statement", "axioms", "recheck" or "proved"), and
-        "error", "axioms" or "forbidden" where there is something to say; "accepted" is how many sentences Coq took.
-        """
-        try:
-            key = wire.dumps(sample.reference)
-            made = _made(replace(self, block="last", recheck=False, reasoning="strip", truncated="zero"), key)
-        except GoalLimitError as error:
-            return Score.failed("gold_timeout", error=str(error))
-        except (BadReferenceError, TypeError) as error:
-            return Score.failed("gold_unparsable", error=str(error))
-        except SandboxUnavailableError as error:
-            return Score.failed(error.reason, error=str(error))
+    def read_reference(self, reference: Any) -> tuple[Theorem, dict[str, bytes]]:
+        """Return the theorem, and its compiled files."""
+        made = _made(replace(self, block="last", recheck=False, reasoning="strip", truncated="zero"), key_of(reference))
         if isinstance(made, BadReferenceError):
-            return Score.failed("gold_unparsable", error=str(made))
-        return self._graded(sample, made)
+            raise made
+        return read_theorem(reference, self.axioms), made
 
-    def _graded(self, sample: Sample, made: dict[str, bytes]) -> Score:
-        text, fault = graded_text(sample, self.reasoning, self.truncated)
-        found = extract(text, _LABELS, self.block) if not fault else None
-        if found is None or found.fault:
-            return Score.scored(0.0, found.fault if found else fault, stage="extract")
-        if len(found.source) > MOST_CHARACTERS:
-            return Score.scored(0.0, "too_complex", stage="extract", error=f"more than {MOST_CHARACTERS} characters")
-        theorem = read_theorem(sample.reference, self.axioms)
-        answer = answer_of(theorem, found.source)
+    def nothing(self, reason: str, sample: Sample, gold: tuple[Theorem, dict[str, bytes]]) -> Score:
+        """Return the score of a response without a text to grade."""
+        return Score.scored(0.0, reason, stage="extract")
+
+    def find_in(self, text: str, sample: Sample, gold: tuple[Theorem, dict[str, bytes]]) -> tuple[Answer, int] | Score:
+        """Return the proof, and where it stands in the response."""
+        source = proof_in(text, _LABELS, self.block)
+        if isinstance(source, Score):
+            return source
+        theorem, _ = gold
+        answer = answer_of(theorem, source)
         word, reason = forbidden(answer.own, f"{theorem.header}\n{theorem.statement}")
         if word:
             return Score.scored(0.0, reason, stage="rules", forbidden=word)
         start = len(response_text(sample)) - len(text)
-        start += text.find(found.source) if self.block == "first" else text.rfind(found.source)
-        try:
-            return self._proved(theorem, made, answer, start)
-        except SandboxUnavailableError as error:
-            return Score.failed(error.reason, error=str(error))
+        return answer, start + (text.find(source) if self.block == "first" else text.rfind(source))
 
-    def _proved(self, theorem: Theorem, made: dict[str, bytes], answer: Answer, start: int) -> Score:
+    def judge(self, found: tuple[Answer, int], gold: tuple[Theorem, dict[str, bytes]]) -> Score:
+        """Return the verdict on one proof.
+
+        The evidence has "stage" ("extract", "rules", "compile", "statement", "axioms", "recheck" or "proved"), and
+        "error", "axioms" or "forbidden" where there is something to say; "accepted" is how many sentences Coq took.
+        """
+        (answer, start), (theorem, made) = found, gold
         runner, limits = sandbox(self.isolation), self._limits
         given = {name: data for name, data in made.items() if name != "Goal.vo"}
         done = compile_file(runner, "Answer", answer.source, given, limits)
@@ -214,7 +182,7 @@ def _made(verifier: CoqVerifier, key: str) -> dict[str, bytes] | BadReferenceErr
     try:
         theorem = read_theorem(wire.loads(key), verifier.axioms)
         return compiled(sandbox(verifier.isolation), theorem, verifier._limits)
-    except GoalLimitError:
-        raise  # and nothing is kept: on a quieter machine it may pass
     except BadReferenceError as error:
+        if error.limit:
+            raise  # and nothing is kept: on a quieter machine it may pass
         return error

@@ -24,10 +24,6 @@ _ERROR: Final = re.compile(r'^File "\./Answer\.v", line (\d+), characters (\d+)-
 _AXIOM: Final = re.compile(r"([^\W\d][\w'.]*)(?:\s*:.*)?")
 
 
-class GoalLimitError(BadReferenceError):
-    """The reference alone ran into a limit."""
-
-
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where Coq found an error: line from 1, and bytes from 0."""
@@ -41,7 +37,6 @@ def compiled(runner: Runner, theorem: Theorem, limits: RunLimits) -> dict[str, b
 
     Raises:
         BadReferenceError: one does not compile, or no proof could pass: the statement rests on what is not permitted.
-        GoalLimitError: one ran into a limit.
     """
     made: dict[str, bytes] = {}
     for name, source, part in (
@@ -51,7 +46,7 @@ def compiled(runner: Runner, theorem: Theorem, limits: RunLimits) -> dict[str, b
     ):
         done = compile_file(runner, name, source, made, limits)
         if done.ending not in ("exited", "signalled"):  # an anomaly of Coq looks like a signal: its status is 129
-            raise GoalLimitError(f"compiling the reference's {part} ended by {done.ending}")
+            raise BadReferenceError(f"compiling the reference's {part} ended by {done.ending}", limit=True)
         if done.code != 0 or not done.outputs.get(f"{name}.vo"):
             raise BadReferenceError(f"the reference's {part} does not compile: {shown(done.stderr)}")
         made[f"{name}.vo"] = done.outputs[f"{name}.vo"]

@@ -16,14 +16,12 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 from urllib.parse import urlsplit
 
-from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.http_circuit import Circuit, CircuitPlan
 from adjudge.engines.http_client import JsonClient, Refusal
@@ -32,12 +30,10 @@ from adjudge.engines.retry import Retry
 from adjudge.extras import install_hint
 from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Sample, Score
-from adjudge.verifiers.proofs.attacks import attack_cases
+from adjudge.verifier_base import Reasoning, Truncated, check_options, graded_text, refuse_mistakes, require_whole
 from adjudge.verifiers.proofs.lean_answer import answered
 from adjudge.verifiers.proofs.lean_messages import Message, MessageError, gold_fault, read_messages, verdict
 from adjudge.verifiers.proofs.lean_source import LeanFile, gold_file, read_lean
-from adjudge.verifiers.proofs.reference import refuse_mistakes
-from adjudge.verifiers.text.graded import Reasoning, Truncated
 
 _TIMED_OUT = "timed out"  # in the error of a file that took too long
 _MOST_BYTES = 16 << 20
@@ -89,23 +85,11 @@ class LeanServerScorer:
     attempts: int = 3
 
     def __post_init__(self) -> None:
-        """Reject option values that mean nothing."""
-        for option, allowed in (
-            ("api", ("check", "verify")),
-            ("reasoning", ("strip", "keep")),
-            ("truncated", ("zero", "grade")),
-        ):
-            if getattr(self, option) not in allowed:
-                raise ValueError(
-                    f"lean_server: {option} is {getattr(self, option)!r}; it must be one of {', '.join(allowed)}"
-                )
+        check_options(self)
+        require_whole(self, seconds=(1, 3600), concurrency=(1, 1024), attempts=(1, 20))
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"lean_server: url is {self.url!r}; give one like http://localhost:8000")
-        for option, most in (("seconds", 3600), ("concurrency", 1024), ("attempts", 20)):
-            value: Any = getattr(self, option)
-            if type(value) is not int or not 1 <= value <= most:
-                raise ValueError(f"lean_server: {option} is {value!r}; it must be a whole number from 1 to {most}")
         if self.key_variable and not os.environ.get(self.key_variable):
             raise ValueError(f"lean_server: the environment variable {self.key_variable!r} holds no key; set it")
         if importlib.util.find_spec("httpx") is None:
@@ -118,12 +102,7 @@ class LeanServerScorer:
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the reference is missing or not of the form this scorer takes."""
-        refuse_mistakes("lean_server", sample, read_lean)
-
-    def attacks(self, folder: Path) -> Iterator[AttackCase]:
-        """Yield the attack suite."""
-        del folder  # the cases need no files
-        yield from attack_cases("lean")
+        refuse_mistakes(self.name, sample, lambda: read_lean(sample.reference))
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return one score per sample, in order."""
@@ -169,7 +148,8 @@ class _Call:
         except _UnreadError as error:
             timeout = error.reason == "engine_timeout" and error.told
             return Score.failed("gold_timeout" if timeout else error.reason, error=str(error))
-        ready = answered(sample, self.scorer.reasoning, self.scorer.truncated)
+        text, fault = graded_text(sample, self.scorer.reasoning, self.scorer.truncated)
+        ready = Score.scored(0.0, fault, stage="extract") if fault else answered(text, theorem)
         if isinstance(ready, Score):
             return ready
         try:

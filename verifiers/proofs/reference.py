@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from adjudge.bad_reference import BadReferenceError
-from adjudge.protocol import Sample
 
 _KEYS: Final = frozenset({"header", "statement", "axioms"})
 _MOST_CHARACTERS = 200_000
@@ -69,16 +68,3 @@ def theorem_parts(reference: Any, axiom: re.Pattern[str], *, example: str, examp
     if max(len(header), len(statement)) > _MOST_CHARACTERS:
         raise BadReferenceError(f"the reference is longer than {_MOST_CHARACTERS} characters")
     return TheoremParts(header, statement, tuple(axioms))
-
-
-def refuse_mistakes(scorer: str, sample: Sample, read: Callable[[Any], object]) -> None:
-    """Read a sample's reference for `validate`: what is wrong by its form is the user's mistake.
-
-    Raises:
-        ValueError: the form is wrong; what is wrong by its content, the verdict says.
-    """
-    try:
-        read(sample.reference)
-    except BadReferenceError as error:
-        if error.mistake:
-            raise ValueError(f"{scorer}{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error

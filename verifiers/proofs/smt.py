@@ -16,27 +16,22 @@ Not covered: floating-point numbers, quantifier elimination, and proofs of unsat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from adjudge import wire
-from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
-from adjudge.protocol import Limits, Sample, Score, Verifier
+from adjudge.protocol import Limits, Sample, Score
+from adjudge.verifier_base import TextVerifier
 from adjudge.verifiers.code.extraction import extract
 from adjudge.verifiers.execution.runner import Isolation, sandbox
 from adjudge.verifiers.execution.sandbox import SandboxUnavailableError
-from adjudge.verifiers.proofs.attacks import attack_cases
-from adjudge.verifiers.proofs.reference import refuse_mistakes
 from adjudge.verifiers.proofs.smt_answers import AnswerError, read_claim, read_term
 from adjudge.verifiers.proofs.smt_reference import Formula, read_formula
 from adjudge.verifiers.proofs.smt_solvers import SOLVERS, Reply, Solver, ask
 from adjudge.verifiers.proofs.smt_terms import Expression, strange_atom
-from adjudge.verifiers.proofs.toolbox import MOST_CHARACTERS, check_limits, require, run_limits, tagged
-from adjudge.verifiers.text.graded import Reasoning, Truncated, graded_text
+from adjudge.verifiers.proofs.toolbox import MOST_CHARACTERS, check_limits, key_of, require, run_limits, tagged
 
 _LABELS = frozenset({"smt2", "smt", "smtlib", "smt-lib", "smtlib2", "lisp", "scheme"})
 _CACHED = 256
@@ -51,7 +46,7 @@ class _UndecidedError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SmtVerifier(Verifier):
+class SmtVerifier(TextVerifier[tuple[Formula, str], str]):
     """1 when the response's claim, model or term is right by the solvers, else 0.
 
     The reference is `{"formula": SMT-LIB script, "expected": "sat" or "unsat"}`, or `{"declarations": script,
@@ -61,8 +56,6 @@ class SmtVerifier(Verifier):
         solvers: which are asked: "z3", "cvc5", or both; where both have a verdict, they must agree.
         model: "required": a claim of sat without a model is worth nothing; "optional": it is compared with the verdict.
         undecided: a term that the solvers cannot decide is worth 0 ("zero") or fails ("failed").
-        reasoning: "strip" looks only at what follows the end-of-thinking tag; "keep" at all of it.
-        truncated: a response with `finish_reason="length"` is worth 0 ("zero") or is graded ("grade").
         seconds: seconds for each question to each solver.
         memory_mb: MiB for each.
         isolation: "bubblewrap", or "none" for responses that you trust.
@@ -74,29 +67,19 @@ class SmtVerifier(Verifier):
     solvers: tuple[Solver, ...] = ("z3",)
     model: Literal["required", "optional"] = "required"
     undecided: Literal["zero", "failed"] = "zero"
-    reasoning: Reasoning = "strip"
-    truncated: Truncated = "zero"
     seconds: float = 10.0
     memory_mb: int = 1024
     isolation: Isolation = "bubblewrap"
 
+    unavailable: ClassVar[tuple[type[Exception], ...]] = (SandboxUnavailableError,)
+
     def __post_init__(self) -> None:
-        """Reject option values that mean nothing, and hosts without the solvers."""
-        choices: dict[str, tuple[str, ...]] = {
-            "model": ("required", "optional"),
-            "undecided": ("zero", "failed"),
-            "reasoning": ("strip", "keep"),
-            "truncated": ("zero", "grade"),
-            "isolation": ("bubblewrap", "none"),
-        }
-        for option, allowed in choices.items():
-            if getattr(self, option) not in allowed:
-                raise ValueError(f"smt: {option} is {getattr(self, option)!r}; it must be one of {', '.join(allowed)}")
+        super().__post_init__()
         given: Any = (self.solvers,) if isinstance(self.solvers, str) else tuple(self.solvers)
         object.__setattr__(self, "solvers", given)
         if not given or len(set(given)) < len(given) or not set(given) <= set(SOLVERS):
             raise ValueError(f"smt: solvers is {given!r}; list z3, cvc5, or both")
-        check_limits("smt", self.seconds, self.memory_mb)
+        check_limits(self)
         for solver in given:
             require(solver)
 
@@ -105,42 +88,39 @@ class SmtVerifier(Verifier):
         """What one call may use: one question about the reference, and two about the response."""
         return Limits(seconds=3 * len(self.solvers) * self.seconds + 10, memory_mb=1024, processes=64)
 
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` when the reference is missing or not of a form this verifier takes."""
-        super().validate(sample)
-        refuse_mistakes("smt", sample, read_formula)
-
-    def attacks(self, folder: Path) -> Iterator[AttackCase]:
-        """Yield the attack suite."""
-        del folder  # the cases need no files
-        yield from attack_cases("smt")
-
     def verify(self, sample: Sample) -> Score:
         """Return the verdict on one response; the evidence has what the solvers said."""
         try:
-            formula = read_formula(sample.reference)
-            verdict = _gold(self._asking, wire.dumps(sample.reference))
-            if verdict == "sat" and self.model == "required" and formula.nameless:
-                raise BadReferenceError(
-                    f"no model can name a value of {formula.nameless!r:.60}, whose sort is only declared; "
-                    "set model to optional"
-                )
-        except (BadReferenceError, TypeError) as error:
-            return Score.failed("gold_unparsable", error=str(error))
+            return super().verify(sample)
         except _UndecidedError as error:
             reason = "undecided" if error.reply.verdict == "disagreement" else "gold_timeout"
             return Score.failed(reason, gold=error.reply.said)
-        except SandboxUnavailableError as error:
-            return Score.failed(error.reason, error=str(error))
-        text, fault = graded_text(sample, self.reasoning, self.truncated)
-        if not fault:
-            marked = tagged(text)
-            found = extract(text if marked is None else marked, _LABELS)
-            text, fault = found.source, found.fault
-        if not fault and len(text) > MOST_CHARACTERS:
-            fault = "too_complex"
-        if fault:
-            return Score.scored(0.0, fault)
+
+    def check_reference(self, sample: Sample) -> None:
+        """Read a sample's reference; no solver is asked."""
+        read_formula(sample.reference)
+
+    def read_reference(self, reference: Any) -> tuple[Formula, str]:
+        """Return the formula, and the verdict on it."""
+        formula = read_formula(reference)
+        verdict = _gold(self._asking, key_of(reference))
+        if verdict == "sat" and self.model == "required" and formula.nameless:
+            raise BadReferenceError(
+                f"no model can name a value of {formula.nameless!r:.60}, whose sort is only declared; "
+                "set model to optional"
+            )
+        return formula, verdict
+
+    def find_in(self, text: str, sample: Sample, gold: tuple[Formula, str]) -> str | Score:
+        """Return the claim or the term."""
+        marked = tagged(text)
+        found = extract(text if marked is None else marked, _LABELS)
+        fault = found.fault or ("too_complex" if len(found.source) > MOST_CHARACTERS else "")
+        return Score.scored(0.0, fault) if fault else found.source
+
+    def judge(self, text: str, gold: tuple[Formula, str]) -> Score:
+        """Return the verdict on a claim or a term."""
+        formula, verdict = gold
         try:
             if formula.term is None:
                 return self._claimed(formula, verdict, text)
@@ -154,8 +134,6 @@ class SmtVerifier(Verifier):
             if self.undecided == "failed":
                 return Score.failed("undecided", solvers=said)
             return Score.scored(0.0, "undecided", solvers=said)
-        except SandboxUnavailableError as error:
-            return Score.failed(error.reason, error=str(error))
 
     @property
     def _asking(self) -> _Asking:

@@ -20,16 +20,13 @@ Not covered: whether the proof in words is one; nothing here reads it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from adjudge.attacks import AttackCase
-from adjudge.protocol import Sample, Score, Verifier, content_text, response_text
-from adjudge.verifiers.proofs.attacks import attack_cases
+from adjudge.bad_reference import BadReferenceError
+from adjudge.protocol import Sample, Score, content_text, response_text
+from adjudge.verifier_base import TextVerifier
 from adjudge.verifiers.proofs.toolbox import tagged
-from adjudge.verifiers.text.graded import Reasoning, Truncated, graded_text
 
 LABELS: Final = ("proved", "disproved")
 _BOXED: Final = re.compile(r"\\boxed\s{0,8}\{((?:[^{}]|\{[^{}]{0,100}\}){0,200})\}")
@@ -43,7 +40,7 @@ _COPIED: Final = 30
 
 
 @dataclass(frozen=True, kw_only=True)
-class TheoremVerdictVerifier(Verifier):
+class TheoremVerdictVerifier(TextVerifier[str, str]):
     r"""1 when the boxed verdict on a statement is its label and no gate is hit, else 0 (DeepTheorem).
 
     The reference is "proved" or "disproved", as `adjudge data theorems` writes it.
@@ -52,8 +49,6 @@ class TheoremVerdictVerifier(Verifier):
         tag: whether the verdict must stand inside `<answer>...</answer>`.
         least_blanks: smallest share of white space in a response.
         most_repeated: largest length of a response over its number of distinct characters.
-        reasoning: "strip" takes the verdict from what follows the end-of-thinking tag; "keep" from all of it.
-        truncated: a response with `finish_reason="length"` is worth 0 ("zero") or is graded ("grade").
     """
 
     name: ClassVar[str] = "theorem_variants"
@@ -62,54 +57,36 @@ class TheoremVerdictVerifier(Verifier):
     tag: bool = False
     least_blanks: float = 0.05
     most_repeated: float = 300.0
-    reasoning: Reasoning = "strip"
-    truncated: Truncated = "zero"
 
     def __post_init__(self) -> None:
-        """Reject option values that mean nothing."""
-        for option, allowed in (("reasoning", ("strip", "keep")), ("truncated", ("zero", "grade"))):
-            if getattr(self, option) not in allowed:
-                raise ValueError(
-                    f"theorem_variants: {option} is {getattr(self, option)!r}; it must be {' or '.join(allowed)}"
-                )
-        if not isinstance(self.tag, bool):
-            raise ValueError(f"theorem_variants: tag is {self.tag!r}; it must be true or false")
+        super().__post_init__()
         if not 0 <= self.least_blanks < 1:
             raise ValueError(f"theorem_variants: least_blanks is {self.least_blanks!r}; it must be from 0 to below 1")
         if not self.most_repeated >= 1:
             raise ValueError(f"theorem_variants: most_repeated is {self.most_repeated!r}; it must be at least 1")
 
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` when the reference is no text."""
-        super().validate(sample)
-        if not isinstance(sample.reference, str):
-            raise ValueError(
-                f"theorem_variants{f', sample {sample.id!r}' if sample.id else ''}: the reference is a "
-                f"{type(sample.reference).__name__}; it must be proved or disproved"
-            )
-
-    def attacks(self, folder: Path) -> Iterator[AttackCase]:
-        """Yield the attack suite."""
-        del folder  # the cases need no files
-        yield from attack_cases("theorem_variants")
-
-    def verify(self, sample: Sample) -> Score:
-        """Return 1 or 0; the evidence has "verdict", or "gate" where one was hit."""
-        reference: Any = sample.reference
+    def read_reference(self, reference: Any) -> str:
+        """Return the label."""
         label = reference.strip().lower() if isinstance(reference, str) else ""
         if label not in LABELS:
-            return Score.failed(
-                "gold_unparsable", error=f"the reference is {reference!r:.60}; give proved or disproved"
-            )
-        text, fault = graded_text(sample, self.reasoning, self.truncated)
-        if fault or not text.strip():
-            return Score.scored(0.0, fault or "no_answer")
+            mistake = not isinstance(reference, str)
+            raise BadReferenceError(f"the reference is {reference!r:.60}; give proved or disproved", mistake=mistake)
+        return label
+
+    def find_in(self, text: str, sample: Sample, gold: str) -> str | Score:
+        """Return where the verdict stands."""
+        if not text.strip():
+            return Score.scored(0.0, "no_answer")
         marked = tagged(text)
         if self.tag and marked is None:
             return Score.scored(0.0, "bad_format", error="there is no <answer> block")
         if gate := self.gate(sample, _around_boxes(text) if marked is None else marked):
             return Score.scored(0.0, "repetition" if gate == "repetition" else "bad_format", gate=gate)
-        boxes = [_normal(box) for box in _BOXED.findall(text if marked is None else marked)]
+        return text if marked is None else marked
+
+    def judge(self, answer: str, label: str) -> Score:
+        """Return 1 or 0; the evidence has "verdict", or "gate" where one was hit."""
+        boxes = [_normal(box) for box in _BOXED.findall(answer)]
         if not boxes:
             return Score.scored(0.0, "no_answer")
         verdict = boxes[-1]  # the others may hold formulas of the proof, but no other words

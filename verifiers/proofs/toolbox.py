@@ -7,8 +7,13 @@ from __future__ import annotations
 
 import shutil
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
+from adjudge import wire
+from adjudge.bad_reference import BadReferenceError
+from adjudge.protocol import Score
+from adjudge.verifier_base import require_numbers, require_whole
+from adjudge.verifiers.code.extraction import Block, extract
 from adjudge.verifiers.execution.bubblewrap import SYSTEM_PATH
 from adjudge.verifiers.execution.program import RunLimits
 
@@ -50,16 +55,36 @@ def run_limits(seconds: float, memory_mb: int, disk_mb: int = 64) -> RunLimits:
     return RunLimits(seconds=seconds, memory_mb=memory_mb, processes=32, output_bytes=4 << 20, disk_mb=disk_mb)
 
 
-def check_limits(scorer: str, seconds: object, memory_mb: object) -> None:
-    """Hold the options that all provers have to their ranges.
+def check_limits(scorer: Any) -> None:
+    """Hold the limits that all provers have as options to their ranges.
 
     Raises:
         ValueError: one is outside.
     """
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0.1 <= seconds <= 3600:
-        raise ValueError(f"{scorer}: seconds is {seconds!r}; it must be from 0.1 to 3600")
-    if type(memory_mb) is not int or not 64 <= memory_mb <= 65_536:
-        raise ValueError(f"{scorer}: memory_mb is {memory_mb!r}; it must be a whole number from 64 to 65536")
+    require_numbers(scorer, seconds=(0.1, 3600))
+    require_whole(scorer, memory_mb=(64, 65_536))
+
+
+def key_of(reference: Any) -> str:
+    """Return a reference as text, by which what was found of it is kept.
+
+    Raises:
+        BadReferenceError: it is no plain data.
+    """
+    try:
+        return wire.dumps(reference)
+    except TypeError as error:
+        raise BadReferenceError(str(error)) from error
+
+
+def proof_in(text: str, labels: frozenset[str], block: Block = "last") -> str | Score:
+    """Return the proof in a text, or the zero for having none or too long a one."""
+    found = extract(text, labels, block)
+    if found.fault:
+        return Score.scored(0.0, found.fault, stage="extract")
+    if len(found.source) > MOST_CHARACTERS:
+        return Score.scored(0.0, "too_complex", stage="extract", error=f"more than {MOST_CHARACTERS} characters")
+    return found.source
 
 
 def tagged(text: str) -> str | None:

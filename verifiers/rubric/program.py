@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score, Verifier, content_text
+from adjudge.verifier_base import Reasoning, graded_text
 from adjudge.verifiers.code.python_candidate import Candidate, NotLoadedError
 from adjudge.verifiers.execution import codec, frames
 from adjudge.verifiers.execution.bubblewrap import SandboxUnavailableError
@@ -26,7 +27,6 @@ from adjudge.verifiers.execution.warm_python import WarmPython, shared
 from adjudge.verifiers.execution.zygote import ZygoteLostError
 from adjudge.verifiers.rubric.checker_source import read_checker
 from adjudge.verifiers.rubric.entries import shown
-from adjudge.verifiers.text.graded import Reasoning, graded_text
 
 _MOST_CHARACTERS = 1 << 20  # of a response; 1 MiB crosses to the sandbox in 10 ms
 

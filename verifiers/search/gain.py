@@ -20,12 +20,12 @@ from adjudge.attacks import AttackCase
 from adjudge.protocol import Score
 from adjudge.trajectories.gains import evidence_gains
 from adjudge.trajectories.searches import Search
+from adjudge.verifier_base import require_choice
 from adjudge.verifiers.nested.number import check_count
 from adjudge.verifiers.search.evidence_text import holds, words
 from adjudge.verifiers.search.reference import SearchReference, read_reference
 from adjudge.verifiers.search.trajectory_verifier import Episode, TrajectoryVerifier
 from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.text.answer_verifier import require_choice
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,13 +24,13 @@ from adjudge.attacks import AttackCase
 from adjudge.protocol import Sample, Score, content_text
 from adjudge.trajectories.gains import evidence_gains, repeats
 from adjudge.trajectories.searches import Search
+from adjudge.verifier_base import require_choice
 from adjudge.verifiers.search.evidence_text import identity, words
 from adjudge.verifiers.search.reference import SearchReference, read_reference
 from adjudge.verifiers.search.steps_keywords import keyword_score
 from adjudge.verifiers.search.steps_similarity import similarities
 from adjudge.verifiers.search.trajectory_verifier import Episode, TrajectoryVerifier
 from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.text.answer_verifier import require_choice
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,9 +23,9 @@ from adjudge.trajectories.form import TrajectoryForm, plain_form
 from adjudge.trajectories.reading import check_trajectory, read_trajectory
 from adjudge.trajectories.searches import Search, searches_of
 from adjudge.trajectories.trajectory import Trajectory
+from adjudge.verifier_base import require_choice
 from adjudge.verifiers.nested.number import check_count, check_number
 from adjudge.verifiers.search.reference import SearchReference
-from adjudge.verifiers.text.answer_verifier import require_choice
 
 Turns = Literal["sum", "mean", "none"]
 

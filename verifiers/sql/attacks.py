@@ -42,7 +42,13 @@ def make_shop(path: Path) -> str:
     return str(path)
 
 
-def attack_cases(database: str, engine: str = "sqlite") -> Iterator[AttackCase]:
+def attack_suite(scorer: Any, folder: Path) -> Iterator[AttackCase]:
+    """Yield the cases for SQLite, against the shop in a folder."""
+    if scorer.name == "sql":
+        yield from cases_of(make_shop(folder / "shop.sqlite"))
+
+
+def cases_of(database: str, engine: str = "sqlite") -> Iterator[AttackCase]:
     """Yield the cases of one engine.
 
     Args:

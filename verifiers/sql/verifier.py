@@ -15,15 +15,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from adjudge.attacks import AttackCase
-from adjudge.bad_reference import BadReferenceError
 from adjudge.databases.statement import Statement
 from adjudge.extras import install_hint
-from adjudge.protocol import Limits, Sample, Score, Verifier, response_text
-from adjudge.verifiers.sql.attacks import attack_cases, make_shop
+from adjudge.protocol import Limits, Sample, Score, response_text
+from adjudge.verifier_base import TextVerifier, require_choice, require_numbers, require_whole
 from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.comparator import Comparator
 from adjudge.verifiers.sql.cost_ratio import cost_ratio
@@ -39,7 +36,6 @@ from adjudge.verifiers.sql.rewards import NEEDS_ALL_RESULTS, REWARDS
 from adjudge.verifiers.sql.ties import turned
 from adjudge.verifiers.sql.variation import MAKING_SECONDS
 from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.text.graded import Reasoning, Truncated, graded_text
 
 _SHOWN = 500
 _REASONS = {
@@ -54,7 +50,7 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SqlVerifier(Verifier):
+class SqlVerifier(TextVerifier[Target, tuple[str, str]]):
     """1 when the response's query gives the reference's results on every database, else 0.
 
     The reference is `{"sql": accepted query or list, "database": file, list of files, DSN, or {"schema": .., "values":
@@ -65,8 +61,6 @@ class SqlVerifier(Verifier):
             `adjudge.verifiers.sql.policies.POLICIES` or a mapping of options.
         reward: what the score is made of; see `adjudge.verifiers.sql.rewards.REWARDS`.
         blocks: of several different SQL blocks the last counts ("last"), or they commit to none ("same").
-        reasoning: "strip" grades only what follows the end-of-thinking tag; "keep" grades all of it.
-        truncated: a response with `finish_reason="length"` is worth 0 ("zero") or is graded ("grade").
         empty: a reference that finds nothing (no rows, or only NULL) on every database is refused ("refuse"), or
             judged like any other ("accept").
         constants: a query that reads no table, where the reference reads one, is worth 0 ("refuse") or judged by its
@@ -91,8 +85,6 @@ class SqlVerifier(Verifier):
     comparator: str | Mapping[str, Any] = "default"
     reward: str = "execution"
     blocks: Literal["last", "same"] = "last"
-    reasoning: Reasoning = "strip"
-    truncated: Truncated = "zero"
     empty: Literal["refuse", "accept"] = "refuse"
     constants: Literal["refuse", "accept"] = "refuse"
     seconds: float = 5.0
@@ -107,34 +99,14 @@ class SqlVerifier(Verifier):
     iterations: int = 10
     parts: bool = False
 
+    unavailable: ClassVar[tuple[type[Exception], ...]] = (EngineUnavailableError, GoldError)
+
     def __post_init__(self) -> None:
-        """Reject option values that mean nothing."""
-        choices: dict[str, tuple[str, ...]] = {
-            "reward": tuple(REWARDS),
-            "blocks": ("last", "same"),
-            "reasoning": ("strip", "keep"),
-            "truncated": ("zero", "grade"),
-            "empty": ("refuse", "accept"),
-            "constants": ("refuse", "accept"),
-            "cost": ("steps", "seconds"),
-        }
-        for option, allowed in choices.items():
-            if getattr(self, option) not in allowed:
-                raise ValueError(f"sql: {option} is {getattr(self, option)!r}; it must be one of {', '.join(allowed)}")
-        if type(self.seconds) not in (int, float) or not 0.05 <= self.seconds <= 600:
-            raise ValueError(f"sql: seconds is {self.seconds!r}; it must be from 0.05 to 600")
-        ranges = {
-            "rows": (1, 10_000_000),
-            "output_mb": (1, 4096),
-            "memory_mb": (1, 65_536),
-            "synthetic": (1, 32),
-            "variations": (0, 32),
-            "iterations": (1, 1000),
-        }
-        for option, (least, most) in ranges.items():
-            value = getattr(self, option)
-            if type(value) is not int or not least <= value <= most:
-                raise ValueError(f"sql: {option} is {value!r}; it must be a whole number from {least} to {most}")
+        super().__post_init__()
+        require_choice(self, "reward", tuple(REWARDS))
+        require_numbers(self, seconds=(0.05, 600))
+        require_whole(self, rows=(1, 10_000_000), output_mb=(1, 4096), memory_mb=(1, 65_536))
+        require_whole(self, synthetic=(1, 32), variations=(0, 32), iterations=(1, 1000))
         if not _MOMENT.fullmatch(self.moment):
             raise ValueError(f"sql: moment is {self.moment!r}; write it like 2025-01-01 00:00:00")
         if isinstance(self.comparator, Mapping):
@@ -148,15 +120,9 @@ class SqlVerifier(Verifier):
         """What one call may use: the reference, the candidate, making databases, and what stands around them."""
         return Limits(seconds=2 * self.seconds + MAKING_SECONDS + 5.0, memory_mb=self.memory_mb + 1024)
 
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` when the reference is missing or not of the form this verifier takes."""
-        super().validate(sample)
-        try:
-            reference = self.read(sample.reference)
-        except BadReferenceError as error:
-            if error.mistake:
-                raise ValueError(f"sql{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
-            return
+    def check_reference(self, sample: Sample) -> None:
+        """Read a sample's reference; no database is opened."""
+        reference = self.read(sample.reference)
         if self.reward == "r_ves" and self.cost == "steps":
             other = [item.kind for item in reference.databases if item.kind in ("duckdb", "postgres")]
             if other:
@@ -174,10 +140,6 @@ class SqlVerifier(Verifier):
         """Return what a response is worth whose query had to be killed: as much as any that fails to run."""
         judgement = Judgement(stage="run", reason=reason, response=response_text(sample))
         return Score.scored(REWARDS[self.reward](judgement), reason, stage="run")
-
-    def attacks(self, folder: Path) -> Iterator[AttackCase]:
-        """Yield the attack suite, against a SQLite file in a folder."""
-        return attack_cases(make_shop(folder / "shop.sqlite"))
 
     def read(self, reference: Any) -> SqlReference:
         """Return what a reference says.
@@ -204,19 +166,25 @@ class SqlVerifier(Verifier):
         """How results are compared where the reference does not say."""
         return named_comparator(self.comparator)  # type: ignore[arg-type]
 
-    def verify(self, sample: Sample) -> Score:
-        """Return the score of a response; see the class for what it is made of."""
-        try:
-            target = self.target(sample.reference)
-        except BadReferenceError as error:
-            return Score.failed("gold_unparsable", error=str(error))
-        except EngineUnavailableError as error:
-            return Score.failed("engine_unavailable", error=str(error))
-        except GoldError as error:
-            return Score.failed(error.reason, error=str(error))
-        judgement = self.judge(sample, target)
-        if isinstance(judgement, Score):
-            return judgement
+    def read_reference(self, reference: Any) -> Target:
+        """Return what candidates are compared with: the results of the accepted queries."""
+        return self.target(self.read(reference))
+
+    def nothing(self, reason: str, sample: Sample, gold: Target) -> Score:
+        """Return the score of a response without a query."""
+        return self._worth(Judgement(stage="extract", reason=reason, response=response_text(sample)), gold)
+
+    def find_in(self, text: str, sample: Sample, gold: Target) -> tuple[str, str] | Score:
+        """Return the query, and the whole response."""
+        found = find_query(text, gold.engine.dialect, self.blocks)
+        return self.nothing(found.problem, sample, gold) if found.problem else (found.sql, response_text(sample))
+
+    def judge(self, answer: tuple[str, str], gold: Target) -> Score:
+        """Return the score of a query; see the class for what it is made of."""
+        judgement = self._judged(*answer, gold)
+        return judgement if isinstance(judgement, Score) else self._worth(judgement, gold)
+
+    def _worth(self, judgement: Judgement, target: Target) -> Score:
         value = REWARDS[self.reward](judgement)
         evidence = {"stage": judgement.stage, **judgement.evidence}
         if judgement.query:
@@ -224,15 +192,13 @@ class SqlVerifier(Verifier):
         parts = self._parts(target, judgement) if self.parts else {}
         return Score(value=value, reason="" if judgement.right else judgement.reason, evidence=evidence, parts=parts)
 
-    def target(self, reference: Any) -> Target:
+    def target(self, read: SqlReference) -> Target:
         """Return what candidates are compared with.
 
         Raises:
-            BadReferenceError: the reference cannot be read.
             EngineUnavailableError: a database cannot be opened or reached.
             GoldError: an accepted query cannot be used.
         """
-        read = self.read(reference)
         comparator = read.comparator or self.own_comparator
         for attempt in (1, 2):
             databases = open_databases(read, self.engine_options)
@@ -245,16 +211,11 @@ class SqlVerifier(Verifier):
             break
         return Target(reference=read, comparator=comparator, databases=databases, golds=golds)
 
-    def judge(self, sample: Sample, target: Target) -> Judgement | Score:
-        """Return how far a response came, or a failed score when the engine was lost."""
-        response = response_text(sample)
-        text, fault = graded_text(sample, self.reasoning, self.truncated)
+    def _judged(self, query: str, response: str, target: Target) -> Judgement | Score:
+        """Return how far a query came, or a failed score when the engine was lost."""
         dialect = target.engine.dialect
-        found = find_query(text, dialect, self.blocks) if not fault else None
-        if found is None or found.problem:
-            return Judgement(stage="extract", reason=fault or (found.problem if found else ""), response=response)
-        statement = Statement(found.sql, dialect)
-        blank = Judgement(stage="refused", query=found.sql, response=response)
+        statement = Statement(query, dialect)
+        blank = Judgement(stage="refused", query=query, response=response)
         if statement.intruder:
             return replace(blank, reason="tampering", evidence={"error": f"{statement.intruder} is no query"})
         if not statement.is_query:
@@ -264,12 +225,12 @@ class SqlVerifier(Verifier):
                 reason="several_answers" if several else "candidate_error",
                 evidence={"error": "several statements" if several else "the text is no query"},
             )
-        sql = prepared(found.sql, dialect, target.comparator)
+        sql = prepared(query, dialect, target.comparator)
         tables = self._results(sql, target.databases, self.seconds)
         if isinstance(tables, Fault) and tables.kind == "lost":
             # Once more on a new connection; whether the query or somebody else cut the old one is seen by that.
             try:
-                target = self.target(sample.reference)
+                target = self.target(target.reference)
             except (EngineUnavailableError, GoldError) as error:
                 return Score.failed("engine_unavailable", error=str(error))
             tables = self._results(sql, target.databases, self.seconds)

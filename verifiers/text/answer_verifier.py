@@ -1,10 +1,7 @@
 """What the verifiers that compare an answer with a reference have in common.
 
-`AnswerVerifier.verify` reads the reference, cuts the reasoning off, finds the answer and hands both to `judge`.
-The order matters: a bad reference is reported even when the response is empty, and what the response did wrong
-(stopped inside its reasoning, cut off at the token limit, no answer) is a scored 0.
-
-Not covered: reading references and comparing answers; each verifier does that.
+`find` cuts the reasoning off and finds where the answer may stand, and `judge` compares it.  What the response did
+wrong (stopped inside its reasoning, cut off at the token limit, no answer) is a scored 0.
 """
 
 from __future__ import annotations
@@ -13,15 +10,14 @@ import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic
 
 from adjudge.bad_reference import BadReferenceError
-from adjudge.protocol import Sample, Score, Verifier, response_text, split_reasoning
+from adjudge.protocol import Sample, Score
+from adjudge.verifier_base import Gold, TextVerifier
 from adjudge.verifiers.text.answer_context import taken_back
-from adjudge.verifiers.text.answer_span import ANSWER_MARKERS, WHERE, Span, Where, find_spans
+from adjudge.verifiers.text.answer_span import ANSWER_MARKERS, Span, Where, find_spans
 from adjudge.verifiers.text.markup import visible_answer
-
-Gold = TypeVar("Gold")
 
 # Behind an answer that may be any text, "This answer is well known" states nothing.
 _PLAIN_MARKERS = re.compile(
@@ -38,36 +34,16 @@ _REMARK = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerVerifier(Verifier, Generic[Gold]):
+class AnswerVerifier(TextVerifier[Gold, Sequence[Span]], Generic[Gold]):
     """Base of the verifiers that find one answer in a response and compare it with a reference.
 
     Attributes:
         where: where the answer is looked for; see `adjudge.verifiers.text.answer_span.find_spans`.
-        reasoning: "strip" grades only what follows the last end-of-thinking tag, and a response that ends inside
-            its reasoning gets 0; "keep" grades the whole text.
-        truncated: what a response with `finish_reason="length"` gets: "zero", because the last answer counts and
-            nobody knows what it would have been, or "grade" as if it were complete.
     """
 
     where: Where = "auto"
-    reasoning: Literal["strip", "keep"] = "strip"
-    truncated: Literal["zero", "grade"] = "zero"
 
     markers: ClassVar[re.Pattern[str]] = ANSWER_MARKERS
-
-    def __post_init__(self) -> None:
-        """Reject options that are not in the lists."""
-        require_choice(self, "where", WHERE)
-        require_choice(self, "reasoning", ("strip", "keep"))
-        require_choice(self, "truncated", ("zero", "grade"))
-
-    @abstractmethod
-    def read_reference(self, reference: Any) -> Gold:
-        """Return what the answer is compared with.
-
-        Raises:
-            BadReferenceError: the reference cannot be read.
-        """
 
     @abstractmethod
     def judge(self, spans: Sequence[Span], gold: Gold) -> Score:
@@ -90,45 +66,10 @@ class AnswerVerifier(Verifier, Generic[Gold]):
             return "several_answers"
         return taken_back(span, _PLAIN_MARKERS, agrees)
 
-    def verify(self, sample: Sample) -> Score:
-        """Return 1, 0 or a value between them; a reference that cannot be read is `gold_unparsable`."""
-        try:
-            gold = self.read_reference(sample.reference)
-        except BadReferenceError as error:
-            return Score.failed("gold_unparsable", error=str(error))
-        text, fault = graded_text(sample, self.reasoning)
-        text = self.shown(text, gold)
-        if not fault and self.truncated == "zero" and sample.finish_reason == "length":
-            fault = "truncated"
-        if fault:
-            return Score.scored(0.0, fault)
-        spans = find_spans(text, self.where, self.markers)
-        return self.judge(spans, gold) if spans else Score.scored(0.0, "no_answer")
-
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` when the reference is missing or of a type this verifier does not take."""
-        super().validate(sample)
-        try:
-            self.read_reference(sample.reference)
-        except BadReferenceError as error:
-            if error.mistake:
-                raise ValueError(f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
-
-
-def graded_text(sample: Sample, reasoning: str) -> tuple[str, str]:
-    """Return the text to grade, and the reason for a zero when there is nothing to grade ("" otherwise)."""
-    text = response_text(sample)
-    if reasoning == "keep":
-        return text, ""
-    _, answer, unfinished = split_reasoning(text)
-    return answer, "unfinished_reasoning" if unfinished else ""
-
-
-def require_choice(verifier: Verifier, option: str, allowed: tuple[str, ...]) -> None:
-    """Raise `ValueError` unless the option has one of the allowed values."""
-    value = getattr(verifier, option)
-    if value not in allowed:
-        raise ValueError(f"{verifier.name}: {option} is {value!r}; it must be one of {', '.join(allowed)}")
+    def find_in(self, text: str, sample: Sample, gold: Gold) -> Sequence[Span] | Score:
+        """Return where the answer may stand, best first."""
+        del sample
+        return find_spans(self.shown(text, gold), self.where, self.markers) or Score.scored(0.0, "no_answer")
 
 
 def alternatives(reference: Any, kinds: str) -> list[Any]:

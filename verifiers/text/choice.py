@@ -74,7 +74,6 @@ class ChoiceVerifier(AnswerVerifier[ChoiceKey]):
     ignore_case: bool = True
 
     def __post_init__(self) -> None:
-        """Reject labels that are not different letters or digits."""
         super().__post_init__()
         if len(self.labels) < 2 or not self.labels.isalnum() or len(set(self.labels.upper())) < len(self.labels):
             raise ValueError(f"choice: labels is {self.labels!r}; it must be two or more different letters or digits")

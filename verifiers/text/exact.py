@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
 from adjudge.verifiers.text.answer_span import Span, shorten
-from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives, require_choice
+from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives
 from adjudge.verifiers.text.markup import invisible, unwrap, visible_answer
 
 _ENDING = " \t\r\n.,;:!?。，；：！？、…"
@@ -58,12 +58,6 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
     strip_markup: bool = True
     strip_punctuation: bool = True
     homoglyphs: bool = False
-
-    def __post_init__(self) -> None:
-        """Reject options that are not in the lists."""
-        super().__post_init__()
-        require_choice(self, "unicode_form", ("none", "NFC", "NFKC"))
-        require_choice(self, "whitespace", ("collapse", "remove", "keep"))
 
     def read_reference(self, reference: Any) -> frozenset[str]:
         """Return the accepted texts, normalised.

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from adjudge.protocol import Sample, Score, Verifier
-from adjudge.verifiers.text.answer_verifier import graded_text, require_choice
+from adjudge.verifier_base import check_options, graded_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,10 +73,7 @@ class LengthPenalty(Verifier):
     correct_key: str = ""
 
     def __post_init__(self) -> None:
-        """Reject options that contradict each other."""
-        require_choice(self, "kind", ("overlong", "cosine", "linear"))
-        require_choice(self, "unit", ("tokens", "words", "characters"))
-        require_choice(self, "reasoning", ("keep", "strip"))
+        check_options(self)
         if self.max_length < 1 or not 0 <= self.min_length <= self.max_length:
             raise ValueError(
                 f"length: max_length is {self.max_length} and min_length {self.min_length}; "

@@ -22,7 +22,7 @@ from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
 from adjudge.verifiers.text.answer_context import SENTENCE_END, taken_back
 from adjudge.verifiers.text.answer_span import Span, shorten
-from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives, require_choice
+from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives
 from adjudge.verifiers.text.number_notation import plain_notation
 from adjudge.verifiers.text.number_text import MAX_EXPONENT, read_quantity
 from adjudge.verifiers.text.quantity import NumberError, Quantity
@@ -91,11 +91,7 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
     decimal: Literal[".", ","] = "."
 
     def __post_init__(self) -> None:
-        """Reject options that are not in the lists, and tolerances that accept everything."""
         super().__post_init__()
-        require_choice(self, "percent", ("value", "ignore"))
-        require_choice(self, "units", ("compare", "ignore", "forbid"))
-        require_choice(self, "decimal", (".", ","))
         if not 0 <= self.relative < 1:
             raise ValueError(f"numeric: relative is {self.relative!r}; it must be at least 0 and below 1")
         if not (self.absolute >= 0 and math.isfinite(self.absolute)):

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from adjudge.protocol import Sample, Score, Verifier
+from adjudge.verifier_base import check_options, graded_text
 from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.text.answer_verifier import graded_text, require_choice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,10 +46,7 @@ class RegexVerifier(Verifier):
     reasoning: Literal["strip", "keep"] = "strip"
 
     def __post_init__(self) -> None:
-        """Compile the pattern and reject options that are not in the lists."""
-        require_choice(self, "mode", ("fullmatch", "search"))
-        require_choice(self, "expect", ("match", "no_match"))
-        require_choice(self, "reasoning", ("strip", "keep"))
+        check_options(self)
         if not isinstance(self.pattern, str) or not self.pattern:
             raise ValueError("regex needs a pattern, for example {regex: {pattern: '[0-9]{4}'}}")
         try:

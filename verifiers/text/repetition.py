@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from adjudge.protocol import Sample, Score, Verifier
-from adjudge.verifiers.text.answer_verifier import graded_text, require_choice
+from adjudge.verifier_base import check_options, graded_text
 from adjudge.verifiers.text.scripts import spaced
 
 MAX_WORD = 40
@@ -53,9 +53,7 @@ class RepetitionPenalty(Verifier):
     reasoning: Literal["keep", "strip"] = "keep"
 
     def __post_init__(self) -> None:
-        """Reject sizes and penalties that make no sense."""
-        require_choice(self, "unit", ("mixed", "words", "characters"))
-        require_choice(self, "reasoning", ("keep", "strip"))
+        check_options(self)
         if self.ngram < 1:
             raise ValueError(f"repetition: ngram is {self.ngram}; it must be 1 or more")
         if not (math.isfinite(self.max_penalty) and self.max_penalty <= 0):

@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import ClassVar, Literal
 
 from adjudge.protocol import Sample, Score, Verifier, response_text
+from adjudge.verifier_base import check_options
 from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.text.answer_verifier import require_choice
 from adjudge.verifiers.text.markup import invisible
 
 
@@ -44,7 +44,7 @@ class FormatVerifier(Verifier):
     partial: bool = False
 
     def __post_init__(self) -> None:
-        """Reject names that are not tag names."""
+        check_options(self)
         if isinstance(self.tags, str):
             raise ValueError(f"format: tags is the text {self.tags!r}; give a list of names, such as [think, answer]")
         object.__setattr__(self, "tags", tuple(self.tags))
@@ -53,7 +53,6 @@ class FormatVerifier(Verifier):
                 raise ValueError(f"format: {tag!r} is not a tag name; use letters, digits, '_' and '-'")
         if not self.tags or len({tag.lower() for tag in self.tags}) < len(self.tags):
             raise ValueError(f"format: tags is {self.tags!r}; name each tag once, and at least one")
-        require_choice(self, "outside", ("nothing", "text"))
         if self.min_characters < 0:
             raise ValueError(f"format: min_characters is {self.min_characters}; it must be 0 or more")
 

@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Literal
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
 from adjudge.verifiers.text.answer_span import Span, shorten
-from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives, require_choice
+from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives
 from adjudge.verifiers.text.scripts import spaced
 
 MAX_CHARACTERS = 2_000_000
@@ -55,12 +55,6 @@ class TokenF1Verifier(AnswerVerifier[tuple[tuple[str, ...], ...]]):
 
     metric: Literal["f1", "exact_match"] = "f1"
     language: Literal["en", "any"] = "en"
-
-    def __post_init__(self) -> None:
-        """Reject options that are not in the lists."""
-        super().__post_init__()
-        require_choice(self, "metric", ("f1", "exact_match"))
-        require_choice(self, "language", ("en", "any"))
 
     def read_reference(self, reference: Any) -> tuple[tuple[str, ...], ...]:
         """Return the tokens of each accepted text.

@@ -23,8 +23,8 @@ from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score, StepScore, Verifier
 from adjudge.trajectories.form import TrajectoryForm
 from adjudge.trajectories.trajectory import Call
+from adjudge.verifier_base import require_choice
 from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.text.answer_verifier import require_choice
 from adjudge.verifiers.tools.attacks import attack_cases
 from adjudge.verifiers.tools.matching import match
 from adjudge.verifiers.tools.reading import BARE, Bare, Called, check_response, read_calls, tool_form

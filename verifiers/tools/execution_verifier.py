@@ -31,13 +31,13 @@ from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score, StepScore
 from adjudge.trajectories.form import TrajectoryForm
 from adjudge.trajectories.trajectory import Call
+from adjudge.verifier_base import require_choice
 from adjudge.verifiers.code.comparison import Rules, same_value
 from adjudge.verifiers.code.outcome import shorten
 from adjudge.verifiers.code.sandboxed import SandboxedVerifier
 from adjudge.verifiers.execution.bubblewrap import SandboxUnavailableError
 from adjudge.verifiers.execution.sandbox import Isolation
 from adjudge.verifiers.nested.number import check_number
-from adjudge.verifiers.text.answer_verifier import require_choice
 from adjudge.verifiers.tools.attacks import attack_cases
 from adjudge.verifiers.tools.execution_reference import ExecutionReference, read_execution_reference
 from adjudge.verifiers.tools.matching import match

@@ -8,6 +8,7 @@ Not covered: translations that flatter a model's metric; those depend on the mod
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 from adjudge.attacks import AttackCase
@@ -75,12 +76,18 @@ _HONEST: Final[tuple[tuple[str, str], ...]] = (
 )
 
 
-def attack_cases(metric: str) -> Iterator[AttackCase]:
-    """Yield the suite for BLEU or chrF."""
+def attack_suite(scorer: Any, folder: Path) -> Iterator[AttackCase]:
+    """Yield the suite for the metric of a verifier, BLEU or chrF."""
+    del folder  # the cases need no files
     reference = {"references": [_FIRST, _SECOND], "source": _SOURCE, "language": "de"}
     # chrF hardly looks at the order of words, and gives its threshold away more slowly.
     options: dict[str, Any] = {"reward": "discrete", "scale": "unit", "form": "tags", "tags": ("think", "translate")}
-    options |= {"lexical_above": 0.8 if metric == "bleu" else 0.9, "outside": "text", "opened": False, "copied": 0.9}
+    options |= {
+        "lexical_above": 0.8 if scorer.metric == "bleu" else 0.9,
+        "outside": "text",
+        "opened": False,
+        "copied": 0.9,
+    }
     options |= {
         "tokenizer": "auto",
         "script": "check",

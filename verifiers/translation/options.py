@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score, response_text, split_reasoning
+from adjudge.verifier_base import check_options, require_choice, require_whole
 from adjudge.verifiers.text.markup import invisible
 from adjudge.verifiers.text.tag_format import FormatVerifier
 from adjudge.verifiers.translation.copying import is_copy
 from adjudge.verifiers.translation.lexical import (
     REMEDY,
-    TOKENIZERS,
     Tokenizer,
     installed,
     missing_modules,
@@ -32,6 +32,10 @@ from adjudge.verifiers.translation.reference import (
 )
 from adjudge.verifiers.translation.rewards import Reward, Scale, continuous, discrete, lowest
 from adjudge.verifiers.translation.scripts import in_their_script
+
+
+class TokenizerMissingError(ValueError):
+    """A tokenizer of BLEU needs a package that is not installed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,18 +91,8 @@ class TranslationOptions:
     truncated: Literal["zero", "grade"] = "zero"
 
     def __post_init__(self) -> None:
-        """Reject options out of range, and a missing sacrebleu."""
-        require_one_of("form", self.form, ("tags", "text"))
-        require_one_of("outside", self.outside, ("text", "nothing"))
-        require_one_of("reward", self.reward, ("continuous", "discrete"))
-        require_one_of("scale", self.scale, ("published", "unit"))
-        require_one_of("tokenizer", self.tokenizer, ("auto", *TOKENIZERS))
-        require_one_of("several", self.several, ("best", "merged"))
-        require_one_of("script", self.script, ("check", "any"))
-        require_one_of("truncated", self.truncated, ("zero", "grade"))
-        for option in ("opened", "effective_order"):
-            require_one_of(option, getattr(self, option), (True, False))
-        require_one_of("chrf_words", self.chrf_words, (0, 1, 2))
+        check_options(self)
+        require_choice(self, "chrf_words", (0, 1, 2))
         tags: Any = self.tags
         if not isinstance(tags, list | tuple):
             raise ValueError(f"translation: tags is {tags!r}; give a list of names, such as [think, translate]")
@@ -107,9 +101,7 @@ class TranslationOptions:
         language_code(self.language)
         require_share("lexical_above", self.lexical_above)
         require_share("copied", self.copied)
-        most: Any = self.most_characters
-        if type(most) is not int or not 1 <= most <= 200_000:
-            raise ValueError(f"translation: most_characters is {most!r}; it must be a whole number from 1 to 200000")
+        require_whole(self, most_characters=(1, 200_000))
         if self.form == "text" and self.scale == "published":
             raise ValueError('translation: the published scale rewards a form; give scale="unit" with form="text"')
         if not installed():
@@ -139,19 +131,19 @@ class TranslationOptions:
         """Return BLEU's tokenizer for a reference.
 
         Raises:
-            ValueError: a package that it needs is missing.
+            TokenizerMissingError: a package that it needs is not installed.
         """
         chosen = self.tokenizer
         if chosen == "auto":
             chosen = tokenizer_for(self.language_of(reference), reference.texts)
         if missing := missing_modules(chosen):
-            raise ValueError(
+            raise TokenizerMissingError(
                 f"translation: the tokenizer {chosen} needs {' and '.join(missing)}; pip install "
                 f"'sacrebleu[{chosen[:2]}]', or give tokenizer=char, which is another metric"
             )
         return chosen
 
-    def find(self, sample: Sample, reference: TranslationReference) -> str | Fault:
+    def translation_of(self, sample: Sample, reference: TranslationReference) -> str | Fault:
         """Return the translation of a response, or why there is none to measure."""
         if self.truncated == "zero" and sample.finish_reason == "length":
             return Fault(reason="truncated", problem="the response was cut off")
@@ -189,12 +181,6 @@ class TranslationOptions:
 
     def _format(self) -> FormatVerifier:
         return FormatVerifier(tags=self.tags, outside=self.outside, opened=self.opened, min_characters=0)
-
-
-def require_one_of(option: str, value: Any, allowed: tuple[Any, ...]) -> None:
-    """Raise `ValueError` unless an option has one of the allowed values, of the same type."""
-    if not any(value == one and type(value) is type(one) for one in allowed):
-        raise ValueError(f"translation: {option} is {value!r}; it must be one of {', '.join(map(str, allowed))}")
 
 
 def require_share(option: str, value: Any) -> None:

@@ -21,7 +21,7 @@ from adjudge.protocol import NO_COST, Provenance, Sample, Score
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.runtime.verifying import VerifierScorer
 from adjudge.verifiers.nested.part import options_of, part_of
-from adjudge.verifiers.translation.options import Fault, TranslationOptions, require_one_of, require_share
+from adjudge.verifiers.translation.options import Fault, TranslationOptions, require_share
 from adjudge.verifiers.translation.reference import TranslationReference
 from adjudge.verifiers.translation.verifier import Lexical, TranslationVerifier, lexical_of
 
@@ -53,10 +53,7 @@ class TranslationScorer(TranslationOptions):
     _lexical: VerifierScorer = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Reject options out of range, and a semantic scorer that is none."""
         super().__post_init__()
-        require_one_of("metric", self.metric, ("bleu", "chrf", "semantic", "mix"))
-        require_one_of("lexical", self.lexical, ("bleu", "chrf"))
         require_share("semantic_above", self.semantic_above)
         self._check_range()
         if self._asks and self.semantic is None:
@@ -115,7 +112,7 @@ class TranslationScorer(TranslationOptions):
         for place, (sample, score) in enumerate(zip(samples, found, strict=True)):
             if "lexical" in score.evidence:
                 reference = self.read_reference(sample.reference)
-                text = self.find(sample, reference)
+                text = self.translation_of(sample, reference)
                 assert not isinstance(text, Fault)  # the verifier has measured it
                 places.append(place)
                 asked.append(_asked(sample, text, reference))

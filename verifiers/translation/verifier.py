@@ -7,17 +7,14 @@ Not covered: what a reader would call right.  A good translation in other words 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from adjudge.attacks import AttackCase
-from adjudge.bad_reference import BadReferenceError
-from adjudge.protocol import Sample, Score, Verifier
+from adjudge.protocol import Sample, Score
+from adjudge.verifier_base import ReferenceVerifier
 from adjudge.verifiers.text.answer_span import shorten
 from adjudge.verifiers.translation.lexical import bleu, chrf
-from adjudge.verifiers.translation.options import Fault, TranslationOptions, require_one_of
+from adjudge.verifiers.translation.options import Fault, TokenizerMissingError, TranslationOptions
 from adjudge.verifiers.translation.reference import TranslationReference
 from adjudge.verifiers.translation.rewards import lowest
 
@@ -25,7 +22,7 @@ Lexical = Literal["bleu", "chrf"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationVerifier(TranslationOptions, Verifier):
+class TranslationVerifier(TranslationOptions, ReferenceVerifier[TranslationReference, tuple[str, str]]):
     """BLEU or chrF of a translation behind a format gate; -3 to 3 as in MT-R1-Zero, or 0 to 1.
 
     The reference is a translation, a list of accepted ones, or `{"references": [..], "source": .., "language": ..}`.
@@ -39,47 +36,37 @@ class TranslationVerifier(TranslationOptions, Verifier):
 
     metric: Lexical = "bleu"
 
+    unavailable: ClassVar[tuple[type[Exception], ...]] = (TokenizerMissingError,)
+
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
-        require_one_of("metric", self.metric, ("bleu", "chrf"))
         if self.reward == "discrete" and self.lexical_above is None:
             raise ValueError(
                 'translation: reward="discrete" pays by a threshold; give lexical_above, a number from 0 to 1'
             )
 
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` when the reference is missing or malformed, or its tokenizer is not installed."""
-        super().validate(sample)
-        try:
-            reference = self.read_reference(sample.reference)
-        except BadReferenceError as error:
-            if error.mistake:
-                raise ValueError(f"translation{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
-            return
+    def check_reference(self, sample: Sample) -> None:
+        """Read a sample's reference, whose tokenizer must be installed."""
+        reference = self.gold_of(sample)
         if self.metric == "bleu":
             self.tokenizer_of(reference)
 
-    def verify(self, sample: Sample) -> Score:
+    def find(self, sample: Sample, gold: TranslationReference) -> tuple[str, str] | Score:
+        """Return the translation, and what it is cut into."""
+        tokens = self.tokenizer_of(gold) if self.metric == "bleu" else "characters"
+        text = self.translation_of(sample, gold)
+        return self.worthless(text) if isinstance(text, Fault) else (text, tokens)
+
+    def judge(self, answer: tuple[str, str], gold: TranslationReference) -> Score:
         """Return the reward; the evidence has the metric's value under "lexical", or the problem."""
-        try:
-            reference = self.read_reference(sample.reference)
-        except BadReferenceError as error:
-            return Score.failed("gold_unparsable", error=str(error))
-        try:
-            measured_by = self.tokenizer_of(reference) if self.metric == "bleu" else "characters"
-        except ValueError as error:
-            return Score.failed("engine_unavailable", error=str(error))
-        found = self.find(sample, reference)
-        if isinstance(found, Fault):
-            return self.worthless(found)
-        value = self._measured(found, reference)
+        text, tokens = answer
+        value = self._measured(text, gold)
         return Score.scored(
             *self.worth((value,), (self.lexical_above,)),
             lexical=value,
             metric=self.metric,
-            tokenizer=measured_by,
-            translation=shorten(found),
+            tokenizer=tokens,
+            translation=shorten(text),
         )
 
     def killed(self, sample: Sample, reason: str) -> Score:
@@ -90,13 +77,6 @@ class TranslationVerifier(TranslationOptions, Verifier):
         """Import sacrebleu before any sample's time runs."""
         bleu("a", ["a"], tokenizer="13a")
         chrf("a", ["a"])
-
-    def attacks(self, folder: Path) -> Iterator[AttackCase]:
-        """Yield responses that would earn a translation's reward without translating, and honest ones near them."""
-        from adjudge.verifiers.translation.attacks import attack_cases
-
-        del folder  # the cases need no files
-        return attack_cases(self.metric)
 
     def _measured(self, text: str, reference: TranslationReference) -> float:
         if self.metric == "chrf":

@@ -12,18 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from adjudge.bad_reference import BadReferenceError
-from adjudge.protocol import Sample, Score, Verifier, response_text
+from adjudge.protocol import Sample, Score, response_text
+from adjudge.verifier_base import ReferenceVerifier
 from adjudge.verifiers.nuggets.label_lists import NOTATIONS, Notation
 from adjudge.verifiers.nuggets.label_reward import label_reward
 from adjudge.verifiers.nuggets.nugget import LABELS, Label
 from adjudge.verifiers.text.answer_span import shorten
 
+Labels: TypeAlias = tuple[tuple[Label, ...], Notation | None]
+
 
 @dataclass(frozen=True, kw_only=True)
-class LabelListVerifier(Verifier):
+class LabelListVerifier(ReferenceVerifier[Labels, str]):
     """How well a list of support labels agrees with the right one, in [0, 1] (Search-Gen-V).
 
     The reference is the list of right labels, or `{"labels": [..], "notation": "json"}` with the notation that the
@@ -32,28 +35,21 @@ class LabelListVerifier(Verifier):
 
     name: ClassVar[str] = "verdict_labels"
 
-    def verify(self, sample: Sample) -> Score:
-        """Return the reward; labels that cannot be right ones are `gold_unparsable`."""
-        try:
-            gold, notation = _right_labels(sample.reference)
-        except BadReferenceError as error:
-            return Score.failed("gold_unparsable", error=str(error))
-        if sample.finish_reason == "length":
-            return Score.scored(0.0, "truncated")
-        value = label_reward(response_text(sample), gold, notation)
+    def read_reference(self, reference: Any) -> Labels:
+        """Return the right labels, and their notation."""
+        return _right_labels(reference)
+
+    def find(self, sample: Sample, gold: Labels) -> str | Score:
+        """Return the response, if it is all there."""
+        return Score.scored(0.0, "truncated") if sample.finish_reason == "length" else response_text(sample)
+
+    def judge(self, text: str, gold: Labels) -> Score:
+        """Return the reward."""
+        value = label_reward(text, *gold)
         return Score.scored(value, "" if value > 0 else "wrong")
 
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` when the reference is missing or of a type that holds no labels."""
-        super().validate(sample)
-        try:
-            _right_labels(sample.reference)
-        except BadReferenceError as error:
-            if error.mistake:
-                raise ValueError(f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
 
-
-def _right_labels(reference: Any) -> tuple[tuple[Label, ...], Notation | None]:
+def _right_labels(reference: Any) -> Labels:
     given, notation = reference, None
     if isinstance(reference, Mapping):
         given, notation = reference.get("labels"), reference.get("notation")

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from adjudge.bad_reference import BadReferenceError
-from adjudge.protocol import Sample, Score, Verifier, response_text, split_reasoning
+from adjudge.protocol import Sample, Score, response_text, split_reasoning
+from adjudge.verifier_base import ReferenceVerifier
 from adjudge.verifiers.text.answer_span import shorten
 from adjudge.verifiers.verdict.written_verdict import MOST_CHARACTERS
 
@@ -31,7 +32,7 @@ _MOST_STEPS = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepVerdictsVerifier(Verifier):
+class StepVerdictsVerifier(ReferenceVerifier[tuple[bool, int], str]):
     """How right a step-by-step verifier is about a whole solution, in [0, 1] (RL Tango).
 
     The reference is `{"verdict": true, "steps": 4}`: whether the solution is right, and how many steps it has.
@@ -45,22 +46,27 @@ class StepVerdictsVerifier(Verifier):
     format_share: float = 0.1
 
     def __post_init__(self) -> None:
-        """Reject a share that is none."""
+        super().__post_init__()
         if not 0 <= self.format_share < 1:
             raise ValueError(f"{self.name}: format_share is {self.format_share!r}; it must be from 0 to below 1")
 
-    def verify(self, sample: Sample) -> Score:
-        """Return the reward; the evidence has `final`, and `steps` where there is one verdict for each."""
-        try:
-            right, count = _solution(sample.reference)
-        except BadReferenceError as error:
-            return Score.failed("gold_unparsable", error=str(error))
+    def read_reference(self, reference: Any) -> tuple[bool, int]:
+        """Return whether the solution is right, and how many steps it has."""
+        return _solution(reference)
+
+    def find(self, sample: Sample, gold: tuple[bool, int]) -> str | Score:
+        """Return what is said behind the reasoning."""
         text = response_text(sample)
         _, answer, unfinished = split_reasoning(text)
         if len(text) > MOST_CHARACTERS:
             return Score.scored(0.0, "too_complex")
         if unfinished or sample.finish_reason == "length":
             return Score.scored(0.0, "unfinished_reasoning" if unfinished else "truncated")
+        return answer
+
+    def judge(self, answer: str, gold: tuple[bool, int]) -> Score:
+        """Return the reward; the evidence has `final`, and `steps` where there is one verdict for each."""
+        right, count = gold
         final = _FINAL.search(answer)
         if final is None or len(_LOOKS_FINAL.findall(answer)) > 1:
             return Score.scored(0.0, "no_answer" if final is None else "several_answers")
@@ -71,14 +77,6 @@ class StepVerdictsVerifier(Verifier):
         reason = "wrong" if not agrees else "" if whole else "bad_format"
         steps = {"steps": [int(verdict) for _, verdict in found]} if whole else {}
         return Score.scored(value, reason, final=int(final[1]), **steps)
-
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` when the reference is missing or malformed."""
-        super().validate(sample)
-        try:
-            _solution(sample.reference)
-        except BadReferenceError as error:
-            raise ValueError(f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
 
 
 def _solution(reference: Any) -> tuple[bool, int]:

@@ -13,25 +13,23 @@ Not covered: both orders of a pair, and scores of single responses; those need t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.prompts.reading import frame
-from adjudge.protocol import Sample, Score, Verifier
-from adjudge.verifiers.verdict.attacks import attack_cases
-from adjudge.verifiers.verdict.reference import right_label
+from adjudge.protocol import Sample, Score
+from adjudge.verifier_base import ReferenceVerifier
+from adjudge.verifiers.text.answer_span import shorten
 from adjudge.verifiers.verdict.sections import in_sections
 from adjudge.verifiers.verdict.style import STYLES, Style
 from adjudge.verifiers.verdict.written_verdict import read_numbers, read_verdict
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerdictVerifier(Verifier):
+class VerdictVerifier(ReferenceVerifier[str, tuple[str, str]]):
     """1 when a judge's verdict is the right one, else 0 (RM-R1: -1).
 
     The reference is the right verdict: a label ("A"), `{"verdict": "A"}`, or true and false for the first and the
@@ -60,7 +58,7 @@ class VerdictVerifier(Verifier):
     high: float = 10.0
 
     def __post_init__(self) -> None:
-        """Reject options that do not fit together."""
+        super().__post_init__()
         if self.style not in STYLES:
             raise ValueError(f"{self.name}: style is {self.style!r}; it must be one of {', '.join(STYLES)}")
         if isinstance(self.labels, str):
@@ -92,30 +90,20 @@ class VerdictVerifier(Verifier):
             wrong=style.wrong if self.wrong is None else self.wrong,
         )
 
-    def attacks(self, folder: Path) -> Iterable[AttackCase]:
-        """Yield the attack suite; the cases need no files."""
-        del folder
-        return attack_cases()
+    def read_reference(self, reference: Any) -> str:
+        """Return the label of the right verdict."""
+        return right_label(reference, self.written.labels)
 
-    def verify(self, sample: Sample) -> Score:
-        """Return the value of the response's verdict; a reference that names none is `gold_unparsable`."""
-        try:
-            gold = right_label(sample.reference, self.written.labels)
-        except BadReferenceError as error:
-            return Score.failed("gold_unparsable", error=str(error))
-        verdict, reason = self.read(sample)
+    def find(self, sample: Sample, gold: str) -> tuple[str, str]:
+        """Return the verdict of a response, and the reason for which it has none that counts."""
+        return self.read(sample)
+
+    def judge(self, read: tuple[str, str], gold: str) -> Score:
+        """Return the value of a verdict."""
+        verdict, reason = read
         if verdict == gold:
             return Score.scored(1.0, verdict=verdict)
         return Score.scored(self.written.wrong, reason or "wrong", verdict=verdict)
-
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` when the reference is missing or of a type that can name no verdict."""
-        super().validate(sample)
-        try:
-            right_label(sample.reference, self.written.labels)
-        except BadReferenceError as error:
-            if error.mistake:
-                raise ValueError(f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
 
     def read(self, sample: Sample) -> tuple[str, str]:
         """Return the verdict of a response, "" for none, and the reason for which it has none that counts.
@@ -132,6 +120,39 @@ class VerdictVerifier(Verifier):
         if written.thought < self.thought or (self.sections and not in_sections(written.before)):
             return "", "bad_format"
         return (_highest(numbers, style.labels) if style.scores else written.answer), ""
+
+
+def right_label(reference: Any, labels: Sequence[str]) -> str:
+    """Return the label that a reference names.
+
+    Args:
+        reference: a label; `{"verdict": label}`; or, of two labels, true for the first and false for the second.
+        labels: the labels there are.
+
+    Raises:
+        BadReferenceError: it names none.
+    """
+    given = reference
+    if isinstance(reference, Mapping):
+        if set(reference) != {"verdict"}:
+            raise BadReferenceError(
+                f'the reference has the keys {", ".join(map(str, reference)) or "none"}; give {{"verdict": LABEL}}',
+                mistake=True,
+            )
+        given = reference["verdict"]
+    if isinstance(given, bool) and len(labels) == 2:
+        return labels[0] if given else labels[1]
+    if not isinstance(given, str):
+        raise BadReferenceError(
+            f"the reference is {shorten(repr(reference), 60)}; give the right verdict, one of {', '.join(labels)}",
+            mistake=True,
+        )
+    if given not in labels:
+        raise BadReferenceError(
+            f"the reference names the verdict {shorten(repr(given), 60)}; it must be one of {', '.join(labels)}",
+            mistake=False,
+        )
+    return given
 
 
 def _highest(numbers: Sequence[float], labels: Sequence[str]) -> str:

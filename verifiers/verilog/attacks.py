@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from adjudge.attacks import AttackCase
+from adjudge.attacks import AttackCase, whole_text
 from adjudge.protocol import Sample
 
 DESIGN: Final = "differential"
@@ -29,7 +29,15 @@ def settings() -> tuple[str, ...]:
     return (DESIGN, *_data()["benches"])
 
 
-def attack_cases(setting: str) -> Iterator[AttackCase]:
+def attack_suite(scorer: Any, folder: Path) -> Iterator[AttackCase]:
+    """Yield the cases in the settings that the verifier's `check` leaves."""
+    del folder  # the cases need no files
+    for setting in settings() if scorer.name == "verilog" else ():
+        if scorer.check == "auto" or (scorer.check == "differential") == (setting == DESIGN):
+            yield from cases_of(setting)
+
+
+def cases_of(setting: str) -> Iterator[AttackCase]:
     """Yield the cases in one setting."""
     data = _data()
     reference: dict[str, Any] = {"reference": data["reference"], "top": "TopModule"}
@@ -43,7 +51,7 @@ def attack_cases(setting: str) -> Iterator[AttackCase]:
             yield AttackCase(
                 id=name,
                 tries=case.get("tries", ""),
-                sample=Sample(prompt="Count.", response=_response(case["response"]), reference=reference, id=name),
+                sample=Sample(prompt="Count.", response=whole_text(case["response"]), reference=reference, id=name),
                 honest=kind == "honest",
                 reason="" if reason == "*" else reason,
                 options=limits if kind == "attacks" else {},
@@ -58,12 +66,6 @@ def attack_cases(setting: str) -> Iterator[AttackCase]:
             honest=case.get("honest", False),
             reason=case.get("reason", ""),
         )
-
-
-def _response(pieces: Any) -> str:
-    if isinstance(pieces, str):
-        return pieces
-    return "".join(piece if isinstance(piece, str) else piece["repeat"] * piece["times"] for piece in pieces)
 
 
 @cache

@@ -14,10 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from adjudge.bad_reference import BadReferenceError
 from adjudge.hardware.front_end import shorten
-from adjudge.protocol import Limits, Sample, Score, Verifier, response_text
+from adjudge.protocol import Limits, Sample, Score, response_text
+from adjudge.verifier_base import ReferenceVerifier, require_numbers, require_whole
 from adjudge.verifiers.execution.program import RunLimits
-from adjudge.verifiers.execution.runner import Isolation, Runner, sandbox
+from adjudge.verifiers.execution.runner import Isolation, sandbox
 from adjudge.verifiers.execution.sandbox import SandboxUnavailableError
 from adjudge.verifiers.verilog.coverage import CoverageError, covered_lines
 from adjudge.verifiers.verilog.simulators import ENDINGS, REFUSED, icarus
@@ -32,7 +34,7 @@ _OWN = frozenset({_BENCH, "design.v", "compiled.vvp"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimulationVerifier(Verifier):
+class SimulationVerifier(ReferenceVerifier["_Wish", str]):
     """Run the test bench in a response; 1 if it compiles and ends by itself.
 
     The response is the bench's source and nothing else, without code fences.  The reference is `{"top": name of the
@@ -54,16 +56,12 @@ class SimulationVerifier(Verifier):
     output_mb: int = 8
     isolation: Isolation = "bubblewrap"
 
+    unavailable: ClassVar[tuple[type[Exception], ...]] = (ToolMissingError, SandboxUnavailableError)
+
     def __post_init__(self) -> None:
-        """Reject option values that mean nothing, and hosts that lack Icarus."""
-        if self.isolation not in ("bubblewrap", "none"):
-            raise ValueError(f"simulation: isolation is {self.isolation!r}; it must be bubblewrap or none")
-        if type(self.seconds) not in (int, float) or not 0.1 <= self.seconds <= 600:
-            raise ValueError(f"simulation: seconds is {self.seconds!r}; it must be from 0.1 to 600")
-        for option, (least, most) in {"memory_mb": (64, 65_536), "output_mb": (1, 256)}.items():
-            value = getattr(self, option)
-            if type(value) is not int or not least <= value <= most:
-                raise ValueError(f"simulation: {option} is {value!r}; it must be a whole number from {least} to {most}")
+        super().__post_init__()
+        require_numbers(self, seconds=(0.1, 600))
+        require_whole(self, memory_mb=(64, 65_536), output_mb=(1, 256))
         try:
             require("iverilog")
         except ToolMissingError as error:
@@ -74,22 +72,24 @@ class SimulationVerifier(Verifier):
         """What one call may use: a run of Icarus, and one of Verilator."""
         return Limits(seconds=2 * self.seconds + _COMPILE_SECONDS + 10, memory_mb=1024, processes=64)
 
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` when the reference is missing or not of the form this verifier takes."""
-        super().validate(sample)
-        _Wish.read(sample.reference)
+    def read_reference(self, reference: Any) -> _Wish:
+        """Return what a reference asks for."""
+        try:
+            return _Wish.read(reference)
+        except ValueError as error:
+            raise BadReferenceError(str(error), mistake=True) from error
 
-    def verify(self, sample: Sample) -> Score:
+    def find(self, sample: Sample, gold: _Wish) -> str:
+        """Return the bench: the whole response."""
+        return response_text(sample)
+
+    def judge(self, bench: str, wish: _Wish) -> Score:
         """Return 1 for a bench that compiles and ends by itself, else 0.
 
         The evidence has "stage" ("compile" or "run"), "ending", "code", "stdout", "stderr", "outputs" (name to text,
         those that were written), and, where it was asked for, "coverage": {"reached": how many lines, "missed": numbers
         of the others, from 1}, or {"error": why Verilator could not tell}.
         """
-        try:
-            wish = _Wish.read(sample.reference)
-        except ValueError as error:
-            return Score.failed("gold_unparsable", error=str(error))
         limits = RunLimits(
             seconds=self.seconds,
             memory_mb=self.memory_mb,
@@ -97,12 +97,7 @@ class SimulationVerifier(Verifier):
             output_bytes=self.output_mb << 20,
             disk_mb=4 * self.output_mb + 64,
         )
-        try:
-            return self._run(response_text(sample), wish, sandbox(self.isolation), limits)
-        except (ToolMissingError, SandboxUnavailableError) as error:
-            return Score.failed("engine_unavailable", error=str(error))
-
-    def _run(self, bench: str, wish: _Wish, runner: Runner, limits: RunLimits) -> Score:
+        runner = sandbox(self.isolation)
         require("iverilog")
         files = {_BENCH: _bytes(bench), **wish.files}
         sources = (_BENCH, "design.v") if "design.v" in files else (_BENCH,)

@@ -12,25 +12,22 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from adjudge import wire
-from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.extras import install_hint
 from adjudge.hardware.front_end import slang
 from adjudge.hardware.interface import Interface
 from adjudge.hardware.stimulus import Stimulus
-from adjudge.protocol import Limits, Sample, Score, Verifier
+from adjudge.protocol import Limits, Sample, Score
+from adjudge.verifier_base import TextVerifier, require_numbers, require_whole
 from adjudge.verifiers.execution.program import RunLimits
 from adjudge.verifiers.execution.runner import Isolation, Runner, sandbox
 from adjudge.verifiers.execution.sandbox import SandboxUnavailableError
-from adjudge.verifiers.text.graded import Reasoning, Truncated, graded_text
-from adjudge.verifiers.verilog.attacks import DESIGN, attack_cases, settings
 from adjudge.verifiers.verilog.bench_run import BenchRun
 from adjudge.verifiers.verilog.candidate import Candidate, Refusal, read_candidate
 from adjudge.verifiers.verilog.coverage import CoverageError, line_coverage
@@ -64,7 +61,7 @@ class Ready:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerilogVerifier(Verifier):
+class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
     """1 when the response's design passes, else 0 or the credit that `partial` gives.
 
     The reference is `{"reference": source of a design, "top": name that the response's module must have}`, or
@@ -85,10 +82,8 @@ class VerilogVerifier(Verifier):
         stages: credit for a design that parses, for one that elaborates, and the most for one that fails a check.
         simulator: "icarus"; "verilator", two-valued; "auto" takes Verilator where Icarus cannot compile the reference.
         empty_bench: a bench that accepts a design which drives nothing is refused ("refuse") or used ("accept").
-        reasoning: "strip" grades only what follows the end-of-thinking tag; "keep" grades all of it.
         coverage: also measure, once for each reference, the share of the reference's lines that the stimuli reach
             (Verilator, 10 s).
-        truncated: a response with `finish_reason="length"` is worth 0 ("zero") or is graded ("grade").
         seconds: seconds for one simulation or proof.
         memory_mb: MiB for one.
         seed: changes the stimuli.
@@ -107,37 +102,17 @@ class VerilogVerifier(Verifier):
     simulator: Literal["icarus", "verilator", "auto"] = "icarus"
     empty_bench: Literal["refuse", "accept"] = "refuse"
     coverage: bool = False
-    reasoning: Reasoning = "strip"
-    truncated: Truncated = "zero"
     seconds: float = 20.0
     memory_mb: int = 1024
     seed: int = 0
     isolation: Isolation = "bubblewrap"
 
+    unavailable: ClassVar[tuple[type[Exception], ...]] = (ToolMissingError, SandboxUnavailableError)
+
     def __post_init__(self) -> None:
-        """Reject option values that mean nothing, and hosts that lack the tools."""
-        choices: dict[str, tuple[str, ...]] = {
-            "check": ("auto", "bench", "differential", "both"),
-            "formal": ("off", "auto", "refute", "require"),
-            "partial": ("none", "fraction", "staged"),
-            "simulator": ("icarus", "verilator", "auto"),
-            "empty_bench": ("refuse", "accept"),
-            "reasoning": ("strip", "keep"),
-            "truncated": ("zero", "grade"),
-            "isolation": ("bubblewrap", "none"),
-        }
-        for option, allowed in choices.items():
-            if getattr(self, option) not in allowed:
-                raise ValueError(
-                    f"verilog: {option} is {getattr(self, option)!r}; it must be one of {', '.join(allowed)}"
-                )
-        ranges = {"effort": (16, 100_000), "depth": (1, 1000), "memory_mb": (64, 65_536), "seed": (-(2**63), 2**63)}
-        for option, (least, most) in ranges.items():
-            value = getattr(self, option)
-            if type(value) is not int or not least <= value <= most:
-                raise ValueError(f"verilog: {option} is {value!r}; it must be a whole number from {least} to {most}")
-        if type(self.seconds) not in (int, float) or not 0.1 <= self.seconds <= 600:
-            raise ValueError(f"verilog: seconds is {self.seconds!r}; it must be from 0.1 to 600")
+        super().__post_init__()
+        require_whole(self, effort=(16, 100_000), depth=(1, 1000), memory_mb=(64, 65_536), seed=(-(2**63), 2**63))
+        require_numbers(self, seconds=(0.1, 600))
         object.__setattr__(self, "stages", tuple(self.stages))
         if len(self.stages) != 3 or not 0 <= self.stages[0] <= self.stages[1] <= self.stages[2] < 1:
             raise ValueError(f"verilog: stages is {self.stages!r}; give three rising credits from 0 to below 1")
@@ -169,47 +144,28 @@ class VerilogVerifier(Verifier):
         slang()
         prepare_yosys()
 
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` when the reference is missing or not of the form this verifier takes."""
-        super().validate(sample)
-        try:
-            reference = read_reference(sample.reference)
-        except BadReferenceError as error:
-            if error.mistake:
-                raise ValueError(f"verilog{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
-            return
+    def check_reference(self, sample: Sample) -> None:
+        """Read a sample's reference; nothing is run."""
+        reference = read_reference(sample.reference)
         if self.check in ("bench", "both") and not reference.testbench:
             raise ValueError(f"verilog: check is {self.check!r}, and the reference has no testbench")
         if (self.check in ("differential", "both") or self.formal in _AFTER_BENCHES) and not reference.design:
             raise ValueError(f"verilog: check is {self.check!r}, formal {self.formal!r}: the reference has no design")
 
-    def attacks(self, folder: Path) -> Iterator[AttackCase]:
-        """Yield the attack suite in the settings that `check` leaves."""
-        del folder  # the cases need no files
-        for setting in settings():
-            if self.check == "auto" or (self.check == "differential") == (setting == DESIGN):
-                yield from attack_cases(setting)
+    def read_reference(self, reference: Any) -> Ready:
+        """Return a reference that has proved itself."""
+        return _ready(self, _key(reference))
 
-    def verify(self, sample: Sample) -> Score:
-        """Return the verdict on one response; see the class."""
-        try:
-            return self._verified(sample)
-        except BadReferenceError as error:
-            return Score.failed("gold_timeout" if error.limit else "gold_unparsable", error=str(error))
-        except (ToolMissingError, SandboxUnavailableError) as error:
-            return Score.failed("engine_unavailable", error=str(error))
-
-    def _verified(self, sample: Sample) -> Score:
-        key = _key(sample.reference)
-        ready = _ready(self, key)
-        text, fault = graded_text(sample, self.reasoning, self.truncated)
-        if fault:
-            return Score.scored(0.0, fault)
+    def find_in(self, text: str, sample: Sample, gold: Ready) -> tuple[Candidate, str] | Score:
+        """Return the design, and the secret that its run is made of."""
         # The response is part of the hash, so no response can know its stimulus or its secret names.
-        secret = hashlib.sha256(f"{self.seed}\0{key}\0{text}".encode(errors="replace")).hexdigest()
-        candidate = read_candidate(text, ready.reference.top, f"c{secret[:16]}_", ready.reference.shared)
-        if isinstance(candidate, Refusal):
-            return self._refused(candidate)
+        secret = hashlib.sha256(f"{self.seed}\0{_key(sample.reference)}\0{text}".encode(errors="replace")).hexdigest()
+        candidate = read_candidate(text, gold.reference.top, f"c{secret[:16]}_", gold.reference.shared)
+        return self._refused(candidate) if isinstance(candidate, Refusal) else (candidate, secret)
+
+    def judge(self, answer: tuple[Candidate, str], ready: Ready) -> Score:
+        """Return the verdict on one design; see the class."""
+        candidate, secret = answer
         score = self._judged(ready, candidate, secret)
         if score.reason == "candidate_error" and score.evidence["stage"] == "elaborate":
             runner = sandbox(self.isolation)

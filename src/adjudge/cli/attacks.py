@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from adjudge.attacks import AttackCase
+from adjudge.attacks import AttackCase, suite_of
 from adjudge.cli.trials import Check, Finding, brief
 from adjudge.protocol import Score, Scorer
 from adjudge.runtime.loop import run_blocking
@@ -31,13 +31,14 @@ def attack_checks(scorer: Scorer, *, right: float, wrong: float, tell: Callable[
     Returns:
         What became of the attacks and of the honest responses; nothing where no suite is shipped.
     """
-    from adjudge.evals.attacks.shipped import shipper_of, suite_scores
+    from adjudge.evals.attacks.shipped import suite_scores
 
-    shipper = shipper_of(scorer)
-    if shipper is None:
+    shipper = getattr(scorer, "verifier", scorer)
+    suite = suite_of(shipper)
+    if suite is None:
         return []
     with tempfile.TemporaryDirectory(prefix="adjudge-attacks-") as folder:
-        cases = list(shipper.attacks(Path(folder)))
+        cases = list(suite(Path(folder)))
         scores = run_blocking(suite_scores(shipper, cases, lambda done: tell("attacks", done, len(cases))))
     attacks: list[Finding] = []
     honest: list[Finding] = []

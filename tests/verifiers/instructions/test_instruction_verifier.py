@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from adjudge.attacks import AttackCase
+from adjudge.attacks import AttackCase, shipped_cases
 from adjudge.conformance import check_scorer
 from adjudge.instructions.constraint import KINDS, Constraint
 from adjudge.protocol import Sample
@@ -57,7 +57,7 @@ ARGS: dict[str, dict[str, Any]] = {
 """Arguments of each kind that has any."""
 
 ALL = [Constraint(kind, ARGS.get(kind, {})) for kind in KINDS]
-CASES = list(InstructionVerifier().attacks(Path()))
+CASES = shipped_cases(InstructionVerifier(), Path())
 
 
 def sample(response: str, *constraints: Any, **more: Any) -> Sample:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.attacks import AttackCase
+from adjudge.attacks import AttackCase, shipped_cases
 from adjudge.protocol import Verifier
 from adjudge.verifiers.logic.code_prediction import CodePredictionVerifier
 from adjudge.verifiers.logic.graph_answer import GraphAnswerVerifier
@@ -28,7 +28,7 @@ VERIFIERS = (
     ReasoningGymVerifier(),
     TableAnswerVerifier(),
 )
-CASES = [(verifier, case) for verifier in VERIFIERS for case in verifier.attacks(Path())]
+CASES = [(verifier, case) for verifier in VERIFIERS for case in shipped_cases(verifier, Path())]
 
 
 def named(value: object) -> str:

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge import check_scorer
+from adjudge.attacks import shipped_cases
 from adjudge.protocol import Sample, Score, Verifier
 from adjudge.verifiers.code.outcome import Outcome, Verdict
 from adjudge.verifiers.logic import called_program
-from adjudge.verifiers.logic.attacks import attack_cases
 from adjudge.verifiers.logic.code_prediction import CodePredictionVerifier
 from adjudge.verifiers.logic.expression import exact_value, require_formula
 from adjudge.verifiers.logic.graph_answer import GraphAnswerVerifier
@@ -286,9 +286,7 @@ SAMPLES: list[Verifier] = [
 @pytest.mark.parametrize("verifier", SAMPLES, ids=lambda verifier: verifier.name)
 def test_the_rules_of_the_protocol_hold(verifier: Verifier) -> None:
     cases = [
-        case
-        for case in attack_cases(verifier.name)
-        if len(case.sample.response) < 5000 and not case.options.get("least")
+        case for case in shipped_cases(verifier) if len(case.sample.response) < 5000 and not case.options.get("least")
     ]
     chosen = [case.sample for case in cases if case.honest][:2] + [case.sample for case in cases if not case.honest][:2]
     check_scorer(verifier, [dataclasses.replace(sample, extra={}) for sample in chosen]).raise_for_failures()
@@ -296,7 +294,7 @@ def test_the_rules_of_the_protocol_hold(verifier: Verifier) -> None:
 
 @pytest.mark.parametrize("verifier", SAMPLES, ids=lambda verifier: verifier.name)
 def test_a_megabyte_of_anything_takes_little_time(verifier: Verifier) -> None:
-    reference = next(case.sample.reference for case in attack_cases(verifier.name))
+    reference = next(case.sample.reference for case in shipped_cases(verifier))
     started = time.monotonic()
     parts = ("[", "(", "1", "1,", "-", "a", " ", "\n", "|", "{", "\\", "->", "\0", "1 2\n", "9**", "```\n", "\ud800")
     for part in parts:
@@ -311,7 +309,7 @@ def test_a_megabyte_of_anything_takes_little_time(verifier: Verifier) -> None:
 @given(st.text(alphabet=st.sampled_from("01ab[](){},.:|-+*/='\" \n<>→QSG#x"), max_size=40) | st.text(max_size=40))
 def test_no_text_makes_a_verifier_fail(text: str) -> None:
     for verifier in SAMPLES[:6]:
-        for reference in [case.sample.reference for case in attack_cases(verifier.name)][-8:]:
+        for reference in [case.sample.reference for case in shipped_cases(verifier)][-8:]:
             assert score(verifier, text, reference).status == "scored"
 
 

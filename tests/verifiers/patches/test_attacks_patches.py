@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.attacks import AttackCase
+from adjudge.attacks import AttackCase, shipped_cases
 from adjudge.verifiers.patches.tests_verifier import PatchTestsVerifier
 from adjudge.verifiers.patches.verifier import PatchVerifier
 
 VERIFIERS: tuple[PatchVerifier | PatchTestsVerifier, ...] = (PatchVerifier(), PatchTestsVerifier())
-CASES = [(verifier, case) for verifier in VERIFIERS for case in verifier.attacks(Path())]
+CASES = [(verifier, case) for verifier in VERIFIERS for case in shipped_cases(verifier, Path())]
 
 
 def named(value: object) -> str:

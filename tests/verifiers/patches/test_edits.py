@@ -7,8 +7,8 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.verifiers.patches.responses import written
 
-from adjudge.verifiers.patches.attacks import written
 from adjudge.verifiers.patches.edits import BadEditError, Edit, Matching, apply_edits, checked_path, read_edits
 
 # the published pattern, as data: what it reads of well-formed edits is what we read

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.verifiers.patches.responses import written
 
 from adjudge import check_scorer
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.patches import similarity
-from adjudge.verifiers.patches.attacks import written
 from adjudge.verifiers.patches.matching import LinearMatcher
 from adjudge.verifiers.patches.verifier import PatchVerifier
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.verifiers.patches.responses import written
 
 from adjudge import check_scorer
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.patches import repository
-from adjudge.verifiers.patches.attacks import written
 from adjudge.verifiers.patches.chosen_tests import chosen_tests
 from adjudge.verifiers.patches.modules import Modules
 from adjudge.verifiers.patches.suite_run import _program

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.verifiers.patches.responses import written
 
 import adjudge
 from adjudge import registry
-from adjudge.verifiers.patches.attacks import written
 
 RECIPE = Path(__file__).parents[3] / "examples" / "recipes" / "swe_rl.yaml"
 GOLD = {"files": {"a.py": "a\nb\nc\n"}, "edits": [{"path": "a.py", "search": "b", "replace": "x"}]}

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from adjudge.attacks import AttackCase
+from adjudge.attacks import AttackCase, shipped_cases
 from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.performance.verifier import PerformanceVerifier
 
 VERIFIER = PerformanceVerifier(max_waiting=1.0)
-CASES = list(VERIFIER.attacks(Path()))
+CASES = shipped_cases(VERIFIER, Path())
 SMALL = {"least_seconds": 0.0, "repeats": 3, "most_repeats": 3, "max_waiting": 1.0}
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from adjudge import check_scorer
-from adjudge.attacks import AttackCase
+from adjudge.attacks import AttackCase, cases_in
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.proofs import coq as coq_module
-from adjudge.verifiers.proofs.attacks import attack_cases
 from adjudge.verifiers.proofs.coq import CoqVerifier
 
 pytestmark = pytest.mark.usefixtures("coq")
 
-CASES = list(attack_cases("coq"))
+ATTACKS = Path(__file__).parents[3] / "verifiers" / "proofs" / "attacks.json"
+CASES = list(cases_in(ATTACKS, "coq"))
 PLUS = {"statement": "Theorem t : forall n : nat, n + 0 = n."}
 GOOD = "intros n. induction n as [| m IH].\n- reflexivity.\n- simpl. rewrite IH. reflexivity."
 

@@ -22,10 +22,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge import check_scorer
-from adjudge.attacks import AttackCase
+from adjudge.attacks import AttackCase, cases_in
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score
-from adjudge.verifiers.proofs.attacks import attack_cases
 from adjudge.verifiers.proofs.lean import LeanVerifier
 from adjudge.verifiers.proofs.lean_answer import answered
 from adjudge.verifiers.proofs.lean_messages import MessageError, axioms_of, gold_fault, read_json_lines, verdict
@@ -34,7 +33,8 @@ from adjudge.verifiers.proofs.lean_server import LeanServerScorer
 from adjudge.verifiers.proofs.lean_source import LeanFile, gold_file, lean_file, read_lean
 from adjudge.verifiers.proofs.toolbox import MOST_CHARACTERS
 
-CASES = list(attack_cases("lean"))
+ATTACKS = Path(__file__).parents[3] / "verifiers" / "proofs" / "attacks.json"
+CASES = list(cases_in(ATTACKS, "lean"))
 REFERENCE = {"header": "import Init\nopen Nat", "statement": "theorem t (n : Nat) : n + 0 = n := by sorry"}
 GOOD = "by\n  rfl"
 PIECES = ["--", "/-", "-/", "\n", '"', "sorry", " ", "«", "'", "#", "open", " in ", "set_option ", "@[", "é", "/--/"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import operator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,18 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge import check_scorer
-from adjudge.attacks import AttackCase
+from adjudge.attacks import AttackCase, cases_in
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.proofs import smt as smt_module
-from adjudge.verifiers.proofs.attacks import attack_cases
 from adjudge.verifiers.proofs.smt import SmtVerifier
 from adjudge.verifiers.proofs.smt_answers import AnswerError, read_claim, read_term
 from adjudge.verifiers.proofs.smt_reference import read_formula
 from adjudge.verifiers.proofs.smt_solvers import Reply
 from adjudge.verifiers.proofs.smt_terms import Expression, TermError, printed, read_expressions, strange_atom
 
-CASES = list(attack_cases("smt"))
+ATTACKS = Path(__file__).parents[3] / "verifiers" / "proofs" / "attacks.json"
+CASES = list(cases_in(ATTACKS, "smt"))
 XY = "(declare-const x Int) (declare-const y Int)"
 PIECES = [
     "(",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge import check_scorer
-from adjudge.attacks import AttackCase
+from adjudge.attacks import AttackCase, cases_in
 from adjudge.protocol import Sample, Score
-from adjudge.verifiers.proofs.attacks import attack_cases
 from adjudge.verifiers.proofs.theorem_group import TheoremGroupScorer
 from adjudge.verifiers.proofs.theorem_verdict import TheoremVerdictVerifier
 from adjudge.verifiers.proofs.toolbox import tagged
 
-CASES = list(attack_cases("theorem_variants"))
+ATTACKS = Path(__file__).parents[3] / "verifiers" / "proofs" / "attacks.json"
+CASES = list(cases_in(ATTACKS, "theorem_variants"))
 PROOF = "Let n be even, so n = 2k and n squared is 4 k squared. "
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.attacks import AttackCase
+from adjudge.attacks import AttackCase, shipped_cases
 from adjudge.protocol import Sample
-from adjudge.verifiers.sql.attacks import attack_cases
+from adjudge.verifiers.sql.attacks import cases_of
 from adjudge.verifiers.sql.verifier import SqlVerifier
 
-SQLITE, POSTGRES = list(attack_cases("")), list(attack_cases("", "postgres"))
+SQLITE, POSTGRES = list(cases_of("")), list(cases_of("", "postgres"))
 
 
 def attacks(cases: list[AttackCase]) -> list[AttackCase]:
@@ -71,5 +71,5 @@ def test_the_suite_is_large_and_names_each_case_once() -> None:
 
 def test_the_verifier_ships_the_same_cases_each_time() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        shipped = [case.id for case in SqlVerifier().attacks(Path(folder))]
+        shipped = [case.id for case in shipped_cases(SqlVerifier(), Path(folder))]
     assert shipped == [case.id for case in SQLITE]

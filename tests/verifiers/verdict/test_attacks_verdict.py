@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.attacks import AttackCase
+from adjudge.attacks import AttackCase, shipped_cases
 from adjudge.verifiers.verdict.style import STYLES
 from adjudge.verifiers.verdict.verifier import VerdictVerifier
 
-CASES = list(VerdictVerifier().attacks(Path()))
+CASES = shipped_cases(VerdictVerifier(), Path())
 
 
 def cases(*, honest: bool) -> list[AttackCase]:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from adjudge.attacks import AttackCase
+from adjudge.attacks import AttackCase, shipped_cases
 from adjudge.protocol import Score
-from adjudge.verifiers.verilog.attacks import DESIGN, attack_cases, settings
+from adjudge.verifiers.verilog.attacks import DESIGN, cases_of, settings
 from adjudge.verifiers.verilog.verifier import VerilogVerifier
 
-CASES = [case for setting in settings() for case in attack_cases(setting)]
+CASES = [case for setting in settings() for case in cases_of(setting)]
 ATTACKS = [case for case in CASES if not case.honest]
 HONEST = [case for case in CASES if case.honest]
 
@@ -38,7 +38,7 @@ def test_an_honest_neighbour_passes(case: AttackCase) -> None:
 
 
 def test_no_attack_that_tampers_earns_credit_for_its_stage() -> None:
-    tampering = [case for case in attack_cases(DESIGN) if case.reason == "tampering"]
+    tampering = [case for case in cases_of(DESIGN) if case.reason == "tampering"]
     assert len(tampering) > 20
     for case in tampering:
         assert score(case, partial="staged").value == 0.0, case.id
@@ -63,7 +63,7 @@ def test_the_verifier_ships_the_cases_that_its_check_can_judge(
     options: dict[str, Any], expected: tuple[str, ...], tmp_path: Path
 ) -> None:
     verifier = VerilogVerifier(**options)
-    shipped = list(verifier.attacks(tmp_path))
-    assert {case.id for case in shipped} == {case.id for setting in expected for case in attack_cases(setting)}
+    shipped = shipped_cases(verifier, tmp_path)
+    assert {case.id for case in shipped} == {case.id for setting in expected for case in cases_of(setting)}
     for case in shipped:
         replace(verifier, **case.options).validate(case.sample)
