@@ -72,8 +72,7 @@ def _math_verify() -> Judging:
 
 
 def _reasoning_gym() -> Judging:
-    from adjudge.verifiers.logic.gym import ReasoningGymVerifier
-    from adjudge.verifiers.logic.gym_library import ask
+    from adjudge.verifiers.logic.gym import ReasoningGymVerifier, ask
 
     verifier = ReasoningGymVerifier()
 

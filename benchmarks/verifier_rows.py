@@ -229,8 +229,7 @@ class LeanRules(Verifier):
 
     def verify(self, sample: Sample) -> Score:
         """Return 1 where there is a file to ask about."""
-        from adjudge.verifiers.proofs.lean_answer import answered
-        from adjudge.verifiers.proofs.lean_source import read_lean
+        from adjudge.verifiers.proofs.lean_source import answered, read_lean
 
         made = answered(response_text(sample), read_lean(sample.reference))
         return made if isinstance(made, Score) else Score(value=1.0)

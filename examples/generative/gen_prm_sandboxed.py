@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjudge.reward_models.generative.gen_prm import GenPrm
-from adjudge.verifiers.code.environment import environment
+from adjudge.verifiers.code.sandboxed import environment
 from adjudge.verifiers.execution.program import RunLimits
 from adjudge.verifiers.execution.warm_python import flavour_of, shared
 

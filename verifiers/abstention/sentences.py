@@ -15,8 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from adjudge.instructions.visible import visible
-from adjudge.verifiers.text.markup import unwrap
-from adjudge.verifiers.text.scripts import spaced
+from adjudge.verifiers.text.markup import spaced, unwrap
 
 BUILT_IN: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {

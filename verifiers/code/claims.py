@@ -14,12 +14,52 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from adjudge.verifiers.code.target import Target
 from adjudge.verifiers.execution import codec
+from adjudge.verifiers.execution.peer import Peer
+
+_PATH = re.compile(r"([^\W\d]\w*)(?:(?:\(\))?\.([^\W\d]\w*))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A function, or a class and one of its methods.
+
+    Attributes:
+        name: of the function or the class.
+        method: of the class; "" for a function.
+    """
+
+    name: str
+    method: str = ""
+
+    @classmethod
+    def read(cls, text: str) -> Target | None:
+        """Return what "f", "Solution().f" or, for the same, "Solution.f" names; None if that is neither."""
+        found = _PATH.fullmatch(text)
+        return None if found is None else cls(found[1], found[2] or "")
+
+    def ask(self, peer: Peer, handle: codec.Handle, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call it and return what comes back; each call of a method makes an instance of its own.
+
+        Args:
+            peer: the connection to the candidate.
+            handle: of the function or the class.
+            args: positional arguments; what the call changes in them is changed here, too.
+            kwargs: keyword arguments.
+
+        Raises:
+            PeerLostError: the candidate is gone or broke the protocol.
+            FrameTimeoutError: it did not answer in time.
+        """
+        if self.method:
+            return peer.exchange("method", handle, (self.method, *args), dict(kwargs))
+        return peer.exchange("call", handle, args, dict(kwargs))
+
 
 Relation = Literal["==", "!=", "is", "is not", "true", "false", "<", "<="]
 

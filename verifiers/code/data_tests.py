@@ -16,12 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adjudge.verifiers.code.claims import Claim
+from adjudge.verifiers.code.claims import Claim, Target
 from adjudge.verifiers.code.comparison import Rules, same_value
 from adjudge.verifiers.code.outcome import SHOWN, Outcome, Verdict, shorten
 from adjudge.verifiers.code.python_candidate import NO_TIME, Candidate, NotLoadedError
 from adjudge.verifiers.code.suite import Case, Suite
-from adjudge.verifiers.code.target import Target
 from adjudge.verifiers.execution import codec, frames
 from adjudge.verifiers.execution.peer import Peer, PeerLostError, Raised, serves_nothing
 from adjudge.verifiers.execution.program import RunLimits

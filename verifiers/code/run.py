@@ -16,10 +16,9 @@ from typing import Any, ClassVar
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score
 from adjudge.verifier_base import Reasoning, TextVerifier, require_numbers, require_whole
-from adjudge.verifiers.code.building import build, roomier
 from adjudge.verifiers.code.extraction import Block, program_in
 from adjudge.verifiers.code.languages import LANGUAGES, PYTHON_LABELS, missing
-from adjudge.verifiers.code.program_run import ENDINGS
+from adjudge.verifiers.code.program_run import ENDINGS, build, roomier
 from adjudge.verifiers.code.sandboxed import SandboxedVerifier
 from adjudge.verifiers.execution.program import Program, RunLimits, RunResult
 from adjudge.verifiers.execution.runner import Isolation, sandbox

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from adjudge.bad_reference import BadReferenceError
-from adjudge.verifiers.code.claims import Claim, read_claims
+from adjudge.verifiers.code.claims import Claim, Target, read_claims
 from adjudge.verifiers.code.extraction import defines
 from adjudge.verifiers.code.languages import LANGUAGES, PYTHON_READS
 from adjudge.verifiers.code.layouts import CONTEST_IMPORTS, FIELDS, tests_of
@@ -32,12 +32,12 @@ from adjudge.verifiers.code.names import (
     missing,
     modules_of,
     names_any,
+    reaching,
+    silent,
     syntax_tree,
     used,
 )
 from adjudge.verifiers.code.outcome import Outcome, shorten
-from adjudge.verifiers.code.reaching import reaching, silent
-from adjudge.verifiers.code.target import Target
 from adjudge.verifiers.execution import codec
 
 Style = Literal["calls", "stdio", "asserts", "humaneval", "pytest"]

@@ -8,6 +8,14 @@ A response is checked as a reader sees it (`rendering`, `visible`): without what
 hides, and with letters of other alphabets that look like Latin ones read as these.  Words that are forbidden are found
 in disguise too.
 
+The variants of a response of which IFEval's loose check takes the best.
+
+A first line may say "Sure, here it is:", a last one "Let me know ...", and stars may be Markdown.  So a constraint is
+met when the response meets it as it is, or without its first line, its last, or both; each also without stars.
+
+So the loose check is for numbers beside published ones: a response of any kind with a last line of one word meets what
+that word meets.
+
 Not covered: whether the task was done.  A constraint is met by a response about nothing, too; weigh this with a judge
 (`docs/instructions.md`).
 """
@@ -28,7 +36,25 @@ from adjudge.instructions.text import Text
 from adjudge.instructions.visible import visible
 from adjudge.protocol import Sample, Score
 from adjudge.verifier_base import TextVerifier, Truncated, require_whole
-from adjudge.verifiers.instructions.variants import variants
+
+
+def variants(response: str, *, shown: bool = True) -> Iterator[tuple[str, Text]]:
+    """Yield the name and the text of each variant that has text and was not there before, the response first."""
+    lines = response.split("\n")
+    cuts = (
+        ("as it is", response),
+        ("without the first line", "\n".join(lines[1:]).strip()),
+        ("without the last line", "\n".join(lines[:-1]).strip()),
+        ("without both lines", "\n".join(lines[1:-1]).strip()),
+    )
+    seen = set()
+    for stars in (True, False):
+        for name, text in cuts:
+            variant = text if stars else text.replace("*", "")
+            if variant not in seen and variant.strip():
+                seen.add(variant)
+                yield (name if stars else f"{name}, without stars"), Text(variant, shown=shown)
+
 
 _LONGEST: Final = 200  # characters of a text in the evidence
 

@@ -22,17 +22,402 @@ Not covered: flows, planarity, isomorphism; `exact` and `numeric` compare answer
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import heapq
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations, pairwise
 from typing import Any, ClassVar, Final
 
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
-from adjudge.verifiers.logic.graph import read_graph, vertex
-from adjudge.verifiers.logic.graph_rules import RULES, Question, is_right
-from adjudge.verifiers.logic.literal import LiteralError
+from adjudge.verifiers.logic.literal import LiteralError, read_unambiguous
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
+from adjudge.verifiers.logic.ordering import normal_item, read_items
 from adjudge.verifiers.text.answer_span import shorten
+from adjudge.verifiers.text.number_text import NumberError, read_quantity
+
+MAX_EDGES: Final = 50_000
+_WEIGHT: Final = re.compile(r"[+-]?\d{1,50}(?:\.\d{1,50})?(?:e[+-]\d{1,3})?", re.ASCII)  # as Python writes floats
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Vertices by name, and what each edge weighs.
+
+    Attributes:
+        nodes: names, normalised.
+        weights: weight of each edge by its two ends; an undirected edge is there both ways.
+        directed: whether edges have a direction.
+    """
+
+    nodes: frozenset[str]
+    weights: Mapping[tuple[str, str], Fraction]
+    directed: bool
+
+    @property
+    def neighbours(self) -> dict[str, list[str]]:
+        """The vertices that an edge leads to, from each vertex."""
+        found: dict[str, list[str]] = {node: [] for node in self.nodes}
+        for start, end in self.weights:
+            found[start].append(end)
+        return found
+
+    def length(self, path: Sequence[str]) -> Fraction | None:
+        """Return the sum of the weights along a path; None where an edge is missing."""
+        steps = [self.weights.get(step) for step in pairwise(path)]
+        return None if None in steps else sum((step for step in steps if step is not None), Fraction(0))
+
+    def distances(self, source: str) -> dict[str, Fraction]:
+        """Return the least sum of weights to each vertex that can be reached."""
+        neighbours = self.neighbours
+        found: dict[str, Fraction] = {}
+        waiting = [(Fraction(0), source)]
+        while waiting:
+            so_far, node = heapq.heappop(waiting)
+            if node not in found:
+                found[node] = so_far
+                for other in neighbours[node]:
+                    if other not in found:
+                        heapq.heappush(waiting, (so_far + self.weights[node, other], other))
+        return found
+
+    def components(self) -> frozenset[frozenset[str]]:
+        """Return the sets of vertices that are connected, whatever the edges' directions."""
+        parent = {node: node for node in self.nodes}
+        for start, end in self.weights:
+            parent[_root(parent, start)] = _root(parent, end)
+        found: dict[str, set[str]] = {}
+        for node in self.nodes:
+            found.setdefault(_root(parent, node), set()).add(node)
+        return frozenset(map(frozenset, found.values()))
+
+    def has_cycle(self) -> bool:
+        """Return whether a walk can come back to where it began, without an edge used twice."""
+        if not self.directed:
+            return len(self.weights) // 2 > len(self.nodes) - len(self.components())
+        incoming = dict.fromkeys(self.nodes, 0)
+        for _, end in self.weights:
+            incoming[end] += 1
+        neighbours = self.neighbours
+        free = [node for node, count in incoming.items() if not count]
+        seen = 0
+        while free:
+            seen += 1
+            for other in neighbours[free.pop()]:
+                incoming[other] -= 1
+                if not incoming[other]:
+                    free.append(other)
+        return seen < len(self.nodes)
+
+    def forest_weight(self) -> Fraction:
+        """Return the weight of a lightest spanning forest."""
+        parent = {node: node for node in self.nodes}
+        total = Fraction(0)
+        for (start, end), weight in sorted(self.weights.items(), key=lambda item: item[1]):
+            one, other = _root(parent, start), _root(parent, end)
+            if one != other:
+                parent[one] = other
+                total += weight
+        return total
+
+    def spans(self, edges: Iterable[tuple[str, str]]) -> bool:
+        """Return whether edges of this graph make a spanning forest: no cycle, and as connected as the graph."""
+        parent = {node: node for node in self.nodes}
+        joined = 0
+        for start, end in edges:
+            one, other = _root(parent, start), _root(parent, end)
+            if one == other:
+                return False
+            parent[one] = other
+            joined += 1
+        return joined == len(self.nodes) - len(self.components())
+
+
+def read_graph(value: Any) -> Graph:
+    """Return the graph of a reference: `{"edges": [[u, v], [u, v, weight], ...], "nodes": [...], "directed": false}`.
+
+    Raises:
+        BadReferenceError: it is of another shape, has a loop, an edge twice, a weight below 0, or vertices that
+            would be taken for one another.
+    """
+    if not isinstance(value, Mapping) or not {"edges"} <= set(value) <= {"edges", "nodes", "directed"}:
+        raise BadReferenceError(
+            f'the graph is {shorten(repr(value), 60)}; give {{"edges": [[u, v], ..]}} with "nodes" and "directed"',
+            mistake=True,
+        )
+    directed, edges, nodes = value.get("directed", False), value["edges"], value.get("nodes", ())
+    if type(directed) is not bool or not isinstance(edges, list | tuple) or not isinstance(nodes, list | tuple):
+        raise BadReferenceError("the graph's edges and nodes must be lists, and directed true or false", mistake=True)
+    if len(edges) > MAX_EDGES:
+        raise BadReferenceError(f"the graph has {len(edges)} edges; it may have {MAX_EDGES}", mistake=False)
+    weights: dict[tuple[str, str], Fraction] = {}
+    for edge in edges:
+        start, end, weight = _edge(edge)
+        if start == end or (start, end) in weights:
+            raise BadReferenceError(f"the edge {shorten(repr(edge), 40)} is a loop, or there twice", mistake=False)
+        weights[start, end] = weight
+        if not directed:
+            weights[end, start] = weight
+    given = {str(node).strip() for node in (*nodes, *(end for edge in edges for end in edge[:2]))}
+    names = {vertex(node) for node in nodes} | {end for ends in weights for end in ends}
+    if len(names) < len(given):
+        raise BadReferenceError("two of the graph's vertices differ only in case or quotes", mistake=False)
+    return Graph(frozenset(names), weights, directed)
+
+
+def vertex(value: Any) -> str:
+    """Return a vertex' name, normalised.
+
+    Raises:
+        BadReferenceError: it is neither a text nor a number.
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise BadReferenceError(f"the vertex {shorten(repr(value), 40)} is neither a text nor a number", mistake=True)
+    return normal_item(str(value))
+
+
+def _edge(edge: Any) -> tuple[str, str, Fraction]:
+    if not isinstance(edge, list | tuple) or len(edge) not in (2, 3):
+        raise BadReferenceError(f"the edge {shorten(repr(edge), 40)} is no list of two ends", mistake=True)
+    given = edge[2] if len(edge) == 3 else 1
+    if isinstance(given, bool) or not isinstance(given, int | float | str) or not _WEIGHT.fullmatch(str(given)):
+        raise BadReferenceError(f"the weight of {shorten(repr(edge), 40)} is no number", mistake=True)
+    weight = Fraction(str(given))
+    if weight < 0:
+        raise BadReferenceError(f"the weight of {shorten(repr(edge), 40)} is below 0", mistake=False)
+    return vertex(edge[0]), vertex(edge[1]), weight
+
+
+def _root(parent: dict[str, str], node: str) -> str:
+    while parent[node] != node:
+        parent[node] = parent[parent[node]]
+        node = parent[node]
+    return node
+
+
+NONE: Final = frozenset(
+    {
+        *("none", "no", "no path", "no cycle", "no order", "impossible", "infeasible", "unreachable"),
+        *("-1", "[]", "inf", "infinity", "∞"),
+    }
+)
+"""Ways to say that there is none."""
+
+_BARE: Final = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked about a graph.
+
+    Attributes:
+        graph: the graph.
+        kind: a key of `RULES`.
+        source: where a path begins.
+        target: where it ends.
+        size: how many vertices, edges or colours the answer may or must have.
+        possible: whether there is an answer other than "none"; None where nobody knows, and "none" is no answer.
+    """
+
+    graph: Graph
+    kind: str
+    source: str = ""
+    target: str = ""
+    size: int = 0
+    possible: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How answers to one kind of question are judged.
+
+    Attributes:
+        right: whether an answer is right; raises `LiteralError` for one that cannot be read.
+        needs: fields of a reference that the question needs.
+        possible: whether there is an answer other than "none", for questions where "none" may be one.
+    """
+
+    right: Callable[[Question, str], bool]
+    needs: tuple[str, ...] = ()
+    possible: Callable[[Question], bool] | None = None
+
+
+def is_right(question: Question, answer: str) -> bool:
+    """Return whether an answer is right.
+
+    Raises:
+        LiteralError: it cannot be read.
+    """
+    if question.possible is not None and normal_item(answer.rstrip(".")) in NONE:
+        return not question.possible
+    return question.possible is not False and RULES[question.kind].right(question, answer)
+
+
+def _vertices(question: Question, answer: str) -> list[str]:
+    found = read_items(answer)
+    if unknown := [name for name in found if name not in question.graph.nodes]:
+        raise LiteralError("unparsable_answer", f"there is no vertex {unknown[0][:40]!r}")
+    return found
+
+
+def _named(answer: str) -> Any:
+    """Return the value of a literal in which names may stand without quotes."""
+    try:
+        return read_unambiguous(answer)
+    except LiteralError:
+        if "'" in answer or '"' in answer:
+            raise
+        return read_unambiguous(_BARE.sub(r'"\g<0>"', answer))
+
+
+def _edges(question: Question, answer: str) -> list[tuple[str, str]]:
+    value = _named(answer)
+    if not isinstance(value, list | tuple) or not all(isinstance(e, list | tuple) and len(e) == 2 for e in value):
+        raise LiteralError("unparsable_answer", "it is no list of edges")
+    edges = [(normal_item(str(start)), normal_item(str(end))) for start, end in value]
+    if len({frozenset(edge) for edge in edges}) < len(edges):
+        raise LiteralError("unparsable_answer", "an edge is there twice")
+    if missing := [edge for edge in edges if edge not in question.graph.weights]:
+        raise LiteralError("wrong", f"there is no edge {missing[0]}")
+    return edges
+
+
+def _number(answer: str) -> Fraction:
+    try:
+        return read_quantity(answer).value
+    except NumberError as error:
+        raise LiteralError(error.reason, str(error)) from error
+
+
+def _set(question: Question, answer: str) -> frozenset[str]:
+    text = answer.strip()
+    found = _vertices(question, f"[{text[1:-1]}]" if text[:1] == "{" and text[-1:] == "}" else text)
+    if len(set(found)) < len(found):
+        raise LiteralError("unparsable_answer", "a vertex is there twice")
+    return frozenset(found)
+
+
+def _path(question: Question, answer: str) -> bool:
+    path = _vertices(question, answer)
+    ends = bool(path) and (path[0], path[-1]) == (question.source, question.target)
+    return ends and len(set(path)) == len(path) and question.graph.length(path) is not None
+
+
+def _shortest(question: Question, answer: str) -> bool:
+    least = question.graph.distances(question.source).get(question.target)
+    return _path(question, answer) and question.graph.length(_vertices(question, answer)) == least
+
+
+def _distance(question: Question, answer: str) -> bool:
+    return _number(answer) == question.graph.distances(question.source).get(question.target)
+
+
+def _connected(question: Question, answer: str) -> bool:
+    said = normal_item(answer.rstrip("."))
+    if said not in ("yes", "no", "true", "false"):
+        raise LiteralError("unparsable_answer", "it is neither yes nor no")
+    return (said in ("yes", "true")) == _reachable(question)
+
+
+def _reachable(question: Question) -> bool:
+    return question.target in question.graph.distances(question.source)
+
+
+def _component(question: Question, answer: str) -> bool:
+    return _set(question, answer) in {part for part in question.graph.components() if question.source in part}
+
+
+def _components(question: Question, answer: str) -> bool:
+    value = _named(answer)
+    if not isinstance(value, list | tuple) or not all(isinstance(part, list | tuple | set) for part in value):
+        raise LiteralError("unparsable_answer", "it is no list of lists")
+    parts = [[normal_item(str(node)) for node in part] for part in value]
+    once = sum(map(len, parts)) == len({node for part in parts for node in part})
+    return once and frozenset(map(frozenset, parts)) == question.graph.components()
+
+
+def _cycle(question: Question, answer: str) -> bool:
+    path = _vertices(question, answer)
+    if len(path) > 1 and path[0] == path[-1]:
+        path = path[:-1]
+    least = 2 if question.graph.directed else 3
+    closed = len(path) >= least and len(set(path)) == len(path)
+    return closed and question.graph.length([*path, path[0]]) is not None
+
+
+def _hamiltonian(question: Question, answer: str) -> bool:
+    path = _vertices(question, answer)
+    return len(path) == len(question.graph.nodes) == len(set(path)) and question.graph.length(path) is not None
+
+
+def _topological(question: Question, answer: str) -> bool:
+    order = _vertices(question, answer)
+    place = {node: index for index, node in enumerate(order)}
+    whole = len(order) == len(place) == len(question.graph.nodes)
+    return whole and all(place[start] < place[end] for start, end in question.graph.weights)
+
+
+def _colouring(question: Question, answer: str) -> bool:
+    value = _named(answer)
+    if not isinstance(value, dict) or any(isinstance(c, bool) or not isinstance(c, str | int) for c in value.values()):
+        raise LiteralError("unparsable_answer", "it is no mapping of vertices to colours")
+    colours = {normal_item(str(node)): str(colour) for node, colour in value.items()}
+    if len(colours) < len(value) or set(colours) != question.graph.nodes or len(set(colours.values())) > question.size:
+        return False
+    return all(colours[start] != colours[end] for start, end in question.graph.weights)
+
+
+def _independent(question: Question, answer: str) -> bool:
+    chosen = _set(question, answer)
+    return len(chosen) >= question.size and not any(a in chosen and b in chosen for a, b in question.graph.weights)
+
+
+def _clique(question: Question, answer: str) -> bool:
+    chosen = _set(question, answer)
+    edges = question.graph.weights
+    return len(chosen) >= question.size and all((a, b) in edges or (b, a) in edges for a, b in combinations(chosen, 2))
+
+
+def _cover(question: Question, answer: str) -> bool:
+    chosen = _set(question, answer)
+    return len(chosen) <= question.size and all(a in chosen or b in chosen for a, b in question.graph.weights)
+
+
+def _matching(question: Question, answer: str) -> bool:
+    edges = _edges(question, answer)
+    return len(edges) >= question.size and len({end for edge in edges for end in edge}) == 2 * len(edges)
+
+
+def _tree(question: Question, answer: str) -> bool:
+    edges = _edges(question, answer)
+    weight = sum((question.graph.weights[edge] for edge in edges), Fraction(0))
+    return question.graph.spans(edges) and weight == question.graph.forest_weight()
+
+
+_ENDS: Final = ("source", "target")
+
+RULES: Final[Mapping[str, Rule]] = {
+    "path": Rule(_path, _ENDS, _reachable),
+    "shortest_path": Rule(_shortest, _ENDS, _reachable),
+    "distance": Rule(_distance, _ENDS, _reachable),
+    "connected": Rule(_connected, _ENDS),
+    "component": Rule(_component, ("source",)),
+    "components": Rule(_components),
+    "component_count": Rule(lambda question, answer: _number(answer) == len(question.graph.components())),
+    "cycle": Rule(_cycle, (), lambda question: question.graph.has_cycle()),
+    "hamiltonian_path": Rule(_hamiltonian),
+    "topological_order": Rule(_topological, (), lambda question: not question.graph.has_cycle()),
+    "coloring": Rule(_colouring, ("size",)),
+    "independent_set": Rule(_independent, ("size",)),
+    "clique": Rule(_clique, ("size",)),
+    "vertex_cover": Rule(_cover, ("size",)),
+    "matching": Rule(_matching, ("size",)),
+    "spanning_tree": Rule(_tree),
+}
+"""Rules by the kind of question."""
+
 
 _FIELDS: Final = frozenset({"graph", "kind", "source", "target", "size", "possible"})
 

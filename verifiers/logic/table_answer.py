@@ -25,8 +25,7 @@ from adjudge.verifiers.logic.literal import LiteralError
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 from adjudge.verifiers.logic.ordering import MAX_ITEMS, is_item, normal_item, read_items
 from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.text.number_text import read_quantity
-from adjudge.verifiers.text.quantity import NumberError, Quantity
+from adjudge.verifiers.text.number_text import NumberError, Quantity, read_quantity
 
 _ENDING: Final = " .。"
 _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?:\D|\Z))")

@@ -11,8 +11,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from adjudge.verifiers.math_answer.unit_text import changes_value
-from adjudge.verifiers.math_answer.units import is_unit
+from adjudge.verifiers.math_answer.units import changes_value, is_unit
 
 _MARKUP = re.compile(
     r"\\(?:text(?:bf|it|rm|sf)?|math(?:rm|bf|it|sf)|[mh]box)\s*\{|\\[()\[\],;:! ]|\\(?:begin|end)\{[^{}]*\}"

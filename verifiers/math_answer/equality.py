@@ -24,15 +24,15 @@ from adjudge.verifiers.math_answer.nodes import (
     Relation,
     Symbol,
     Words,
+    as_vector,
     children,
+    expand,
     is_expression,
     rebuild,
     walk,
 )
-from adjudge.verifiers.math_answer.plus_minus import expand
 from adjudge.verifiers.math_answer.relations import Solution, entries_of, is_tuple, relation_verdict, solutions
 from adjudge.verifiers.math_answer.scalars import Rules, Verdict, scalar_verdict
-from adjudge.verifiers.math_answer.vectors import as_vector
 
 MAX_ITEMS: Final = 64  # of an unordered collection: matching costs items squared
 MAX_CALLS: Final = 20  # of unknown functions, whose arguments are compared with one another

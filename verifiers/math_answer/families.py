@@ -18,13 +18,13 @@ from adjudge.verifiers.math_answer.nodes import (
     Operation,
     Relation,
     Symbol,
+    expand,
     is_expression,
+    put,
     walk,
 )
-from adjudge.verifiers.math_answer.plus_minus import expand
 from adjudge.verifiers.math_answer.relations import is_label
 from adjudge.verifiers.math_answer.scalars import Verdict, is_whole
-from adjudge.verifiers.math_answer.series import put
 from adjudge.verifiers.math_answer.values import free_names
 
 MAX_MEMBERS: Final = 8  # families of one answer

@@ -18,7 +18,7 @@ from adjudge.verifiers.math_answer.reading import Reading
 from adjudge.verifiers.math_answer.relations import is_label
 from adjudge.verifiers.math_answer.units import is_unit
 from adjudge.verifiers.math_answer.values import exact, free_names
-from adjudge.verifiers.math_answer.words import NUMBER_WORD
+from adjudge.verifiers.math_answer.vocabulary import NUMBER_WORD
 
 _WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*")
 _BESIDE: Final = frozenset(  # where a noun phrase ends

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from typing import Final, Literal, TypeAlias
 
 
@@ -160,3 +161,107 @@ def rebuild(node: Node, parts: tuple[Node, ...]) -> Node:
 def is_expression(node: Node) -> bool:
     """Whether the node has a value: no structure anywhere inside."""
     return all(isinstance(item, Number | Symbol | Constant | Unit | Operation) for item in walk(node))
+
+
+def expand(node: Node) -> Node:
+    r"""Write out plus-minus signs: `x = 2 \pm a` becomes the two equations, all signs of one choice together."""
+    if isinstance(node, Collection) and node.kind in ("list", "set"):
+        items: list[Node] = []
+        for item in node.items:
+            opened = expand(item)
+            items.extend(
+                opened.items
+                if isinstance(opened, Collection) and opened is not item and opened.kind == "list"
+                else [opened]
+            )
+        return (
+            Collection(node.kind, tuple(items), node.brackets)
+            if len(items) != len(node.items) or tuple(items) != node.items
+            else node
+        )
+    if not any(isinstance(item, Operation) and item.name in ("pm", "mp") for item in walk(node)):
+        return node
+    return Collection("list", (_choose(node, "pm"), _choose(node, "mp")))
+
+
+def _choose(node: Node, plus: str) -> Node:
+    if isinstance(node, Operation) and node.name in ("pm", "mp"):
+        left, right = (_choose(arg, plus) for arg in node.args)
+        right = right if node.name == plus else Operation("neg", (right,))
+        return right if left == Number(Fraction(0)) else Operation("add", (left, right))
+    return rebuild(node, tuple(_choose(part, plus) for part in children(node)))
+
+
+_AXES = tuple(Symbol(f"unit vector {axis}") for axis in "ijk")
+_ZERO = Number(Fraction(0))
+
+
+def as_vector(node: Node, other: Node) -> Node:
+    """Return a sum of unit vectors, or a point with its name, as the tuple it is beside another tuple or a column."""
+    if not isinstance(other, Collection | Matrix) or not isinstance(node, Operation):
+        return node
+    if node.name in ("mul", "call") and len(node.args) == 2 and isinstance(other, Collection):
+        name, point = node.args
+        named = isinstance(name, Symbol) and name.name[:1].isupper()
+        return point if named and isinstance(point, Collection) and point.kind == "bracket" else node
+    size = len(other.items) if isinstance(other, Collection) else max(len(other.rows), len(other.rows[0]))
+    if size not in (2, 3) or not any(item in _AXES for item in walk(node)):
+        return node
+    entries: dict[Node, list[Node]] = {axis: [] for axis in _AXES}
+    for term in node.args if node.name == "add" else (node,):
+        axes = [item for item in walk(term) if item in _AXES]
+        share = _without(term)
+        if len(axes) != 1 or share is None:
+            return node
+        entries[axes[0]].append(share)
+    if size == 2 and entries[_AXES[2]]:
+        return node
+    found = tuple(Operation("add", tuple(entries[axis])) if entries[axis] else _ZERO for axis in _AXES[:size])
+    return Collection("bracket", found, "<>")
+
+
+def _without(term: Node) -> Node | None:
+    """Return what a term multiplies its unit vector by, or None where it is no multiple of one."""
+    if term in _AXES:
+        return Number(Fraction(1))
+    if not isinstance(term, Operation):
+        return None
+    if term.name in ("neg", "div") and (inner := _without(term.args[0])) is not None:
+        return Operation(term.name, (inner, *term.args[1:]))
+    if term.name == "mul":
+        return Operation("mul", tuple(Number(Fraction(1)) if arg in _AXES else arg for arg in term.args))
+    return None
+
+
+MAX_TERMS: Final = 200
+MAX_NODES: Final = 4000  # of all terms together
+
+
+def series(name: str, low: Node, high: Node, term: Node) -> Node | None:
+    """Return the sum or product with its terms written out, or None where that cannot be done.
+
+    Args:
+        name: "sum" or "prod".
+        low: what stands under the sign, `k = 1`.
+        high: what stands over it.
+        term: what is added or multiplied.
+    """
+    if not (isinstance(low, Relation) and low.operators == ("=",)):
+        return None
+    letter, first = low.sides
+    if not (isinstance(letter, Symbol) or letter == Constant("i")):
+        return None
+    if not (isinstance(first, Number) and isinstance(high, Number) and is_expression(term)):
+        return None
+    if first.value.denominator != 1 or high.value.denominator != 1 or not 0 <= high.value - first.value < MAX_TERMS:
+        return None
+    numbers = range(int(first.value), int(high.value) + 1)
+    if sum(1 for _ in islice(walk(term), MAX_NODES)) * len(numbers) > MAX_NODES:
+        return None
+    terms = tuple(put(term, letter, Number(Fraction(number))) for number in numbers)
+    return terms[0] if len(terms) == 1 else Operation("add" if name == "sum" else "mul", terms)
+
+
+def put(node: Node, letter: Node, value: Node) -> Node:
+    """Return the tree with a value put for a letter."""
+    return value if node == letter else rebuild(node, tuple(put(part, letter, value) for part in children(node)))

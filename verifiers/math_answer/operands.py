@@ -22,12 +22,11 @@ from adjudge.verifiers.math_answer.nodes import (
     Symbol,
     Unit,
     Words,
+    series,
 )
 from adjudge.verifiers.math_answer.numerals import numeral
-from adjudge.verifiers.math_answer.series import series
-from adjudge.verifiers.math_answer.unit_text import SCALES, is_noun, scale, unit_expression
-from adjudge.verifiers.math_answer.units import FACTORS, is_unit
-from adjudge.verifiers.math_answer.words import meaning
+from adjudge.verifiers.math_answer.units import FACTORS, SCALES, is_noun, is_unit, scale, unit_expression
+from adjudge.verifiers.math_answer.vocabulary import meaning
 
 _UNITS_TOO = frozenset({"lb", "min", "sec"})  # pounds and log 2, minutes and minimum, seconds and secant
 _OPAQUE_ENDS = frozenset("= < > <= >= , ; le ge leq geq ne neq approx and or text:and text:or".split())

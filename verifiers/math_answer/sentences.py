@@ -7,8 +7,8 @@ from typing import Final
 
 from adjudge.verifiers.math_answer import vocabulary as known
 from adjudge.verifiers.math_answer.standing import standing
-from adjudge.verifiers.math_answer.unit_text import changes_value
-from adjudge.verifiers.math_answer.words import NUMBER_WORD
+from adjudge.verifiers.math_answer.units import changes_value
+from adjudge.verifiers.math_answer.vocabulary import NUMBER_WORD
 
 MAX_COUNTER: Final = 4  # letters of what is counted, in scripts without spaces
 MAX_SENTENCE: Final = 1000  # characters of a sentence that is searched for its value

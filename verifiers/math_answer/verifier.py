@@ -20,12 +20,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from adjudge.bad_reference import BadReferenceError
-from adjudge.protocol import Limits, Sample, Score, response_text, split_reasoning
+from adjudge.protocol import Limits, Message, Sample, Score, content_text, response_text, split_reasoning
 from adjudge.verifier_base import Reasoning, ReferenceVerifier, require_numbers, require_whole
-from adjudge.verifiers.math_answer.echo import Prompt, only_asks, question, wants_order
 from adjudge.verifiers.math_answer.equality import Equality
 from adjudge.verifiers.math_answer.extraction import Extraction, extract
 from adjudge.verifiers.math_answer.families import family_verdict
@@ -36,6 +35,43 @@ from adjudge.verifiers.math_answer.reading import Reading, read_answer, read_gol
 from adjudge.verifiers.math_answer.scalars import Rules, Verdict, numbers_equal
 from adjudge.verifiers.math_answer.symbolic import load, symbolic_verdict
 from adjudge.verifiers.text.markup import visible_answer
+
+_END = re.compile(r"(?<=[.!?])\s+")
+_ORDER = re.compile(
+    r"\brespectively\b|\bin\s+(?:that|this|the\s+(?:given|same|following|above))\s+order\b|\bordered\s+(?:pair|triple|list|tuple)"
+    r"|\b(?:in)?(?:increasing|decreasing|ascending|descending)\s+order\b"
+    r"|\bfrom\s+(?:the\s+)?(?:least|smallest|lowest|shortest|largest|greatest|biggest|highest|longest)\s+to\b",
+    re.IGNORECASE,
+)
+_ASKED = 400  # characters at the end of a prompt that ask; the story before may say "respectively" of something else
+_LEAST = 4  # words of a closing question that stands in the prompt; "5?" may be an answer
+
+
+Prompt: TypeAlias = str | Sequence[Message]
+
+
+def wants_order(prompt: Prompt) -> bool:
+    """Whether the end of a prompt asks for several values in an order ("respectively", "from least to greatest")."""
+    return bool(_ORDER.search(question(prompt)[-_ASKED:]))
+
+
+def only_asks(text: str, prompt: Prompt) -> bool:
+    """Whether a text is the prompt and nothing else, once or several times, or ends with a question out of it."""
+    said, asked = " ".join(text.split()), " ".join(question(prompt).split())
+    if not asked:
+        return False
+    if not said.replace(asked, "").strip():
+        return True
+    last = _END.split(said)[-1] if said.endswith("?") else ""
+    return len(last.split()) >= _LEAST and last in asked
+
+
+def question(prompt: Prompt) -> str:
+    """Return what a prompt says: the text, or what its user's turns say."""
+    if isinstance(prompt, str):
+        return prompt
+    return "\n".join(content_text(turn.get("content")) for turn in prompt if turn.get("role") == "user")
+
 
 HEDGE = re.compile(r"\b(?:or|and|not|maybe|either|if|but)\b|(?<![A-Za-z\\])[A-J]\s*[).:]|\([A-J]\)", re.IGNORECASE)
 _PERCENTAGE = re.compile(

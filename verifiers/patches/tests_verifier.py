@@ -23,9 +23,8 @@ from adjudge.verifiers.execution.program import RunLimits
 from adjudge.verifiers.execution.runner import Isolation
 from adjudge.verifiers.execution.warm_python import shared
 from adjudge.verifiers.execution.zygote import ZygoteLostError
-from adjudge.verifiers.patches.edits import BadEditError, Matching, apply_edits, read_edits
+from adjudge.verifiers.patches.edits import BadEditError, Matching, Thought, apply_edits, read_edits, solution_of
 from adjudge.verifiers.patches.repository import MOST_BYTES, MOST_FILES
-from adjudge.verifiers.patches.solution import Thought, solution_of
 from adjudge.verifiers.patches.suite_run import run_list
 from adjudge.verifiers.patches.task import PROTECTED, Task, read_task
 from adjudge.verifiers.patches.verifier import check_tags

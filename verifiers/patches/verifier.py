@@ -20,10 +20,9 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score
 from adjudge.verifier_base import ReferenceVerifier
-from adjudge.verifiers.patches.edits import BadEditError, Edit, Matching, apply_edits, read_edits
+from adjudge.verifiers.patches.edits import BadEditError, Edit, Matching, Thought, apply_edits, read_edits, solution_of
 from adjudge.verifiers.patches.reference import CHANGES, change_of, texts_of
 from adjudge.verifiers.patches.similarity import TooMuchWorkError, change_similarity, gold_diffs
-from adjudge.verifiers.patches.solution import Thought, solution_of
 
 Scale = Literal["published", "unit"]
 _Gold: TypeAlias = tuple[dict[str, str], dict[str, str]]

@@ -4,24 +4,197 @@ Every run is a fresh process, and every result is looked at: a program that comp
 nothing less and is wrong.  The first run of each is the warm-up of the machine and counts for the gate alone; to a
 program it looks like any other.
 
-Not covered: how many rounds are enough; the verifier asks `adjudge.verifiers.performance.speedup`.
+From repeated times to a speed-up, its noise, and the number that it is worth.
+
+    case:     log2 (median of the baseline's times / median of the program's times)
+    speed-up: mean of the cases (the geometric mean of the ratios)
+    noise:    sqrt (pi / 2) * deviation of the paired log2 ratios / sqrt (repeats), over all cases in quadrature
+    grain:    the speed-up rounded to whole steps of log2, then clipped to the range
+    value:    "unit" puts the range's ends at 0 and 1, evenly in log2; "raw" is the speed-up itself
+
+`sqrt (pi / 2)` is what the median of normal noise loses against the mean.
+
+Not covered: how many rounds are enough; the verifier asks `adjudge.verifiers.performance.measuring`.
 """
 
 from __future__ import annotations
 
+import math
+import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
+from adjudge.verifiers.code.comparison import Rules, same_value
 from adjudge.verifiers.execution.program import RunLimits
 from adjudge.verifiers.execution.time_limit import OverloadedError
 from adjudge.verifiers.execution.warm_python import Flavour, WarmPython
-from adjudge.verifiers.performance.gate import Gate, NoListError
-from adjudge.verifiers.performance.speedup import Times
 from adjudge.verifiers.performance.task import Task, given_cases
 from adjudge.verifiers.performance.timed_run import Callee, Timed, packed, timed_call
 from adjudge.verifiers.text.answer_span import shorten
+
+Scale: TypeAlias = Literal["unit", "raw"]
+SCALES: tuple[Scale, ...] = ("unit", "raw")
+
+Times: TypeAlias = tuple[Sequence[float], Sequence[float]]
+"""Seconds of the baseline and of the program on one case, in pairs that were run one after the other."""
+
+_WIDTH = 2.0  # standard errors to each side
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A speed-up in powers of two, and its standard error in the same unit."""
+
+    log2: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruler:
+    """How a speed-up is made a number.
+
+    Attributes:
+        slowest: the lower end of the range, above 0.
+        fastest: the upper end.
+        grain: the step in log2 that values are rounded to, above 0.
+        scale: "unit" or "raw".
+    """
+
+    slowest: float
+    fastest: float
+    grain: float
+    scale: Scale
+
+    def value(self, log2: float) -> float:
+        """Return what a speed-up of 2 ** log2 is worth."""
+        low, high = math.log2(self.slowest), math.log2(self.fastest)
+        held = min(max(self.grain * round(log2 / self.grain), low), high)
+        return (held - low) / (high - low) if self.scale == "unit" else math.exp2(held)
+
+    def settled(self, found: Estimate) -> bool:
+        """Return whether two standard errors to either side make no other value."""
+        spread = _WIDTH * found.error
+        return self.value(found.log2 - spread) == self.value(found.log2 + spread)
+
+    def uncertainty(self, found: Estimate) -> float:
+        """Return the half-width of the value: half a grain, or as many halves as two standard errors need.
+
+        In halves of a grain, because a finer number would be another one each time.
+        """
+        half = self.grain / 2
+        wide = half * max(1, math.ceil(_WIDTH * found.error / half - 1e-9))
+        if self.scale == "unit":
+            return wide / math.log2(self.fastest / self.slowest)
+        return self.value(found.log2) * (math.exp2(wide) - 1)
+
+
+def estimated(cases: Sequence[Times]) -> Estimate:
+    """Return the speed-up over all cases.
+
+    Raises:
+        ValueError: there is no case, a case has fewer than two pairs or another number of either, or a time is not
+            above 0.
+    """
+    if not cases:
+        raise ValueError("there are no cases; give the times of at least one")
+    means, squares = [], []
+    for baseline, program in cases:
+        if len(baseline) != len(program) or len(baseline) < 2:
+            raise ValueError(f"{len(baseline)} and {len(program)} times; give as many of both, and at least two")
+        if not all(math.isfinite(seconds) and seconds > 0 for seconds in (*baseline, *program)):
+            raise ValueError("a time is not above 0 seconds")
+        means.append(math.log2(statistics.median(baseline) / statistics.median(program)))
+        ratios = [math.log2(one / other) for one, other in zip(baseline, program, strict=True)]
+        squares.append(math.pi / 2 * statistics.variance(ratios) / len(ratios))
+    return Estimate(statistics.fmean(means), math.sqrt(math.fsum(squares)) / len(cases))
+
+
+class NoListError(ValueError):
+    """A result that is no list of found items."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """What a result must be.
+
+    Attributes:
+        rules: what counts as equal, where results must be equal.
+        recall: the least recall, where results are lists of items found; None where they must be equal.
+    """
+
+    rules: Rules
+    recall: float | None = None
+
+    def passes(self, expected: Sequence[Any], found: Sequence[Any]) -> bool:
+        """Return whether the results of all cases are good enough.
+
+        Args:
+            expected: the right result of each case.
+            found: the program's.
+
+        Raises:
+            NoListError: an expected result is no list, and recall is asked for.
+        """
+        if self.recall is None:
+            return all(same_value(one, other, self.rules) for one, other in zip(expected, found, strict=True))
+        return mean_recall(expected, found) >= self.recall
+
+
+def mean_recall(expected: Sequence[Any], found: Sequence[Any]) -> float:
+    """Return the mean recall over all cases' queries, in [0, 1].
+
+    A result is a list of items, or a list of lists, one for each query.  Of k right items a query's answer has the
+    first k counted, each once: a longer list buys nothing.  An answer of another shape finds nothing.
+
+    Raises:
+        NoListError: an expected result is no list, or an empty one.
+    """
+    shares: list[float] = []
+    for right, given in zip(expected, found, strict=True):
+        rows = _rows(right)
+        if rows is None or not all(rows):
+            raise NoListError("recall is asked for, and the right result of a case is no list of items to find")
+        answers = _rows(given)
+        if answers is None or len(answers) != len(rows):
+            answers = [[] for _ in rows]
+        shares += [_recall(row, answer) for row, answer in zip(rows, answers, strict=True)]
+    return sum(shares) / len(shares)
+
+
+def _rows(result: Any) -> list[list[Any]] | None:
+    """A result as one list of items for each query; None if it is none."""
+    result = _listed(result)
+    if result is None:
+        return None
+    rows = [_listed(item) for item in result]
+    listed = [row for row in rows if row is not None]
+    return listed if rows and len(listed) == len(rows) else [result]
+
+
+def _listed(value: Any) -> list[Any] | None:
+    if _is_array(value):
+        value = value.tolist()
+    return list(value) if isinstance(value, list | tuple) else None
+
+
+def _is_array(value: Any) -> bool:
+    return type(value).__module__ == "numpy" and getattr(value, "ndim", 0) > 0
+
+
+def _recall(right: Sequence[Any], answer: Sequence[Any]) -> float:
+    wanted = {_key(item) for item in right}
+    return len(wanted & {_key(item) for item in answer[: len(right)]}) / len(wanted)
+
+
+def _key(item: Any) -> tuple[str, Any]:
+    """What an item is known by; what cannot be in a set is known by its text."""
+    if type(item).__module__ == "numpy":
+        item = repr(item) if _is_array(item) else item.item()
+    plain = isinstance(item, int | float | str | bytes | None)
+    return ("", item) if plain else (type(item).__name__, repr(item))
+
 
 _GENEROUS: Final = 4.0  # times what the slowest program of the range may take, before it is killed
 _START_SECONDS: Final = 1.0  # in which a program is loaded

@@ -17,7 +17,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
+import platform
+import re
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from adjudge.bad_reference import BadReferenceError
@@ -33,19 +38,34 @@ from adjudge.verifiers.execution.program import RunLimits
 from adjudge.verifiers.execution.sandbox import Isolation
 from adjudge.verifiers.execution.warm_python import flavour_of, shared
 from adjudge.verifiers.execution.zygote import ZygoteLostError
-from adjudge.verifiers.performance.gate import Gate
-from adjudge.verifiers.performance.machine import machine
 from adjudge.verifiers.performance.measuring import (
     BudgetSpentError,
     Conditions,
+    Estimate,
+    Gate,
     Measuring,
     ProgramFaultError,
     ReferenceFaultError,
+    Ruler,
+    Scale,
+    estimated,
     made_cases,
 )
-from adjudge.verifiers.performance.speedup import Estimate, Ruler, Scale, estimated
 from adjudge.verifiers.performance.task import Task, read_task
 from adjudge.verifiers.performance.timed_run import Callee
+
+_MODEL = re.compile(r"^model name[ \t]*:[ \t]*(.+)$", re.MULTILINE)
+
+
+@cache
+def machine() -> str:
+    """Return the kind of processor and the number of its cores."""
+    try:
+        found = _MODEL.search(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        found = None
+    return f"{platform.machine()} {found[1] if found else platform.processor()} x{os.cpu_count()}"
+
 
 _SPARE_SECONDS = 60.0  # beyond the budget: starting sandboxes, the tests' compiler, killing
 

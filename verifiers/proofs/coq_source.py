@@ -1,4 +1,4 @@
-"""The files that Coq compiles: what the reference gives, what it asks for, the answer, and the check of the answer.
+r"""The files that Coq compiles: what the reference gives, what it asks for, the answer, and the check of the answer.
 
     Given.v    the header, alone
     Goal.v     the statement, in the header's context; keeps its type as `asked`
@@ -7,6 +7,16 @@
     Check.v    loads Goal and Answer under their full names, imports nothing, and defines `checked : asked := answer`
 
 So no notation, scope, coercion or redefinition in a response reaches the statement: that was read before, elsewhere.
+
+Coq source as text: comments and strings taken out, and sentences found.
+
+A comment is `(* ... *)` and nests; a string is `"..."`, in which `""` is one quote, and Coq reads strings inside
+comments, too.  A sentence ends at a dot, or three, before white space or the end; bullets and braces are sentences.
+
+What a Coq proof may not say, whatever it would come to.
+
+Most of it could not pass anyway: the final check sees every axiom and every kernel check that was turned off.  What
+is left are commands that read or write files, load code, or speak for Coq.
 
 Not covered: headers that leave a section open.
 """
@@ -20,8 +30,133 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from adjudge.bad_reference import BadReferenceError
-from adjudge.verifiers.proofs.coq_text import Sentence, sentences, without_comments
-from adjudge.verifiers.proofs.reference import theorem_parts
+from adjudge.verifiers.proofs.toolbox import theorem_parts
+
+_TOKEN = re.compile(r'\(\*|\*\)|"')
+_DOTS = re.compile(r"\.+(?=\s|\Z)")
+_BULLET = re.compile(r"\s*(?:[{}]|-+|\++|\*+|(?:\d+|\[\s*\w+\s*\])\s*:\s*\{)(?=[\s{}\w(\[]|\Z)")
+_NOT_BLANK = re.compile(r"[^\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of Coq.
+
+    Attributes:
+        text: it, without comments, with single blanks.
+        start: its first character that is no blank.
+        end: one past its dot.
+    """
+
+    text: str
+    start: int
+    end: int
+
+
+def without_comments(source: str, strings: bool = True) -> str:
+    """Return source of the same length in which comments, and with `strings` also strings, are blanks."""
+    kept: list[str] = []
+    at, depth, string, opened = 0, 0, False, 0
+    for token in _TOKEN.finditer(source):
+        mark = token[0]
+        if string:
+            if mark != '"':
+                continue
+            string = False
+            if not depth:
+                inside = source[at : token.start()]
+                kept.append(_blank(inside) if strings else inside)
+                at = token.start()
+        elif mark == '"':
+            string = True
+            if not depth:
+                kept.append(source[at : token.end()])
+                at = token.end()
+        elif mark == "(*":
+            if not depth:
+                kept.append(source[at : token.start()])
+                at = opened = token.start()
+            depth += 1
+        elif depth:
+            depth -= 1
+            if not depth:
+                kept.append(_blank(source[opened : token.end()]))
+                at = token.end()
+    rest = source[at:]
+    kept.append(_blank(rest) if depth or (string and strings) else rest)
+    return "".join(kept)
+
+
+def sentences(source: str) -> list[Sentence]:
+    """Return the sentences of a source, in order; what follows the last dot is one, too."""
+    bare, readable = without_comments(source), without_comments(source, strings=False)
+    found: list[Sentence] = []
+    at = 0
+    for dots in _DOTS.finditer(bare):
+        if len(dots[0]) == 2:  # the ".." of recursive notations
+            continue
+        at = _bullets(bare, at, dots.start(), found)
+        _add(readable, at, dots.end(), found)
+        at = dots.end()
+    at = _bullets(bare, at, len(bare), found)
+    _add(readable, at, len(bare), found)
+    return found
+
+
+def _bullets(bare: str, at: int, end: int, found: list[Sentence]) -> int:
+    """Add the bullets and braces that open a stretch, and return where they end."""
+    while (mark := _BULLET.match(bare, at, end)) is not None:
+        _add(bare, at, mark.end(), found)
+        at = mark.end()
+    return at
+
+
+def _add(readable: str, start: int, end: int, found: list[Sentence]) -> None:
+    first = _NOT_BLANK.search(readable, start, end)
+    if first is not None:
+        found.append(Sentence(" ".join(readable[first.start() : end].split()), first.start(), end))
+
+
+def _blank(text: str) -> str:
+    return "\n".join(" " * len(line) for line in text.split("\n"))
+
+
+GAPS: Final = frozenset({"Admitted", "admit", "give_up", "Admit"})
+"""Words that leave a gap in a proof."""
+
+_WORDS: Final = frozenset(
+    {
+        *("Axiom", "Axioms", "Parameter", "Parameters", "Conjecture", "Conjectures"),
+        *("Register", "bypass_check", "bypass_guard"),
+        *("Drop", "Quit", "Load", "Redirect", "Extraction", "Extract", "LoadPath", "Cd", "Reset", "BackTo"),
+        *("Warnings", "deprecated", "Timeout", "Profiling"),
+    }
+)
+_PHRASES: Final = re.compile(
+    r"(?:Guard|Positivity|Universe)\s+Checking|Type\s+In\s+Type|Declare\s+(?:ML\s+)?Module|Module\s+Type|Primitive\s+(?!Projections\b)"
+    r"|Add\s+(?:Rec\s+)?(?:LoadPath|ML)|Print\s+(?:Sorted\s+)?Universes|Write\s+State|Restore\s+State"
+)
+_WORD = re.compile(r"[^\W\d][\w']*")
+
+
+def forbidden(source: str, given: str = "") -> tuple[str, str]:
+    """Return the first thing in a source that is forbidden, and the reason for a zero; or two empty texts.
+
+    A gap is "wrong": the proof is not there.  The rest is "tampering".  Words of `given`, the reference's text, may be
+    used: there they are names, such as an instruction `Load`.
+    """
+    bare = without_comments(source)
+    named = set(_WORD.findall(without_comments(given)))
+    for word in _WORD.finditer(bare):
+        if word[0] in named:
+            continue
+        if word[0] in GAPS:
+            return word[0], "wrong"
+        if word[0] in _WORDS:
+            return word[0], "tampering"
+    phrase = _PHRASES.search(bare)
+    return (" ".join(phrase[0].split()), "tampering") if phrase else ("", "")
+
 
 _KIND: Final = "Theorem|Lemma|Fact|Remark|Corollary|Proposition|Property|Example|Definition"
 _HEAD: Final = re.compile(rf"(?:{_KIND})\s+([^\W\d][\w']*)")

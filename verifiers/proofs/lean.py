@@ -24,9 +24,8 @@ from adjudge.verifiers.execution.bubblewrap import SYSTEM_PATH
 from adjudge.verifiers.execution.program import Program, RunResult
 from adjudge.verifiers.execution.runner import Isolation, sandbox
 from adjudge.verifiers.execution.sandbox import SandboxUnavailableError
-from adjudge.verifiers.proofs.lean_answer import answered
 from adjudge.verifiers.proofs.lean_messages import MessageError, gold_fault, read_json_lines, verdict
-from adjudge.verifiers.proofs.lean_source import LeanFile, LeanTheorem, gold_file, read_lean
+from adjudge.verifiers.proofs.lean_source import LeanFile, LeanTheorem, answered, gold_file, read_lean
 from adjudge.verifiers.proofs.toolbox import ENDINGS, check_limits, key_of, run_limits, shown
 
 _FILE = "Answer.lean"

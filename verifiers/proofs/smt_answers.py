@@ -15,8 +15,16 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
-from adjudge.verifiers.proofs.smt_reference import Formula, Function
-from adjudge.verifiers.proofs.smt_terms import Expression, TermError, atoms, is_literal, printed, read_expressions
+from adjudge.verifiers.proofs.smt_reference import (
+    Expression,
+    Formula,
+    Function,
+    TermError,
+    atoms,
+    is_literal,
+    printed,
+    read_expressions,
+)
 
 _DEFINING: Final = ("define-fun", "define-const")
 _TOTAL: Final = frozenset(

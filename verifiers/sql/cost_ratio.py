@@ -9,8 +9,8 @@ import statistics
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from adjudge.verifiers.sql.efficiency import usual_ratio
 from adjudge.verifiers.sql.engine import Engine, Fault, QueryLimits
+from adjudge.verifiers.sql.rewards import usual_ratio
 from adjudge.verifiers.sql.sqlite_engine import SqliteEngine
 
 WORST: Final = 0.01  # of a candidate that cannot be measured within the limits: below every step of the reward

@@ -12,10 +12,9 @@ from adjudge.databases.statement import Statement
 from adjudge.databases.tokens import Dialect
 from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.comparator import Comparator
-from adjudge.verifiers.sql.database import Opened
+from adjudge.verifiers.sql.database import Opened, session, short
 from adjudge.verifiers.sql.engine import Engine, Fault, QueryLimits
 from adjudge.verifiers.sql.reference import SqlReference
-from adjudge.verifiers.sql.session import session, short
 from adjudge.verifiers.sql.ties import tie_runs
 
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from adjudge.bad_reference import BadReferenceError
-from adjudge.verifiers.sql.comparator import Comparator
-from adjudge.verifiers.sql.policies import comparator
+from adjudge.verifiers.sql.comparator import Comparator, comparator
 
 KEYS: Final = ("sql", "database", "ordered", "comparator")
 MAX_DATABASES: Final = 32

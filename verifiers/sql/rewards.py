@@ -4,21 +4,187 @@ Sources: Think2SQL `rewards_answer_content.py`, `rewards_reasoning_content.py` (
 Arctic-Text2SQL-R1 (1 / 0.1 / 0); BIRD mini-dev (4d970a9); QATCH.  Only "execution", "soft_f1_aligned" and "r_ves" pay
 nothing for wrong results that are easy to come by; the others are here to reproduce what was published.
 
+R-VES of BIRD mini-dev (`evaluation_ves.py`, 4d970a9): a right query's reward by how fast it is beside the reference.
+
+The published ratio is of wall-clock seconds, 100 runs each, outliers beyond three standard deviations dropped.  Seconds
+differ from run to run, so by default the ratio is of instructions of SQLite's machine, which do not.
+
+The table scores of QATCH that Think2SQL trains with: cell precision, cell recall, tuple cardinality.
+
+Formulas of spapicchio/QATCH and NL2SQLEvaluator (`qatch_metrics.py`): cells are compared as sets, whatever row or
+column they stand in.  The published values are rounded to three digits; these are not.
+
+Soft-F1 of BIRD mini-dev (`evaluation_f1.py`, 4d970a9): how much of the reference's table a wrong table holds.
+
+As published, row i is compared with row i after duplicates are dropped, so the same rows in reverse can score 0, and
+listing a column twice raises the score.  `aligned` pairs equal rows first and counts every cell once.
+
 Not covered: rewards of a whole group (Think2SQL's length penalty) and of a language model's opinion.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
+from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Final
+from dataclasses import dataclass, field
+from itertools import chain, zip_longest
+from typing import Any, Final, Literal, TypeAlias
 
-from adjudge.verifiers.sql.cells import Row
-from adjudge.verifiers.sql.efficiency import ves_value
-from adjudge.verifiers.sql.judgement import Judgement
-from adjudge.verifiers.sql.qatch import cell_precision, cell_recall, qatch, tuple_cardinality
-from adjudge.verifiers.sql.soft_f1 import soft_f1, soft_f1_aligned
+from adjudge.verifiers.sql.cells import Row, Table
+
+Stage: TypeAlias = Literal["extract", "refused", "run", "compare", "match"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """How far a response came.
+
+    Attributes:
+        stage: where it ended: "extract" (no query), "refused" (a query that may not run, or reads nothing), "run" (the
+            engine failed it), "compare" (it ran and the result is another one) or "match".
+        reason: the reason code for a response that is not right.
+        query: the candidate's query, "" when there is none.
+        response: the whole response, for rewards of its form.
+        pairs: for each accepted query the reference's and the candidate's table on each database; empty unless the
+            query ran on all of them.
+        ratio: reference cost / candidate cost; 0 unless it was asked for and the response is right.
+        evidence: what a person needs to check the verdict.
+    """
+
+    stage: Stage
+    reason: str = ""
+    query: str = ""
+    response: str = ""
+    pairs: tuple[tuple[tuple[Table, Table], ...], ...] = ()
+    ratio: float = 0.0
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def right(self) -> bool:
+        """Whether the results are the same on every database."""
+        return self.stage == "match"
+
+    @property
+    def ran(self) -> bool:
+        """Whether the query ran everywhere."""
+        return self.stage in ("compare", "match")
+
+
+# (least ratio of the reference's cost to the candidate's, reward)
+STEPS: Final = ((2.0, 1.25), (1.0, 1.0), (0.5, 0.75), (0.25, 0.5), (0.0, 0.25))
+
+
+def ves_reward(ratio: float) -> float:
+    """Return the reward of a right query, 0.25 to 1.25, by reference cost / candidate cost.
+
+    Raises:
+        ValueError: the ratio is not a positive number.
+    """
+    if not (math.isfinite(ratio) and ratio > 0):
+        raise ValueError(f"the cost ratio is {ratio!r}; it must be a positive number")
+    return next(reward for least, reward in STEPS if ratio >= least)
+
+
+def ves_value(ratio: float) -> float:
+    """Return what one right query adds to R-VES / 100: the root of its reward, 0.5 to 1.118."""
+    return math.sqrt(ves_reward(ratio))
+
+
+def usual_ratio(golds: Sequence[float], candidates: Sequence[float]) -> float:
+    """Return the mean ratio of paired costs, those beyond three standard deviations left out.
+
+    Raises:
+        ValueError: there are no pairs, or not as many of one as of the other.
+    """
+    if not golds or len(golds) != len(candidates):
+        raise ValueError(f"{len(golds)} and {len(candidates)} costs; give as many of both, and at least one")
+    ratios = [gold / candidate for gold, candidate in zip(golds, candidates, strict=True)]
+    mean, deviation = statistics.fmean(ratios), statistics.pstdev(ratios)
+    return statistics.fmean([ratio for ratio in ratios if abs(ratio - mean) < 3 * deviation] or ratios)
+
+
+def cell_precision(gold: Sequence[Row], candidate: Sequence[Row]) -> float:
+    """Return the share of the candidate's different cells that the reference has, in [0, 1]."""
+    if not gold or not candidate:
+        return float(not gold and not candidate)
+    wanted, found = set(chain.from_iterable(gold)), set(chain.from_iterable(candidate))
+    return len(wanted & found) / len(found) if found else 0.0
+
+
+def cell_recall(gold: Sequence[Row], candidate: Sequence[Row]) -> float:
+    """Return the share of the reference's different cells that the candidate has, in [0, 1]."""
+    return cell_precision(candidate, gold)
+
+
+def tuple_cardinality(gold: Sequence[Row], candidate: Sequence[Row]) -> float:
+    """Return the smaller number of rows as a share of the larger, in [0, 1]."""
+    if not gold and not candidate:
+        return 1.0
+    return min(len(gold), len(candidate)) / max(len(gold), len(candidate))
+
+
+def qatch(gold: Sequence[Row], candidate: Sequence[Row]) -> float:
+    """Return the mean of the three, in [0, 1] (`cp_cr_tc` in the evaluator); 0 when just one table is empty."""
+    if not gold or not candidate:
+        return float(not gold and not candidate)
+    parts = (cell_precision(gold, candidate), cell_recall(gold, candidate), tuple_cardinality(gold, candidate))
+    return sum(parts) / 3
+
+
+def soft_f1(gold: Sequence[Row], candidate: Sequence[Row]) -> float:
+    """Return the published Soft-F1 of two tables, in [0, 1]; 1 when both are empty."""
+    if not gold and not candidate:
+        return 1.0
+    golds, candidates = list(dict.fromkeys(gold)), list(dict.fromkeys(candidate))
+    matched = only_candidate = only_gold = 0.0
+    for wanted, found in zip_longest(golds, candidates):
+        if found is None:
+            only_gold += 1
+        elif wanted is None:
+            only_candidate += 1
+        else:
+            hits = sum(cell in wanted for cell in found)
+            matched += hits / len(wanted)
+            only_candidate += (len(found) - hits) / len(wanted)
+            only_gold += sum(cell not in found for cell in wanted) / len(wanted)
+    return _f1(matched, only_candidate, only_gold)
+
+
+def soft_f1_aligned(gold: Sequence[Row], candidate: Sequence[Row]) -> float:
+    """Return a Soft-F1 that neither row order nor repeated columns change for the better, in [0, 1].
+
+    Equal rows are paired first, each once; the others in order.  Within a pair every cell of the reference is matched
+    once, and a row that is wider than the reference's pays for each further cell.
+    """
+    if not gold and not candidate:
+        return 1.0
+    left, right = Counter(gold), Counter(candidate)
+    pairs: list[tuple[Row | None, Row | None]] = []
+    for row, count in (left & right).items():
+        pairs.extend([(row, row)] * count)
+    pairs.extend(zip_longest((left - right).elements(), (right - left).elements()))
+    matched = only_candidate = only_gold = 0.0
+    for wanted, found in pairs:
+        if wanted is None or found is None:
+            only_gold += wanted is not None
+            only_candidate += found is not None
+            continue
+        hits = sum((Counter(wanted) & Counter(found)).values())
+        matched += hits / len(wanted)
+        only_candidate += (len(found) - hits) / len(wanted)
+        only_gold += (len(wanted) - hits) / len(wanted)
+    return _f1(matched, only_candidate, only_gold)
+
+
+def _f1(matched: float, only_candidate: float, only_gold: float) -> float:
+    if not matched:
+        return 0.0
+    precision, recall = matched / (matched + only_candidate), matched / (matched + only_gold)
+    return 2 * precision * recall / (precision + recall)
+
 
 Reward = Callable[[Judgement], float]
 TableScore = Callable[[Sequence[Row], Sequence[Row]], float]

@@ -4,6 +4,11 @@ The reference runs first, then the candidate, each on the same read-only databas
 policy (`adjudge.verifiers.sql.comparator`), on all databases of the reference, and then on databases made like its
 SQLite file (`adjudge.verifiers.sql.variation`).  The response's text decides nothing but which query is run.
 
+What a query names: tables and columns, and its runs of tokens; and how much two queries share.
+
+The parts of the reward of Reasoning-SQL (schema-linking and n-gram Jaccard) and the table and column recall of
+Think2SQL.
+
 Not covered: whether a query would be right on other data than databases of DuckDB and PostgreSQL hold.  Give several of
 them.
 """
@@ -12,30 +17,105 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from adjudge.databases.statement import Statement
+from adjudge.databases.tokens import Dialect, tokens
 from adjudge.extras import install_hint
 from adjudge.protocol import Limits, Sample, Score, response_text
 from adjudge.verifier_base import TextVerifier, require_choice, require_numbers, require_whole
 from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.comparator import Comparator
+from adjudge.verifiers.sql.comparator import comparator as named_comparator
 from adjudge.verifiers.sql.cost_ratio import cost_ratio
 from adjudge.verifiers.sql.database import EngineOptions, Opened, aimed_databases, open_databases, varied_databases
 from adjudge.verifiers.sql.engine import EngineUnavailableError, Fault, QueryLimits
 from adjudge.verifiers.sql.extraction import find_query
 from adjudge.verifiers.sql.gold import GoldError, Target, gold_results, prepared
-from adjudge.verifiers.sql.judgement import Judgement
-from adjudge.verifiers.sql.linking import names_a_table, ngram_similarity, schema_similarity
-from adjudge.verifiers.sql.policies import comparator as named_comparator
 from adjudge.verifiers.sql.reference import SqlReference, read_reference
-from adjudge.verifiers.sql.rewards import NEEDS_ALL_RESULTS, REWARDS
+from adjudge.verifiers.sql.rewards import NEEDS_ALL_RESULTS, REWARDS, Judgement
 from adjudge.verifiers.sql.ties import turned
 from adjudge.verifiers.sql.variation import MAKING_SECONDS
 from adjudge.verifiers.text.answer_span import shorten
+
+_OWN: Final = ("pg_", "sqlite_", "duckdb_", "pragma_")
+MAX_PARSED: Final = 8_000  # characters; sqlglot's time on nested brackets grows faster than the text
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaItems:
+    """The tables and columns that a query names, in lower case; names of its own WITH parts are left out."""
+
+    tables: frozenset[str]
+    columns: frozenset[str]
+
+
+def schema_items(sql: str, dialect: Dialect) -> SchemaItems | None:
+    """Return what a query names, or None when it cannot be parsed."""
+    if len(sql) > MAX_PARSED:
+        return None
+    import sqlglot
+    from sqlglot import expressions as exp
+    from sqlglot.errors import SqlglotError
+
+    try:
+        tree = sqlglot.parse_one(sql, read=dialect)
+    except (SqlglotError, RecursionError):
+        return None
+    own = {part.alias_or_name.lower() for part in tree.find_all(exp.CTE)}
+    named = [
+        table for table in tree.find_all(exp.Table) if table.db.lower() not in ("information_schema", "pg_catalog")
+    ]
+    tables = {table.name.lower() for table in named if table.name}
+    columns = {column.name.lower() for column in tree.find_all(exp.Column) if column.name}
+    return SchemaItems(frozenset(tables - own), frozenset(columns))
+
+
+def names_a_table(sql: str, dialect: Dialect) -> bool:
+    """Return whether a query names a table that is not the engine's own; in doubt, whether it has a FROM at all."""
+    items = schema_items(sql, dialect)
+    if items is None:
+        return any(token.upper in ("FROM", "JOIN", "TABLE") for token in tokens(sql, dialect))
+    return any(not name.startswith(_OWN) for name in items.tables)
+
+
+def jaccard(one: Set[object], two: Set[object]) -> float:
+    """Return the size of the intersection as a share of the union, in [0, 1]; 1 when both are empty."""
+    union = one | two
+    return len(one & two) / len(union) if union else 1.0
+
+
+def recall(gold: Set[object], found: Set[object]) -> float:
+    """Return the share of `gold` that is in `found`, in [0, 1]; 0 when `gold` is empty, as Think2SQL has it."""
+    return len(gold & found) / len(gold) if gold else 0.0
+
+
+def schema_similarity(gold: str, candidate: str, dialect: Dialect) -> float:
+    """Return the Jaccard index of the tables and columns that two queries name; 0 when one cannot be parsed."""
+    one, two = schema_items(gold, dialect), schema_items(candidate, dialect)
+    if one is None or two is None:
+        return 0.0
+    return jaccard(_marked(one), _marked(two))
+
+
+def ngram_similarity(gold: str, candidate: str, dialect: Dialect, n: int = 2) -> float:
+    """Return the Jaccard index of the runs of `n` tokens of two queries; words count without case."""
+    return jaccard(_ngrams(gold, dialect, n), _ngrams(candidate, dialect, n))
+
+
+def _marked(items: SchemaItems) -> frozenset[object]:
+    return frozenset([("table", name) for name in items.tables] + [("column", name) for name in items.columns])
+
+
+def _ngrams(sql: str, dialect: Dialect, n: int) -> frozenset[object]:
+    words = [token.name or token.text for token in tokens(sql, dialect) if token.text != ";"]
+    if len(words) < n:
+        return frozenset([tuple(words)]) if words else frozenset()
+    return frozenset(tuple(words[at : at + n]) for at in range(len(words) - n + 1))
+
 
 _SHOWN = 500
 _REASONS = {
@@ -58,7 +138,7 @@ class SqlVerifier(TextVerifier[Target, tuple[str, str]]):
 
     Attributes:
         comparator: how results are compared where the reference does not say: a name of
-            `adjudge.verifiers.sql.policies.POLICIES` or a mapping of options.
+            `adjudge.verifiers.sql.comparator.POLICIES` or a mapping of options.
         reward: what the score is made of; see `adjudge.verifiers.sql.rewards.REWARDS`.
         blocks: of several different SQL blocks the last counts ("last"), or they commit to none ("same").
         empty: a reference that finds nothing (no rows, or only NULL) on every database is refused ("refuse"), or

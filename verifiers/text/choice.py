@@ -19,14 +19,16 @@ from adjudge.protocol import Score
 from adjudge.verifiers.text.answer_context import SENTENCE_END, denies_next, is_replaced, taken_back
 from adjudge.verifiers.text.answer_span import COMMON_MARKERS, Span, shorten
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier
-from adjudge.verifiers.text.choice_key import LABELS, ChoiceKey, read_choice_key
 from adjudge.verifiers.text.choice_letter import (
+    LABELS,
     NOTHING,
+    ChoiceKey,
     closing_label,
     concluded_label,
     in_list,
     leading_label,
     offered_label,
+    read_choice_key,
     sole_label,
 )
 
@@ -79,7 +81,7 @@ class ChoiceVerifier(AnswerVerifier[ChoiceKey]):
             raise ValueError(f"choice: labels is {self.labels!r}; it must be two or more different letters or digits")
 
     def read_reference(self, reference: Any) -> ChoiceKey:
-        """Return the labels, options and answer; see `adjudge.verifiers.text.choice_key.read_choice_key`."""
+        """Return the labels, options and answer; see `adjudge.verifiers.text.choice_letter.read_choice_key`."""
         return read_choice_key(reference, self.labels)
 
     def judge(self, spans: Sequence[Span], gold: ChoiceKey) -> Score:

@@ -23,9 +23,7 @@ from adjudge.protocol import Score
 from adjudge.verifiers.text.answer_context import SENTENCE_END, taken_back
 from adjudge.verifiers.text.answer_span import Span, shorten
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives
-from adjudge.verifiers.text.number_notation import plain_notation
-from adjudge.verifiers.text.number_text import MAX_EXPONENT, read_quantity
-from adjudge.verifiers.text.quantity import NumberError, Quantity
+from adjudge.verifiers.text.number_text import MAX_EXPONENT, NumberError, Quantity, plain_notation, read_quantity
 
 _KINDS = "a number, a text that states one, or a list of accepted ones"
 _CLAUSE_END = re.compile(r"[.;!?](?=\s|\Z)|[。；！？]|,?\s\(?(?:because|since)\b|,?因为")

@@ -25,7 +25,7 @@ from typing import ClassVar, Literal
 
 from adjudge.protocol import Sample, Score, Verifier
 from adjudge.verifier_base import check_options, graded_text
-from adjudge.verifiers.text.scripts import spaced
+from adjudge.verifiers.text.markup import spaced
 
 MAX_WORD = 40
 MAX_CHARACTERS = 2_000_000

@@ -30,7 +30,7 @@ from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
 from adjudge.verifiers.text.answer_span import Span, shorten
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives
-from adjudge.verifiers.text.scripts import spaced
+from adjudge.verifiers.text.markup import spaced
 
 MAX_CHARACTERS = 2_000_000
 

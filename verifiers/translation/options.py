@@ -3,35 +3,176 @@
 A response is read once: does it have the form, which text is the translation, and may that be measured at all?  What
 may not has a reason, and is worth the lowest value there is.
 
+Is a translation its own source, written out again?
+
+A metric that looks at the source alone (COMETKiwi and its like) may pay for a copy, and so does BLEU where most of a
+text stays as it is.
+
+MT-R1-Zero's reward of a translation, and the same on a scale from 0 to 1.
+
+Source: `fzp0424/MT-R1-Zero` @ a2e38c4, `mt_score.py` (arXiv 2504.10160).  With each metric m on a scale from 0 to 1:
+
+| | wrong form or no translation | continuous | discrete |
+|---|---|---|---|
+| published | -1 - 2 = -3 | 1 + sum of m, so 1 to 2, and 1 to 3 with two metrics | 1 + 2 = 3 when every m is above its threshold, else 1 - 1.5 = -0.5 |
+| unit | 0 | mean of m | 1 or 0 |
+
 Not covered: measuring (`verifier`, `scorer`).
-"""
+"""  # noqa: E501 a row of a table
 
 from __future__ import annotations
 
 import math
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 from adjudge.bad_reference import BadReferenceError
+from adjudge.instructions.visible import visible
 from adjudge.protocol import Sample, Score, response_text, split_reasoning
 from adjudge.verifier_base import check_options, require_choice, require_whole
+from adjudge.verifiers.text.answer_span import shorten
+from adjudge.verifiers.text.answer_verifier import alternatives
 from adjudge.verifiers.text.markup import invisible
 from adjudge.verifiers.text.tag_format import FormatVerifier
-from adjudge.verifiers.translation.copying import is_copy
 from adjudge.verifiers.translation.lexical import (
     REMEDY,
     Tokenizer,
+    in_their_script,
     installed,
     missing_modules,
     tokenizer_for,
 )
-from adjudge.verifiers.translation.reference import (
-    TranslationReference,
-    language_code,
-    read_translation_reference,
-)
-from adjudge.verifiers.translation.rewards import Reward, Scale, continuous, discrete, lowest
-from adjudge.verifiers.translation.scripts import in_their_script
+
+_RUN: Final = 4  # characters; the runs of two languages hardly meet at this length
+
+
+def copied_share(text: str, source: str) -> float:
+    """Return the share of a text's runs of four letters that stand in the source; 1 for a copy.
+
+    Case, blanks, punctuation, characters that show nothing and letters that look like others make no difference.
+    """
+    text, source = _letters(text), _letters(source)
+    if not text or not source:
+        return 0.0
+    if min(len(text), len(source)) < _RUN:
+        return float(text == source)
+    theirs = {source[at : at + _RUN] for at in range(len(source) - _RUN + 1)}
+    runs = range(len(text) - _RUN + 1)
+    return sum(text[at : at + _RUN] in theirs for at in runs) / len(runs)
+
+
+def is_copy(text: str, source: str, references: Sequence[str], *, least: float) -> bool:
+    """Return whether so large a share of a text is its source's while no reference keeps as much of it."""
+    return copied_share(text, source) >= least > max(copied_share(reference, source) for reference in references)
+
+
+def _letters(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", visible(text)).casefold()
+    return "".join(char for char in folded if char.isalnum())
+
+
+Reward: TypeAlias = Literal["continuous", "discrete"]
+Scale: TypeAlias = Literal["published", "unit"]
+
+FORMAT: Final = 1.0
+GOOD: Final = 2.0
+POOR: Final = -1.5
+NOTHING: Final = -2.0
+
+
+def lowest(scale: Scale) -> float:
+    """Return what a response without a translation in the right form is worth: -3, or 0."""
+    return NOTHING - FORMAT if scale == "published" else 0.0
+
+
+def continuous(metrics: Sequence[float], *, scale: Scale) -> float:
+    """Return the reward for the values of the metrics, each in [0, 1]."""
+    return FORMAT + sum(metrics) if scale == "published" else sum(metrics) / len(metrics)
+
+
+def discrete(metrics: Sequence[float], above: Sequence[float], *, scale: Scale) -> float:
+    """Return the reward by whether every metric is above its threshold."""
+    good = all(value > least for value, least in zip(metrics, above, strict=True))
+    if scale == "unit":
+        return float(good)
+    return FORMAT + (GOOD if good else POOR)
+
+
+_FIELDS: Final = ("references", "source", "language")
+_KINDS: Final = 'a text, a list of accepted texts, or {"references": [..], "source": .., "language": ..}'
+_CODE: Final = re.compile(r"(?P<language>[a-z]{2,3})(?:[-_](?P<rest>[A-Za-z0-9]{1,8}))*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranslationReference:
+    """The accepted translations of one text.
+
+    Attributes:
+        texts: the accepted translations, at least one, none without a visible character.
+        source: the text that was to be translated; "" where it is not given.
+        language: ISO 639 code of the target language, in small letters and without a region; "" where it is not given.
+    """
+
+    texts: tuple[str, ...]
+    source: str = ""
+    language: str = ""
+
+
+def read_translation_reference(reference: Any) -> TranslationReference:
+    """Return the reference in its one form.
+
+    Raises:
+        BadReferenceError: it is of another type, a field is unknown, or a translation says nothing.
+    """
+    if not isinstance(reference, Mapping):
+        return TranslationReference(texts=_texts(reference))
+    for key in reference:
+        if key not in _FIELDS:
+            raise BadReferenceError(
+                f"the reference has the field {shorten(repr(key), 60)}; its fields are {', '.join(_FIELDS)}",
+                mistake=True,
+            )
+    source = reference.get("source", "")
+    if not isinstance(source, str):
+        raise BadReferenceError(f"the reference's source is a {type(source).__name__}; give a text", mistake=True)
+    return TranslationReference(
+        texts=_texts(reference.get("references")), source=source, language=language_code(reference.get("language", ""))
+    )
+
+
+def language_code(language: Any) -> str:
+    """Return the language of a code such as "zh", "zh-CN" or "pt_BR", without its region; "" for "".
+
+    Raises:
+        BadReferenceError: it is no such code, or a pair of languages.
+    """
+    if language == "":
+        return ""
+    found = _CODE.fullmatch(language) if isinstance(language, str) else None
+    if found is None or found["rest"] in ("zh", "ja", "en"):
+        raise BadReferenceError(
+            f"the language is {shorten(repr(language), 60)}; give the code of the target language alone, such as zh",
+            mistake=True,
+        )
+    return found["language"]
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    texts = alternatives(value, _KINDS)
+    for text in texts:
+        if not isinstance(text, str):
+            raise BadReferenceError(f"the reference holds {shorten(repr(text), 60)}; give {_KINDS}", mistake=True)
+        if text.lstrip().startswith(('{"', "{'")) and "references" in text:
+            raise BadReferenceError(
+                f"the reference is a mapping written as text, {shorten(text, 60)}; give the mapping (--reference-json)",
+                mistake=True,
+            )
+        if not invisible(text).strip():
+            raise BadReferenceError("a reference is empty, so an empty translation would be right", mistake=False)
+    return tuple(texts)
 
 
 class TokenizerMissingError(ValueError):

@@ -21,8 +21,7 @@ from adjudge.protocol import NO_COST, Provenance, Sample, Score
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.runtime.verifying import VerifierScorer
 from adjudge.verifiers.nested.part import options_of, part_of
-from adjudge.verifiers.translation.options import Fault, TranslationOptions, require_share
-from adjudge.verifiers.translation.reference import TranslationReference
+from adjudge.verifiers.translation.options import Fault, TranslationOptions, TranslationReference, require_share
 from adjudge.verifiers.translation.verifier import Lexical, TranslationVerifier, lexical_of
 
 

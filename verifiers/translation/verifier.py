@@ -14,9 +14,13 @@ from adjudge.protocol import Sample, Score
 from adjudge.verifier_base import ReferenceVerifier
 from adjudge.verifiers.text.answer_span import shorten
 from adjudge.verifiers.translation.lexical import bleu, chrf
-from adjudge.verifiers.translation.options import Fault, TokenizerMissingError, TranslationOptions
-from adjudge.verifiers.translation.reference import TranslationReference
-from adjudge.verifiers.translation.rewards import lowest
+from adjudge.verifiers.translation.options import (
+    Fault,
+    TokenizerMissingError,
+    TranslationOptions,
+    TranslationReference,
+    lowest,
+)
 
 Lexical = Literal["bleu", "chrf"]
 

@@ -10,6 +10,22 @@ its own; the trainer scores the tasks of a `cohort` together.
 With `all` the right answers of a side have one value, so an objective that divides by the standard deviation of each
 prompt's answers (GRPO) takes the other side out again; use `partner` there, or one that does not divide (Dr. GRPO).
 
+J1's consistency: a verdict pays only if the same pair in the other order is judged right, too.
+
+    consistency = [verdict on (x, a, b) is right] * [verdict on (x, b, a) is right]
+    value       = verdict_share * [own verdict is right] + (1 - verdict_share) * consistency
+
+Source: J1, arXiv 2505.10320, which released no code; there `verdict_share` is 0, and which answers of the two orders
+belong together is not said (`pair_scorer` has both ways).  A judge that always prefers the response shown first is
+right half the time, and gets nothing here.
+
+J1's pointwise reward: scores of single responses, trained from pairs.
+
+    value = 1 for both answers if score(chosen) > score(rejected), else 0; equal scores are wrong
+
+Each response is rated without sight of the other, and the answers to both get the same reward.  Source: J1, arXiv
+2505.10320, which released no code.
+
 Not covered: more than two sides.
 """
 
@@ -18,11 +34,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar, Literal
 
 from adjudge.bad_reference import BadReferenceError
 from adjudge.fingerprints import fingerprint_of
+from adjudge.prompts.reading import frame
 from adjudge.protocol import Provenance, Sample, Score
+from adjudge.verifiers.text.answer_span import shorten
+from adjudge.verifiers.verdict.verifier import VerdictVerifier
+from adjudge.verifiers.verdict.written_verdict import read_numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,3 +147,123 @@ class PairScorer(ABC):
                 error="the group has no answer on the pair's other side to hold this one against",
             )
         return self.against(member, others)
+
+
+ORDERS = ("given", "swapped")
+"""What `extra["order"]` says of an answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BothOrdersScorer(PairScorer):
+    """1 when a judge is right about a pair in both orders, else 0; compares the answers of a group.
+
+    The reference is the right verdict in this order; `extra["order"]` is "given" or "swapped".
+
+    Attributes:
+        style: how the verdict is written, as for `verdict`.
+        form: another form, as for `verdict`.
+        labels: other labels, as for `verdict`.
+        thought: letters and digits that must stand before the verdict.
+        verdict_share: weight of the verdict's own reward, in [0, 1].
+    """
+
+    name: ClassVar[str] = "verdict_orders"
+
+    style: str = "j1"
+    form: str = ""
+    labels: tuple[str, ...] = ()
+    thought: int = 1
+    verdict_share: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Reject options out of range."""
+        super().__post_init__()
+        object.__setattr__(self, "labels", self._verdict.labels)
+        if not 0 <= self.verdict_share <= 1:
+            raise ValueError(f"{self.name}: verdict_share is {self.verdict_share!r}; it must be from 0 to 1")
+
+    @cached_property
+    def _verdict(self) -> VerdictVerifier:
+        return VerdictVerifier(style=self.style, form=self.form, labels=self.labels, thought=self.thought, wrong=0.0)
+
+    def read(self, sample: Sample) -> Member:
+        """Return the verdict's own score, and the order it is about."""
+        order = sample.extra.get("order")
+        if order not in ORDERS:
+            raise BadReferenceError(
+                f'extra["order"] is {shorten(repr(order), 60)}; say whether the pair was shown as "given" or "swapped"',
+                mistake=True,
+            )
+        own = self._verdict.verify(sample)
+        if own.status == "failed":
+            raise BadReferenceError(str(own.evidence.get("error", own.reason)), mistake=True)
+        return Member(side=ORDERS.index(order), own=own, number=own.value or 0.0)
+
+    def against(self, member: Member, others: Sequence[Member]) -> Score:
+        """Return the share of the other order's verdicts that are right, if this one is."""
+        swapped = sum(one.number for one in others) / len(others)
+        consistency = member.number * swapped
+        value = self.verdict_share * member.number + (1 - self.verdict_share) * consistency
+        reason = member.own.reason or ("" if swapped == 1 else "wrong")
+        return Score(
+            value=value,
+            reason=reason,
+            parts={"verdict": member.own, "consistency": Score.scored(consistency, reason)},
+            evidence={**member.own.evidence, "swapped_right": swapped},
+        )
+
+
+SIDES = ("chosen", "rejected")
+"""What the reference says of the response that was rated."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreOrderScorer(PairScorer):
+    """1 when the better response of a pair gets the higher score, else 0; compares the answers of a group.
+
+    The reference is which response was rated: "chosen" or "rejected".
+
+    Attributes:
+        form: how the score is written.
+        low: the lowest score.
+        high: the highest.
+        thought: letters and digits that must stand before the score.
+    """
+
+    name: ClassVar[str] = "verdict_scores"
+
+    form: str = "<score>{answer}</score>"
+    low: float = 0.0
+    high: float = 10.0
+    thought: int = 1
+
+    def __post_init__(self) -> None:
+        """Reject a form that cannot be read, and a range that is none."""
+        super().__post_init__()
+        frame(self.form)
+        if not self.low < self.high:
+            raise ValueError(f"{self.name}: the scores go from {self.low!r} to {self.high!r}; the low end comes first")
+        if self.thought < 0:
+            raise ValueError(f"{self.name}: thought is {self.thought!r}; it must be 0 (none needed) or more")
+
+    def read(self, sample: Sample) -> Member:
+        """Return the rating; one that cannot be read is wrong whatever the other one is."""
+        if not isinstance(sample.reference, str) or sample.reference not in SIDES:
+            raise BadReferenceError(
+                f'the reference is {shorten(repr(sample.reference), 60)}; say whether the "chosen" or the "rejected" '
+                "response was rated",
+                mistake=True,
+            )
+        side = SIDES.index(sample.reference)
+        numbers, written = read_numbers(sample, (self.form,), self.low, self.high)
+        reason = written.reason or ("" if written.thought >= self.thought else "bad_format")
+        if reason:
+            return Member(side=side, own=Score.scored(0.0, reason, rating=None), number=float("nan"))
+        return Member(side=side, own=Score.scored(1.0, rating=numbers[0]), number=numbers[0])
+
+    def against(self, member: Member, others: Sequence[Member]) -> Score:
+        """Return the share of the other response's ratings that are in the right order with this one."""
+        sign = 1 if member.side == 0 else -1
+        value = sum(sign * member.number > sign * one.number for one in others) / len(others)
+        reason = member.own.reason or ("" if value == 1 else "wrong")
+        return Score(value=value, reason=reason, evidence={**member.own.evidence, "side": SIDES[member.side]})

@@ -1,31 +1,108 @@
-"""Does a judge's verdict agree with the one that is known to be right?
+r"""Does a judge's verdict agree with the one that is known to be right?
 
     value = right       if the verdict equals the reference          (1)
             wrong       if it is another one, or there is none       (0; RM-R1: -1)
 
-The judge's whole output is the response; `style` says how a verdict is written (`adjudge.verifiers.verdict.style`).
+The judge's whole output is the response; `style` says how a verdict is written (`adjudge.verifiers.verdict.verifier`).
 What counts as a verdict is strict (`adjudge.verifiers.verdict.written_verdict`), since a policy learns whatever pays.
 
+The form that RM-R1 asks of its judge: the kind of task, then a solution or a rubric, then an evaluation.
+
+    <type>Reasoning</type> <solution>..</solution> <eval>..</eval> verdict
+    <type>Chat</type> <rubric>.. <justify>..</justify></rubric> <eval>..</eval> verdict
+
+Quotes and summaries inside the evaluation are free.  The paper gives no reward for this form; asking for it is an
+option.
+
+How published judges write their verdicts, and what a right and a wrong one are worth in their training.
+
+| style | verdict | labels | right, wrong | source |
+|---|---|---|---|---|
+| `j1` | `<answer>A</answer>` | A, B | 1, 0 | J1, arXiv 2505.10320 (pairwise verdict) |
+| `rm_r1` | `<answer>[[A]]</answer>` | A, B | 1, -1 | RM-R1, arXiv 2505.02387 |
+| `scores` | `<score_A>7</score_A>` and `<score_B>4.5</score_B>`, the higher wins | A, B | 1, 0 | J1 (pairwise scores) |
+| `critique` | `\conclusion{T}` | T, F | 1, 0 | Critique-Coder (CRL) |
+| `principle` | Yes or No, and nothing else behind the thinking | Yes, No | 1, 0 | RLBFF's GenRM, arXiv 2509.21319 |
+
+Where released code and this differ: RM-R1 looks for exactly one of `[[A]]` and `[[B]]` in the last 80 characters, and
+Critique-Coder takes a conclusion for true if it contains the letter T ("Tentative" is true).  Here a verdict stands
+once, in its whole form, at the end.  J1 and RLBFF released no code; RLBFF's values here are ours.
+
 Not covered: both orders of a pair, and scores of single responses; those need the other answers
-(`adjudge.verifiers.verdict.both_orders`, `adjudge.verifiers.verdict.score_order`).
+(`adjudge.verifiers.verdict.pair_scorer`, `adjudge.verifiers.verdict.pair_scorer`).
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from itertools import pairwise
+from typing import Any, ClassVar, Final
 
 from adjudge.bad_reference import BadReferenceError
-from adjudge.prompts.reading import frame
+from adjudge.prompts.reading import WHOLE, frame
 from adjudge.protocol import Sample, Score
 from adjudge.verifier_base import ReferenceVerifier
 from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.verdict.sections import in_sections
-from adjudge.verifiers.verdict.style import STYLES, Style
 from adjudge.verifiers.verdict.written_verdict import read_numbers, read_verdict
+
+_TAG = re.compile(r"<\s{0,3}(/?)\s{0,3}(type|rubric|justify|solution|eval)\b[^<>\n]{0,40}>", re.IGNORECASE)
+_ORDERS = {
+    "Reasoning": "<type> </type> <solution> </solution> <eval> </eval>".split(),
+    "Chat": "<type> </type> <rubric> <justify> </justify> </rubric> <eval> </eval>".split(),
+}
+
+
+def in_sections(text: str) -> bool:
+    """Return whether a text before its verdict has the sections in one of the two orders, each once and not empty."""
+    tags = list(_TAG.finditer(text))
+    written = [tag[0] for tag in tags]
+    if written not in _ORDERS.values():
+        return False
+    kind = text[tags[0].end() : tags[1].start()].strip()
+    filled = all(
+        any(character.isalnum() for character in text[opening.end() : closing.start()])
+        for opening, closing in pairwise(tags)
+        if not opening[1] and closing[1]
+    )
+    return filled and _ORDERS.get(kind) == written
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Style:
+    """One way to write a verdict.
+
+    Attributes:
+        forms: forms of the verdict as `adjudge.prompts.reading` takes them, the first whole; whatever looks like one of
+            them is a verdict, and there must be no other.
+        labels: the verdicts there are.
+        scores: whether each label has a number, and the verdict is the label with the highest; then there is a form for
+            each label.
+        wrong: value of a wrong verdict, and of none.
+    """
+
+    forms: tuple[str, ...]
+    labels: tuple[str, ...]
+    scores: bool = False
+    wrong: float = 0.0
+
+
+STYLES: Final[Mapping[str, Style]] = {
+    "j1": Style(forms=("<answer>{answer}</answer>",), labels=("A", "B")),
+    "rm_r1": Style(
+        forms=("<answer>[[{answer}]]</answer>", "<answer>{answer}</answer>", "[[{answer}]]"),
+        labels=("A", "B"),
+        wrong=-1.0,
+    ),
+    "scores": Style(
+        forms=("<score_A>{answer}</score_A>", "<score_B>{answer}</score_B>"), labels=("A", "B"), scores=True
+    ),
+    "critique": Style(forms=("\\conclusion{{answer}}",), labels=("T", "F")),
+    "principle": Style(forms=(WHOLE,), labels=("Yes", "No")),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +118,7 @@ class VerdictVerifier(ReferenceVerifier[str, tuple[str, str]]):
         labels: other labels; none for those of the style.  A tie is a label like the others.
         wrong: value of a wrong verdict, and of none; None for that of the style.
         thought: letters and digits that must stand before the verdict; 0 takes a bare verdict, too.
-        sections: whether RM-R1's sections must be there (`adjudge.verifiers.verdict.sections`).
+        sections: whether RM-R1's sections must be there (`adjudge.verifiers.verdict.verifier`).
         low: with "scores", the lowest score.
         high: with "scores", the highest.
     """

@@ -2,6 +2,20 @@
 
 A bench that refuses its own reference, or accepts a design that drives nothing, judges nobody.
 
+What a test bench's own lines say: passed or not, and how many of its checks.
+
+The benches of VerilogEval print `Mismatches: 3 in 100 samples`; all such lines must say 0, of as many samples as with
+the reference design, and more than none.  Those of RTLLM print a line with "passed"; one must be there, and none that
+speaks of a failure, an error or a timeout, unless the bench says that of its reference, too.
+
+The module that stands between a user's test bench and the design it tests.
+
+It has the name and the ports that the bench expects.  Inputs pass straight through, because an assignment in between
+would change who wins the races of a careless bench (Prob066 of VerilogEval refuses its own reference then).  So a
+design that drives its own input would drive the bench's net; Icarus says so (`simulators.DRIVEN`).  A bit that
+the design leaves unknown comes out as 0 in one run and as 1 in a second one, and both runs must pass: a bench that
+compares with `!=` would take an unknown bit for a right one.
+
 Not covered: benches that need a simulator other than Icarus.
 """
 
@@ -18,13 +32,151 @@ from adjudge.hardware.front_end import shorten
 from adjudge.hardware.interface import Port, instance_interface, read_ports
 from adjudge.verifiers.execution.program import RunLimits, RunResult
 from adjudge.verifiers.execution.runner import Runner
-from adjudge.verifiers.verilog.bench_verdict import PLAIN, BenchVerdict, Rule, keyed_lines, learn_rule, read_verdict
 from adjudge.verifiers.verilog.candidate import Candidate
-from adjudge.verifiers.verilog.printing import print_all
 from adjudge.verifiers.verilog.reference import Reference, parse_reference
 from adjudge.verifiers.verilog.rewriting import KeyedBench, key_bench
+from adjudge.verifiers.verilog.rules import print_all
 from adjudge.verifiers.verilog.simulators import DRIVEN, ENDINGS, REFUSED, icarus_twice
-from adjudge.verifiers.verilog.wrapper import LEVEL, stub_source, wrapper_source
+
+PASSED = r"(?i)\bpass(?:es|ed)?\b"
+FAILED = r"(?i)\b(?:fail(?:s|ed|ure|ures)?|errors?|mismatch(?:es)?|incorrect|wrong|timeout)\b"
+_COUNT = re.compile(r"\s*Mismatches: (\d+) in (\d+) samples\s*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """How a bench's lines are read.
+
+    Attributes:
+        samples: how many samples a counting bench takes; 0 for one that says "passed".
+        passed: pattern of a line that must be there.
+        failed: pattern of a line that must not be there.
+        harmless: lines, digits left out, that match `failed` and mean nothing.
+    """
+
+    samples: int = 0
+    passed: str = PASSED
+    failed: str = FAILED
+    harmless: frozenset[str] = frozenset()
+
+
+PLAIN = Rule()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchVerdict:
+    """What a bench says.
+
+    Attributes:
+        passed: whether it accepts the design.
+        share: share of its samples that match, where it counts them, else 0 or 1.
+        said: the line that decided, or "".
+    """
+
+    passed: bool
+    share: float
+    said: str
+
+
+def keyed_lines(output: bytes, key: str) -> list[str]:
+    """Return what the bench printed, line by line; what has no key is not the bench's."""
+    parts = output.decode(errors="replace").split(key)[1:]
+    return [part.split("\n", 1)[0].rstrip("\r") for part in parts]
+
+
+def learn_rule(lines: Sequence[str], passed: str, failed: str) -> Rule:
+    """Return how to read a bench, from what it prints about its reference.
+
+    Args:
+        lines: what it printed.
+        passed: the reference's own pattern, or "".
+        failed: the reference's own pattern, or "".
+    """
+    counts = [match for line in lines if (match := _COUNT.fullmatch(line))]
+    if counts and not passed:
+        return Rule(samples=int(counts[-1][2]) or -1)
+    failure = re.compile(failed or FAILED)
+    harmless = frozenset() if failed else frozenset(_bare(line) for line in lines if failure.search(line))
+    return Rule(passed=passed or PASSED, failed=failed or FAILED, harmless=harmless)
+
+
+def read_verdict(lines: Sequence[str], rule: Rule) -> BenchVerdict:
+    """Return what a bench says about a design."""
+    if rule.samples:
+        return _counted(lines, rule.samples)
+    failure, success = re.compile(rule.failed), re.compile(rule.passed)
+    for line in lines:
+        if failure.search(line) and _bare(line) not in rule.harmless:
+            return BenchVerdict(passed=False, share=0.0, said=line.strip()[:200])
+    said = next((line for line in lines if success.search(line)), None)
+    return BenchVerdict(passed=said is not None, share=float(said is not None), said=(said or "").strip()[:200])
+
+
+def _counted(lines: Sequence[str], samples: int) -> BenchVerdict:
+    counts = [match for line in lines if (match := _COUNT.fullmatch(line))]
+    if not counts:
+        return BenchVerdict(passed=False, share=0.0, said="")
+    worst = max(counts, key=lambda match: int(match[1]))
+    complete = all(int(match[2]) == samples for match in counts) and samples > 0
+    if not complete:
+        return BenchVerdict(passed=False, share=0.0, said=f"{worst[0].strip()}, where the reference has {samples}")
+    share = max(0.0, 1 - int(worst[1]) / samples)
+    return BenchVerdict(passed=int(worst[1]) == 0, share=share, said=worst[0].strip())
+
+
+def _bare(line: str) -> str:
+    return re.sub(r"[\d\s]+", " ", line).strip()
+
+
+LEVEL = "unknown"  # the plusarg that says what unknown bits become
+
+
+def wrapper_source(
+    name: str, inside: str, ports: Sequence[Port], parameters: Sequence[str], inner: str, secret: str
+) -> str:
+    """Return the wrapper's source.
+
+    Args:
+        name: the module that the bench instantiates.
+        inside: the module that holds the design.
+        ports: its ports.
+        parameters: names of parameters that the bench may set.
+        inner: name of the design's instance.
+        secret: a name that the design cannot know.
+    """
+    header = ", ".join(f"{port.direction} wire [{port.width - 1}:0] {port.name}" for port in ports)
+    given = f" #({', '.join(f'parameter {item} = 0' for item in parameters)})" if parameters else ""
+    passed = f" #({', '.join(f'.{item}({item})' for item in parameters)})" if parameters else ""
+    lines, connections = [], []
+    for port in ports:
+        if port.direction != "output":
+            connections.append(f".{port.name}({port.name})")
+            continue
+        net, at = f"{secret}_{port.name}", f"{secret}_at"
+        connections.append(f".{port.name}({net})")
+        bit = f"{net}[{at}] === 1'b0 ? 1'b0 : {net}[{at}] === 1'b1 ? 1'b1 : {secret}_level"
+        lines.append(
+            f"  wire [{port.width - 1}:0] {net};\n"
+            f"  generate for ({at} = 0; {at} < {port.width}; {at} = {at} + 1) begin : {secret}_{port.name}_bits\n"
+            f"    assign {port.name}[{at}] = {bit};\n  end endgenerate"
+        )
+    body = "\n".join(lines)
+    return f"""
+module {name}{given} ({header});
+  genvar {secret}_at;
+  reg {secret}_level = 0;
+  initial if ($test$plusargs("{secret}_{LEVEL}")) {secret}_level = 1;
+{body}
+  {inside}{passed} {inner} ({", ".join(connections)});
+endmodule
+"""
+
+
+def stub_source(name: str, ports: Sequence[Port], parameters: Sequence[str]) -> str:
+    """Return a design with the right ports and nothing in it."""
+    header = ", ".join(f"{port.direction} wire [{port.width - 1}:0] {port.name}" for port in ports)
+    given = f" #({', '.join(f'parameter {item} = 0' for item in parameters)})" if parameters else ""
+    return f"module {name}{given} ({header});\nendmodule\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,8 +18,7 @@ from adjudge.hardware.interface import Interface
 from adjudge.hardware.stimulus import Stimulus
 from adjudge.verifiers.execution.program import Program, RunLimits
 from adjudge.verifiers.execution.runner import Runner
-from adjudge.verifiers.verilog.simulators import VERILATED, verilator_library
-from adjudge.verifiers.verilog.toolbox import require
+from adjudge.verifiers.verilog.simulators import VERILATED, require, verilator_library
 
 _REPORT = "lines.info"
 _NAME = "cover"

@@ -19,8 +19,8 @@ from adjudge.hardware.stimulus import Stimulus, long_stimulus, make_stimulus
 from adjudge.verifiers.execution.program import RunLimits, RunResult
 from adjudge.verifiers.execution.runner import Runner
 from adjudge.verifiers.verilog.candidate import Candidate
-from adjudge.verifiers.verilog.printing import print_all
 from adjudge.verifiers.verilog.reference import Reference, parse_reference
+from adjudge.verifiers.verilog.rules import print_all
 from adjudge.verifiers.verilog.simulators import (
     COMPILED,
     ENDINGS,
@@ -29,9 +29,9 @@ from adjudge.verifiers.verilog.simulators import (
     Simulator,
     icarus,
     icarus_again,
+    require,
     verilator,
 )
-from adjudge.verifiers.verilog.toolbox import require
 from adjudge.verifiers.verilog.traces import Comparison, TraceError, compare, known_bits, read_samples
 
 # What Icarus 11 says when a design drives an input; our bench is free of it, so it is the design's doing.

@@ -5,7 +5,7 @@ A bench and the design it tests share one simulation, and Verilog lets a design 
 
 - every module, instance, task, function and block of the bench gets a secret name;
 - whatever the bench prints carries a secret key, and only lines with the key count;
-- the design sits in a wrapper (`adjudge.verifiers.verilog.wrapper`) under the name that the bench instantiates.
+- the design sits in a wrapper (`adjudge.verifiers.verilog.bench_run`) under the name that the bench instantiates.
 
 Not covered: benches that print texts (`%s`) which the design computes on a line of the bench's own.
 """

@@ -22,8 +22,7 @@ from adjudge.verifiers.execution.program import RunLimits
 from adjudge.verifiers.execution.runner import Isolation, sandbox
 from adjudge.verifiers.execution.sandbox import SandboxUnavailableError
 from adjudge.verifiers.verilog.coverage import CoverageError, covered_lines
-from adjudge.verifiers.verilog.simulators import ENDINGS, REFUSED, icarus
-from adjudge.verifiers.verilog.toolbox import ToolMissingError, require
+from adjudge.verifiers.verilog.simulators import ENDINGS, REFUSED, ToolMissingError, icarus, require
 
 _BENCH = "bench.v"
 _KEYS = frozenset({"top", "design", "files", "outputs", "coverage"})

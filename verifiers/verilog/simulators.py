@@ -9,11 +9,34 @@ Not covered: commercial simulators.
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Literal, TypeAlias
 
 from adjudge.verifiers.execution.program import Program, RunLimits
 from adjudge.verifiers.execution.runner import Runner
+
+_REMEDY = {
+    "iverilog": "install Icarus Verilog (Debian, Ubuntu: apt-get install iverilog; macOS: brew install icarus-verilog)",
+    "verilator": "install Verilator 5 and a C++ compiler (Debian and Ubuntu: apt-get install verilator g++)",
+}
+
+
+class ToolMissingError(RuntimeError):
+    """A program that the verifier needs is not installed; the message says how to get it."""
+
+
+@cache
+def require(tool: str) -> None:
+    """Make sure that a tool is there.
+
+    Raises:
+        ToolMissingError: it is not.
+    """
+    if shutil.which(tool) is None:
+        raise ToolMissingError(f"{tool} is not installed, and the Verilog verifier runs it; {_REMEDY[tool]}")
+
 
 Simulator: TypeAlias = Literal["icarus", "verilator"]
 

@@ -23,7 +23,7 @@ from adjudge.hardware.front_end import shorten
 from adjudge.hardware.interface import semantic_errors
 from adjudge.verifiers.execution.program import Program, RunLimits, RunResult
 from adjudge.verifiers.execution.runner import Runner
-from adjudge.verifiers.verilog.toolbox import ToolMissingError
+from adjudge.verifiers.verilog.simulators import ToolMissingError
 
 _RUN = """import sys
 sys.path[:0] = sys.argv[1].split(":")

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from adjudge.verifiers.code.claims import read_claims
-from adjudge.verifiers.code.target import Target
+from adjudge.verifiers.code.claims import Target, read_claims
 
 ASSERTS = (
     "assert f() == 4",

@@ -9,8 +9,8 @@ import pytest
 
 from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score
-from adjudge.verifiers.code.environment import environment
 from adjudge.verifiers.code.languages import missing
+from adjudge.verifiers.code.sandboxed import environment
 from adjudge.verifiers.code.verifier import CodeVerifier
 
 CALLS = {"tests": [{"args": [n], "expected": n * n} for n in (2, 3, 4)], "entry_point": "square"}

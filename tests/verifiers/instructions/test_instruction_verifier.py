@@ -16,8 +16,7 @@ from adjudge.attacks import AttackCase, shipped_cases
 from adjudge.conformance import check_scorer
 from adjudge.instructions.constraint import KINDS, Constraint
 from adjudge.protocol import Sample
-from adjudge.verifiers.instructions.variants import variants
-from adjudge.verifiers.instructions.verifier import InstructionVerifier
+from adjudge.verifiers.instructions.verifier import InstructionVerifier, variants
 
 WORDS: dict[str, Any] = {"kind": "length_constraints:number_words", "args": {"relation": "at least", "num_words": 3}}
 NO_COMMA = {"kind": "punctuation:no_comma"}

@@ -17,9 +17,7 @@ from adjudge import api, wire
 from adjudge.data_pipelines.procedural.gym import GymFamily
 from adjudge.protocol import Limits, Sample, Score
 from adjudge.verifiers.logic import gym_forms
-from adjudge.verifiers.logic.gym import ReasoningGymVerifier
-from adjudge.verifiers.logic.gym_faults import stands
-from adjudge.verifiers.logic.gym_library import COMPOSITE, ask, tasks
+from adjudge.verifiers.logic.gym import COMPOSITE, ReasoningGymVerifier, ask, stands, tasks
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:unclosed file:ResourceWarning"

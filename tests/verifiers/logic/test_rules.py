@@ -18,7 +18,7 @@ from adjudge import check_scorer
 from adjudge.attacks import shipped_cases
 from adjudge.protocol import Sample, Score, Verifier
 from adjudge.verifiers.code.outcome import Outcome, Verdict
-from adjudge.verifiers.logic import called_program
+from adjudge.verifiers.logic import code_prediction
 from adjudge.verifiers.logic.code_prediction import CodePredictionVerifier
 from adjudge.verifiers.logic.expression import exact_value, require_formula
 from adjudge.verifiers.logic.graph_answer import GraphAnswerVerifier
@@ -209,11 +209,11 @@ def test_a_gold_input_that_ran_out_of_time_once_is_tried_again(monkeypatch: pyte
     late = Verdict(total=1, stage="test", reason="candidate_timeout")
     right = Verdict(total=1, stage="test", outcomes=[Outcome(passed=True)])
     given_verdicts = [late, right]
-    monkeypatch.setattr(called_program, "_kept", {})
-    monkeypatch.setattr(called_program, "call", lambda *_: given_verdicts.pop(0))
-    program = called_program.Called(code=CODE, entry_point="f", expected=1)
-    limits = called_program.CallLimits(seconds=1.0, memory_mb=64, tolerance=0.0, isolation="none")
-    assert [called_program.call_once(program, ((), {}), limits) for _ in range(3)] == [late, right, right]
+    monkeypatch.setattr(code_prediction, "_kept", {})
+    monkeypatch.setattr(code_prediction, "call", lambda *_: given_verdicts.pop(0))
+    program = code_prediction.Called(code=CODE, entry_point="f", expected=1)
+    limits = code_prediction.CallLimits(seconds=1.0, memory_mb=64, tolerance=0.0, isolation="none")
+    assert [code_prediction.call_once(program, ((), {}), limits) for _ in range(3)] == [late, right, right]
 
 
 def test_a_gold_input_that_gives_another_output_is_our_fault() -> None:

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.verifiers.patches import matching
-from adjudge.verifiers.patches.matching import LinearMatcher, TooMuchWorkError
-from adjudge.verifiers.patches.similarity import diff_similarity, unified_hunks
+from adjudge.verifiers.patches import similarity
+from adjudge.verifiers.patches.similarity import LinearMatcher, TooMuchWorkError, diff_similarity, unified_hunks
 
 TEXTS = st.one_of(st.text("ab", max_size=60), st.text("abcdef\n", max_size=60))
 LINES = st.lists(st.sampled_from([f"line {number}" for number in range(7)]), max_size=40)
@@ -20,8 +19,8 @@ WAYS = {"difflib": (512, 10**9), "search": (512, -1), "automaton": (-1, -1), "ch
 @pytest.fixture(params=list(WAYS.values()), ids=list(WAYS))
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     short, few = request.param
-    monkeypatch.setattr(matching, "_SHORT", short)
-    monkeypatch.setattr(matching, "_FEW_PAIRS", few if few > 0 else 1e-9)
+    monkeypatch.setattr(similarity, "_SHORT", short)
+    monkeypatch.setattr(similarity, "_FEW_PAIRS", few if few > 0 else 1e-9)
 
 
 @pytest.mark.usefixtures("way")

@@ -13,7 +13,7 @@ from tests.verifiers.patches.responses import written
 from adjudge import check_scorer
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.patches import similarity
-from adjudge.verifiers.patches.matching import LinearMatcher
+from adjudge.verifiers.patches.similarity import LinearMatcher
 from adjudge.verifiers.patches.verifier import PatchVerifier
 
 FILES = {"a.py": "a\nb\nc\n", "b.py": "one\n"}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge.verifiers.code.comparison import Rules
-from adjudge.verifiers.performance.gate import Gate, NoListError, mean_recall
+from adjudge.verifiers.performance.measuring import Gate, NoListError, mean_recall
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.verifiers.performance.speedup import Estimate, Ruler, estimated
+from adjudge.verifiers.performance.measuring import Estimate, Ruler, estimated
 
 UNIT = Ruler(slowest=0.5, fastest=8.0, grain=0.5, scale="unit")
 RAW = Ruler(slowest=0.5, fastest=8.0, grain=0.5, scale="raw")

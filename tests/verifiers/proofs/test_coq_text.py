@@ -9,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.bad_reference import BadReferenceError
-from adjudge.verifiers.proofs.coq_rules import forbidden
-from adjudge.verifiers.proofs.coq_run import Place, accepted, error_place, unknown_axioms
-from adjudge.verifiers.proofs.coq_source import Theorem, answer_of, read_theorem
-from adjudge.verifiers.proofs.coq_text import sentences, without_comments
+from adjudge.verifiers.proofs.coq import Place, accepted, error_place, unknown_axioms
+from adjudge.verifiers.proofs.coq_source import Theorem, answer_of, forbidden, read_theorem, sentences, without_comments
 from adjudge.verifiers.proofs.toolbox import MOST_CHARACTERS
 
 PIECES = ["(*", "*)", '"', '""', ".", "..", "...", " ", "\n", "{", "}", "-", "+", "*", "Qed", "admit", "(", "é", "1:{"]

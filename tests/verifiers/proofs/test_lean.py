@@ -26,11 +26,17 @@ from adjudge.attacks import AttackCase, cases_in
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.proofs.lean import LeanVerifier
-from adjudge.verifiers.proofs.lean_answer import answered
 from adjudge.verifiers.proofs.lean_messages import MessageError, axioms_of, gold_fault, read_json_lines, verdict
-from adjudge.verifiers.proofs.lean_rules import forbidden, without_comments
 from adjudge.verifiers.proofs.lean_server import LeanServerScorer
-from adjudge.verifiers.proofs.lean_source import LeanFile, gold_file, lean_file, read_lean
+from adjudge.verifiers.proofs.lean_source import (
+    LeanFile,
+    answered,
+    forbidden,
+    gold_file,
+    lean_file,
+    read_lean,
+    without_comments,
+)
 from adjudge.verifiers.proofs.toolbox import MOST_CHARACTERS
 
 ATTACKS = Path(__file__).parents[3] / "verifiers" / "proofs" / "attacks.json"

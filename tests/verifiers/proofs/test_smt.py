@@ -17,11 +17,16 @@ from adjudge.attacks import AttackCase, cases_in
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.proofs import smt as smt_module
-from adjudge.verifiers.proofs.smt import SmtVerifier
+from adjudge.verifiers.proofs.smt import Reply, SmtVerifier
 from adjudge.verifiers.proofs.smt_answers import AnswerError, read_claim, read_term
-from adjudge.verifiers.proofs.smt_reference import read_formula
-from adjudge.verifiers.proofs.smt_solvers import Reply
-from adjudge.verifiers.proofs.smt_terms import Expression, TermError, printed, read_expressions, strange_atom
+from adjudge.verifiers.proofs.smt_reference import (
+    Expression,
+    TermError,
+    printed,
+    read_expressions,
+    read_formula,
+    strange_atom,
+)
 
 ATTACKS = Path(__file__).parents[3] / "verifiers" / "proofs" / "attacks.json"
 CASES = list(cases_in(ATTACKS, "smt"))

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from adjudge import check_scorer
 from adjudge.attacks import AttackCase, cases_in
 from adjudge.protocol import Sample, Score
-from adjudge.verifiers.proofs.theorem_group import TheoremGroupScorer
-from adjudge.verifiers.proofs.theorem_verdict import TheoremVerdictVerifier
+from adjudge.verifiers.proofs.theorem_verdict import TheoremGroupScorer, TheoremVerdictVerifier
 from adjudge.verifiers.proofs.toolbox import tagged
 
 ATTACKS = Path(__file__).parents[3] / "verifiers" / "proofs" / "attacks.json"

@@ -14,9 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.verifiers.sql.cells import NAN, Row, Table, plain
-from adjudge.verifiers.sql.columns import ColumnSearch, SearchLimitError
-from adjudge.verifiers.sql.comparator import Comparator
-from adjudge.verifiers.sql.policies import POLICIES, comparator
+from adjudge.verifiers.sql.comparator import POLICIES, ColumnSearch, Comparator, SearchLimitError, comparator
 
 
 def table(rows: list[Row], width: int = 0) -> Table:

@@ -8,8 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from adjudge.verifiers.sql.comparator import Comparator
-from adjudge.verifiers.sql.policies import POLICIES
+from adjudge.verifiers.sql.comparator import POLICIES, Comparator
 from adjudge.verifiers.sql.rewards import REWARDS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "sql.md").read_text(encoding="utf-8")

@@ -8,12 +8,21 @@ from typing import Any
 import pytest
 
 from adjudge.verifiers.sql.cells import Row, Table
-from adjudge.verifiers.sql.efficiency import usual_ratio, ves_reward, ves_value
-from adjudge.verifiers.sql.judgement import Judgement, Stage
-from adjudge.verifiers.sql.linking import jaccard, ngram_similarity, recall, schema_items, schema_similarity
-from adjudge.verifiers.sql.qatch import cell_precision, cell_recall, qatch, tuple_cardinality
-from adjudge.verifiers.sql.rewards import REWARDS
-from adjudge.verifiers.sql.soft_f1 import soft_f1, soft_f1_aligned
+from adjudge.verifiers.sql.rewards import (
+    REWARDS,
+    Judgement,
+    Stage,
+    cell_precision,
+    cell_recall,
+    qatch,
+    soft_f1,
+    soft_f1_aligned,
+    tuple_cardinality,
+    usual_ratio,
+    ves_reward,
+    ves_value,
+)
+from adjudge.verifiers.sql.verifier import jaccard, ngram_similarity, recall, schema_items, schema_similarity
 
 AB: list[Row] = [(1, "a"), (2, "b")]
 

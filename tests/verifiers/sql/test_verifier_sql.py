@@ -15,7 +15,7 @@ from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample
 from adjudge.runtime.pool import Pool
 from adjudge.runtime.verifying import VerifierScorer
-from adjudge.verifiers.sql.session import Session, Shelf, session
+from adjudge.verifiers.sql.database import Session, Shelf, session
 from adjudge.verifiers.sql.verifier import SqlVerifier
 
 NAMES = "SELECT name FROM customer WHERE country = 'France'"

@@ -13,7 +13,7 @@ import pytest
 
 from adjudge.protocol import Sample
 from adjudge.verifiers.text.choice import ChoiceVerifier
-from adjudge.verifiers.text.choice_key import LABELS
+from adjudge.verifiers.text.choice_letter import LABELS
 from adjudge.verifiers.text.choice_shuffle import inverse, permute_choices, shuffle_sample
 from adjudge.verifiers.text.numeric import NumericVerifier
 

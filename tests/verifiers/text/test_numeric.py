@@ -9,9 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adjudge.protocol import Sample
-from adjudge.verifiers.text.number_text import read_quantity
+from adjudge.verifiers.text.number_text import NumberError, read_quantity
 from adjudge.verifiers.text.numeric import NumericVerifier
-from adjudge.verifiers.text.quantity import NumberError
 
 INTEGERS = st.integers(min_value=-(10**30), max_value=10**30)
 

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge.verifiers.translation import lexical
-from adjudge.verifiers.translation.copying import copied_share, is_copy
-from adjudge.verifiers.translation.lexical import bleu, chrf, tokenizer_for
-from adjudge.verifiers.translation.scripts import in_their_script
+from adjudge.verifiers.translation.lexical import bleu, chrf, in_their_script, tokenizer_for
+from adjudge.verifiers.translation.options import copied_share, is_copy
 
 
 @pytest.mark.parametrize(

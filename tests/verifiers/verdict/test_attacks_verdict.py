@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from adjudge.attacks import AttackCase, shipped_cases
-from adjudge.verifiers.verdict.style import STYLES
-from adjudge.verifiers.verdict.verifier import VerdictVerifier
+from adjudge.verifiers.verdict.verifier import STYLES, VerdictVerifier
 
 CASES = shipped_cases(VerdictVerifier(), Path())
 

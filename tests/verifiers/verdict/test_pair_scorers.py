@@ -13,8 +13,7 @@ import pytest
 from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score
 from adjudge.runtime.contract import is_groupwise
-from adjudge.verifiers.verdict.both_orders import BothOrdersScorer
-from adjudge.verifiers.verdict.score_order import ScoreOrderScorer
+from adjudge.verifiers.verdict.pair_scorer import BothOrdersScorer, ScoreOrderScorer
 
 
 def verdicts(given: str, swapped: str, *, group: str = "pair") -> list[Sample]:

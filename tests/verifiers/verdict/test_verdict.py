@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score
-from adjudge.verifiers.verdict.style import STYLES
-from adjudge.verifiers.verdict.verifier import VerdictVerifier
+from adjudge.verifiers.verdict.verifier import STYLES, VerdictVerifier
 
 J1 = "The first adds up.\n<answer>{}</answer>"
 RM_R1 = "The first adds up.\n<answer>[[{}]]</answer>"

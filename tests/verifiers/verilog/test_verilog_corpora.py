@@ -13,8 +13,8 @@ import pytest
 
 from adjudge.protocol import Sample
 from adjudge.verifiers.verilog.candidate import Candidate, read_candidate
-from adjudge.verifiers.verilog.printing import print_all
 from adjudge.verifiers.verilog.reference import parse_reference
+from adjudge.verifiers.verilog.rules import print_all
 from adjudge.verifiers.verilog.verifier import VerilogVerifier
 
 DATA = os.environ.get("ADJUDGE_DATA", "")

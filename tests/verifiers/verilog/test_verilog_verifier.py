@@ -12,7 +12,7 @@ from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.execution import runner
 from adjudge.verifiers.execution.program import Program, RunLimits, RunResult
-from adjudge.verifiers.verilog import toolbox
+from adjudge.verifiers.verilog import simulators
 from adjudge.verifiers.verilog.verifier import VerilogVerifier
 
 ADDER = "module {name} (input [7:0] a, input [7:0] b, output [8:0] s); assign s = {value}; endmodule"
@@ -191,11 +191,11 @@ def test_options_that_mean_nothing_are_refused(options: dict[str, Any], message:
 
 
 def test_an_absent_tool_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    toolbox.require.cache_clear()
+    simulators.require.cache_clear()
     monkeypatch.setenv("PATH", "")
     with pytest.raises(ValueError, match=r"iverilog is not installed.*apt-get install iverilog"):
         VerilogVerifier()
-    toolbox.require.cache_clear()
+    simulators.require.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -21,12 +21,12 @@ from adjudge.rl_integration.trainer.tasks.task import Task
 from adjudge.rl_integration.trainer.tasks.task_files import TaskFiles
 from adjudge.rl_integration.trainer.tasks.task_reader import read_tasks
 from adjudge.training.config_file import load_config
-from adjudge.verifiers.verdict.both_orders import BothOrdersScorer
+from adjudge.verifiers.verdict.pair_scorer import BothOrdersScorer
 from adjudge.verifiers.verdict.verifier import VerdictVerifier
 
 EXAMPLES = Path(__file__).parents[4] / "examples" / "training"
 ORDERS: dict[str, Any] = {
-    "adjudge.verifiers.verdict.both_orders:BothOrdersScorer": {"thought": 0, "form": "[{answer}]"}
+    "adjudge.verifiers.verdict.pair_scorer:BothOrdersScorer": {"thought": 0, "form": "[{answer}]"}
 }
 
 
