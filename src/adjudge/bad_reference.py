@@ -1,7 +1,4 @@
-"""The error of a reference that a scorer cannot use.
-
-Not covered: what becomes of it.  A mistake is raised to the user before any work; anything else fails the one sample.
-"""
+"""The error of a reference that a scorer cannot use."""
 
 from __future__ import annotations
 

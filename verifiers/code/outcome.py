@@ -1,7 +1,4 @@
-"""What came of the tests, and what that is worth.
-
-Not covered: how they ran.
-"""
+"""What came of the tests, and what that is worth."""
 
 from __future__ import annotations
 

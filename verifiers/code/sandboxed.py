@@ -1,7 +1,4 @@
-"""Base of the verifiers that run a response's program, or a tool that it calls, in the sandbox.
-
-Not covered: the run itself (`adjudge.verifiers.execution`), and its limits, which each verifier has of its own.
-"""
+"""Base of the verifiers that run a response's program, or a tool that it calls, in the sandbox."""
 
 from __future__ import annotations
 

@@ -185,11 +185,7 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
         _read(sample.reference)
 
     def read_reference(self, reference: Any) -> Prediction:
-        """Return what is asked; a gold input that is given is tried once.
-
-        Raises:
-            BadReferenceError: a field is missing or malformed, or the gold input gives another value.
-        """
+        """Return what is asked; a gold input that is given is tried once."""
         prediction = _read(reference)
         if prediction.gold is not None and not prediction.output:
             try:

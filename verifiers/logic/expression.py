@@ -2,8 +2,6 @@
 
 `exact_value` works out whole numbers with + - * / and parentheses.  `require_formula` lets a formula of named variables
 and functions pass to a library that would execute anything else that it is given (`sympy.parse_expr` does).
-
-Not covered: what a formula is worth.
 """
 
 from __future__ import annotations

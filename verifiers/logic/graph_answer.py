@@ -434,12 +434,7 @@ class GraphAnswerVerifier(MarkedAnswerVerifier[Question]):
     version: ClassVar[str] = "2"
 
     def read_reference(self, reference: Any) -> Question:
-        """Return the question.
-
-        Raises:
-            BadReferenceError: the graph, the kind or what the kind needs is missing or malformed, or the graph
-                contradicts "possible".
-        """
+        """Return the question."""
         if not isinstance(reference, Mapping) or not {"graph", "kind"} <= set(reference) <= _FIELDS:
             raise BadReferenceError(
                 f'the reference is {shorten(repr(reference), 60)}; give {{"graph": .., "kind": .., ..}}', mistake=True

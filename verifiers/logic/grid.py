@@ -51,11 +51,7 @@ class GridVerifier(MarkedAnswerVerifier[Grid]):
     credit: Literal["all", "cells"] = "all"
 
     def read_reference(self, reference: Any) -> Grid:
-        """Return the gold grid.
-
-        Raises:
-            BadReferenceError: it is no grid.
-        """
+        """Return the gold grid."""
         given = reference.get("grid") if isinstance(reference, dict) and set(reference) == {"grid"} else reference
         if not isinstance(given, str | list | tuple):
             raise BadReferenceError(

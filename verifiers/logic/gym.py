@@ -300,11 +300,7 @@ class ReasoningGymVerifier(MarkedAnswerVerifier[GymEntry]):
             tasks()
 
     def read_reference(self, reference: Any) -> GymEntry:
-        """Return the entry, whose gold answer its own check takes.
-
-        Raises:
-            BadReferenceError: there is no such task, or the entry lacks something or contradicts itself.
-        """
+        """Return the entry, whose gold answer its own check takes."""
         if not isinstance(reference, Mapping) or not {"family", "entry"} <= set(reference) <= _FIELDS:
             shown = shorten(repr(reference), 80)
             raise BadReferenceError(f'the reference is {shown}; give {{"family": .., "entry": ..}}', mistake=True)

@@ -6,8 +6,6 @@ Ten tasks of version 0.1.25 evaluate the answer: `eval` in `binary_matrix`, `n_q
 literals and formulas only.  Two more evaluate the reference (`bitwise_arithmetic`, `number_sorting`), which is checked
 in the same way.  The other forms keep out what the checks skip, such as words around the answer, and numbers that they
 would count up to.
-
-Not covered: whether an answer is right.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ it.  So an answer in the reasoning, a copy of the prompt, and a list of candidat
 around it is taken off.
 
 InternBootcamp's rule for the whole response is two options: `least=100` and `thought=True`.
-
-Not covered: what the answer means.
 """
 
 from __future__ import annotations

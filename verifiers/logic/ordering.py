@@ -42,11 +42,7 @@ class OrderingVerifier(MarkedAnswerVerifier[frozenset[tuple[str, ...]]]):
     version: ClassVar[str] = "2"
 
     def read_reference(self, reference: Any) -> frozenset[tuple[str, ...]]:
-        """Return the accepted orders.
-
-        Raises:
-            BadReferenceError: a list is empty, or holds something other than texts and numbers.
-        """
+        """Return the accepted orders."""
         given = reference.get("orders") if isinstance(reference, dict) and set(reference) == {"orders"} else [reference]
         if not isinstance(given, list | tuple) or not given:
             raise BadReferenceError(f"the reference is {shorten(repr(reference), 60)}; give a list", mistake=True)

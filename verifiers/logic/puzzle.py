@@ -161,11 +161,7 @@ class PuzzleVerifier(MarkedAnswerVerifier[tuple[str, Broken]]):
     version: ClassVar[str] = "3"
 
     def read_reference(self, reference: Any) -> tuple[str, Broken]:
-        """Return the puzzle's kind, and what tells whether an answer solves it.
-
-        Raises:
-            BadReferenceError: there is no such kind, or the puzzle is malformed or cannot be solved.
-        """
+        """Return the puzzle's kind, and what tells whether an answer solves it."""
         kind = reference.get("kind") if isinstance(reference, Mapping) else None
         if not isinstance(kind, str) or kind not in _KINDS:
             raise BadReferenceError(

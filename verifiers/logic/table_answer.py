@@ -68,11 +68,7 @@ class TableAnswerVerifier(MarkedAnswerVerifier[TableValues]):
             raise ValueError(f"{self.name}: tolerance is {self.tolerance!r}; it must be at least 0 and below 1")
 
     def read_reference(self, reference: Any) -> TableValues:
-        """Return the values.
-
-        Raises:
-            BadReferenceError: there are none, or one is neither a text nor a number.
-        """
+        """Return the values."""
         shown = shorten(repr(reference), 60)
         given, ordered = reference, False
         if isinstance(reference, Mapping):

@@ -3,8 +3,6 @@
 Two layers.  *Expressions* have a value: `Number`, `Symbol`, `Constant`, `Unit`, `Operation`.  *Structures* arrange
 expressions: `Collection` (tuples, sets, bare lists, intervals), `Matrix`, `Relation`, and `Words` for an answer
 that is text.  All are immutable and compare by structure.
-
-Not covered: meaning.  `2+2` and `4` are different trees; `equality` decides what is equal.
 """
 
 from __future__ import annotations

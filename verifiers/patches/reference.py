@@ -3,8 +3,6 @@
 Applying a unified diff of git's to texts: how references write the change that was made.
 
 Hunks must fit at the lines they name; nothing is searched for.  New, deleted and renamed files are understood.
-
-Not covered: repositories on disk and tests (`repository`, `suite`).
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ Which tests of a repository are run: the lists of SWE-bench, a command line that
 
 A command is taken for the tests it names.  It is not executed, since its exit status and its output would be the
 candidate's; unittest's cases are run by the same machinery as pytest's.
-
-Not covered: running them (`suite_run`).
 """
 
 from __future__ import annotations

@@ -13,8 +13,6 @@ From repeated times to a speed-up, its noise, and the number that it is worth.
     value:    "unit" puts the range's ends at 0 and 1, evenly in log2; "raw" is the speed-up itself
 
 `sqrt (pi / 2)` is what the median of normal noise loses against the mean.
-
-Not covered: how many rounds are enough; the verifier asks `adjudge.verifiers.performance.measuring`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What the provers share: which of them the host has, how a run that did not end well is scored, the marked answer.
-
-Not covered: what the sandbox keeps out; see `adjudge.verifiers.execution.sandbox`.
-"""
+"""What the provers share: which of them the host has, how a run that did not end well is scored, the marked answer."""
 
 from __future__ import annotations
 

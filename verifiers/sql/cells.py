@@ -1,8 +1,6 @@
 """Results of queries as plain data: cells that hash and compare alike on every engine, and tables of them.
 
 Python's own rules apply to numbers: `1 == 1.0 == True`.  A text is never a number: `"1" != 1`.
-
-Not covered: tolerance and NULL policies (`adjudge.verifiers.sql.comparator`).
 """
 
 from __future__ import annotations

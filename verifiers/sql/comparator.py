@@ -16,8 +16,6 @@ Published ways to compare results, as named comparators.
 
 Sources: BIRD mini-dev `evaluation_ex.py` (4d970a9); test-suite-sql-eval `exec_eval.py` (e97acc5); defog sql-eval
 `eval.py` (b833324); IBM text2sql-eval-toolkit `text2sql_utils.py` (02fef3d).
-
-Not covered: running queries, and what an empty reference is worth (`adjudge.verifiers.sql.verifier`).
 """
 
 from __future__ import annotations

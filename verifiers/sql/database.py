@@ -4,8 +4,6 @@ What a worker process keeps from sample to sample: open databases and the result
 
 A group of responses to one question shares both.  Each process has its own: after a fork a new one is made, and what
 was inherited is never touched, because a connection has one user.
-
-Not covered: what the engines allow; each says so itself.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The small interface behind which the databases stand.
-
-Not covered: what a result is worth, and which database a sample names.
-"""
+"""The small interface behind which the databases stand."""
 
 from __future__ import annotations
 

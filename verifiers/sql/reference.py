@@ -1,7 +1,4 @@
-"""What a sample's reference says: accepted queries, and the databases on which they are compared.
-
-Not covered: opening the databases (`adjudge.verifiers.sql.database`).
-"""
+"""What a sample's reference says: accepted queries, and the databases on which they are compared."""
 
 from __future__ import annotations
 

@@ -6,8 +6,6 @@ with nothing but "or", "and" or a comma between them, are one offer of several a
 
 Every rule reads the text once.  A box that is not closed within `MAX_BOX` characters is no answer, and neither is
 anything before it: nobody knows what the last answer was going to be.
-
-Not covered: what the answer means.  Each verifier reads its span itself.
 """
 
 from __future__ import annotations

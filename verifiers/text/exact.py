@@ -60,11 +60,7 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
     homoglyphs: bool = False
 
     def read_reference(self, reference: Any) -> frozenset[str]:
-        """Return the accepted texts, normalised.
-
-        Raises:
-            BadReferenceError: a value is not a text, or is empty.
-        """
+        """Return the accepted texts, normalised."""
         accepted = set()
         for value in alternatives(reference, "a text, or a list of accepted texts"):
             if not isinstance(value, str):

@@ -96,11 +96,7 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
             raise ValueError(f"numeric: absolute is {self.absolute!r}; it must be finite and at least 0")
 
     def read_reference(self, reference: Any) -> tuple[Quantity, ...]:
-        """Return the accepted numbers.
-
-        Raises:
-            BadReferenceError: a value is of another type, or states no finite number.
-        """
+        """Return the accepted numbers."""
         return tuple(self._read_gold(value) for value in alternatives(reference, _KINDS))
 
     def _read_gold(self, value: Any) -> Quantity:

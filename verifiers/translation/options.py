@@ -16,8 +16,6 @@ Source: `fzp0424/MT-R1-Zero` @ a2e38c4, `mt_score.py` (arXiv 2504.10160).  With 
 |---|---|---|---|
 | published | -1 - 2 = -3 | 1 + sum of m, so 1 to 2, and 1 to 3 with two metrics | 1 + 2 = 3 when every m is above its threshold, else 1 - 1.5 = -0.5 |
 | unit | 0 | mean of m | 1 or 0 |
-
-Not covered: measuring (`verifier`, `scorer`).
 """  # noqa: E501 a row of a table
 
 from __future__ import annotations
@@ -249,11 +247,7 @@ class TranslationOptions:
             raise ValueError(f"translation: {REMEDY}")
 
     def read_reference(self, reference: Any) -> TranslationReference:
-        """Return the reference.
-
-        Raises:
-            BadReferenceError: it cannot be read, or is longer than `most_characters`.
-        """
+        """Return the reference."""
         read = read_translation_reference(reference)
         longest = max(map(len, (*read.texts, read.source)))
         if longest > self.most_characters:

@@ -4,8 +4,6 @@
 
 The formula, its gates and where the released code differs are in `adjudge.verifiers.nuggets.label_reward`; this is the
 same as a scorer.  Beyond the paper, a text that was cut off gets 0: its labels are not all there.
-
-Not covered: writing the prompts of that training.
 """
 
 from __future__ import annotations

@@ -25,8 +25,6 @@ J1's pointwise reward: scores of single responses, trained from pairs.
 
 Each response is rated without sight of the other, and the answers to both get the same reward.  Source: J1, arXiv
 2505.10320, which released no code.
-
-Not covered: more than two sides.
 """
 
 from __future__ import annotations

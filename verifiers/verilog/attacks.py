@@ -2,8 +2,6 @@
 
 Some cases have references of their own: designs that differ where no simulation looks at first, and honest ones in
 SystemVerilog that Icarus lacks.  They are tried beside the design only.
-
-Not covered: benches of other kinds.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ Where in a response the design stands.
 With code fences, the last fence that defines the wanted module counts, and modules it lacks are taken from the other
 fences, the last definition first; an `<answer>` block narrows the search.  Without fences, the text from the first
 line that starts like Verilog to the last `endmodule`.
-
-Not covered: what the design does.
 """
 
 from __future__ import annotations

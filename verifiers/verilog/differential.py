@@ -1,7 +1,4 @@
-"""A candidate beside the reference design: the same rows for both, each in a simulation of its own.
-
-Not covered: user test benches (`adjudge.verifiers.verilog.bench_run`).
-"""
+"""A candidate beside the reference design: the same rows for both, each in a simulation of its own."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 Icarus (`iverilog`, `vvp`) simulates all four values of a bit.  Verilator knows 0 and 1 alone: an unknown bit is a
 random one there, so a design is run twice with different random bits, and what differs is taken as unknown.
-
-Not covered: commercial simulators.
 """
 
 from __future__ import annotations
