@@ -28,8 +28,7 @@ from adjudge.verifiers.code.suite import Suite
 from adjudge.verifiers.execution import frames
 from adjudge.verifiers.execution.program import RunLimits
 from adjudge.verifiers.execution.warm_python import WarmPython, flavour_of
-from adjudge.verifiers.patches.modules import Modules, is_taken
-from adjudge.verifiers.patches.task import Task
+from adjudge.verifiers.patches.task import Modules, Task, is_taken
 
 _MOST_PROGRAM = frames.MOST - (1 << 16)
 _OPTIONS = ("-p", "adjudge_chosen", "--continue-on-collection-errors")

@@ -24,8 +24,17 @@ from adjudge.verifiers.execution.bubblewrap import SYSTEM_PATH
 from adjudge.verifiers.execution.program import Program, RunResult
 from adjudge.verifiers.execution.runner import Isolation, sandbox
 from adjudge.verifiers.execution.sandbox import SandboxUnavailableError
-from adjudge.verifiers.proofs.lean_messages import MessageError, gold_fault, read_json_lines, verdict
-from adjudge.verifiers.proofs.lean_source import LeanFile, LeanTheorem, answered, gold_file, read_lean
+from adjudge.verifiers.proofs.lean_source import (
+    LeanFile,
+    LeanTheorem,
+    MessageError,
+    answered,
+    gold_fault,
+    gold_file,
+    read_json_lines,
+    read_lean,
+    verdict,
+)
 from adjudge.verifiers.proofs.toolbox import ENDINGS, check_limits, key_of, run_limits, shown
 
 _FILE = "Answer.lean"
@@ -103,7 +112,7 @@ class LeanVerifier(TextVerifier[LeanTheorem, LeanFile]):
         return answered(text, gold)
 
     def judge(self, file: LeanFile, gold: LeanTheorem) -> Score:
-        """Return the verdict on one proof; see `adjudge.verifiers.proofs.lean_messages` for the evidence."""
+        """Return the verdict on one proof; see `adjudge.verifiers.proofs.lean_source` for the evidence."""
         done = self.run(file)
         if done.ending != "exited":
             return Score.scored(0.0, ENDINGS[done.ending], stage="compile")

@@ -31,8 +31,17 @@ from adjudge.extras import install_hint
 from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Sample, Score
 from adjudge.verifier_base import Reasoning, Truncated, check_options, graded_text, refuse_mistakes, require_whole
-from adjudge.verifiers.proofs.lean_messages import Message, MessageError, gold_fault, read_messages, verdict
-from adjudge.verifiers.proofs.lean_source import LeanFile, answered, gold_file, read_lean
+from adjudge.verifiers.proofs.lean_source import (
+    LeanFile,
+    Message,
+    MessageError,
+    answered,
+    gold_fault,
+    gold_file,
+    read_lean,
+    read_messages,
+    verdict,
+)
 
 _TIMED_OUT = "timed out"  # in the error of a file that took too long
 _MOST_BYTES = 16 << 20

@@ -34,6 +34,8 @@ from itertools import chain, zip_longest
 from typing import Any, Final, Literal, TypeAlias
 
 from adjudge.verifiers.sql.cells import Row, Table
+from adjudge.verifiers.sql.engine import Engine, Fault, QueryLimits
+from adjudge.verifiers.sql.sqlite_engine import SqliteEngine
 
 Stage: TypeAlias = Literal["extract", "refused", "run", "compare", "match"]
 
@@ -290,3 +292,47 @@ REWARDS: Final[dict[str, Reward]] = {
 NEEDS_ALL_RESULTS: Final = frozenset(
     {"soft_f1", "soft_f1_aligned", "cell_precision", "cell_recall", "tuple_cardinality", "qatch", "staged"}
 )
+
+
+WORST: Final = 0.01  # of a candidate that cannot be measured within the limits: below every step of the reward
+
+
+def cost_ratio(
+    gold: str,
+    candidate: str,
+    engines: Sequence[Engine],
+    limits: QueryLimits,
+    cost: Literal["steps", "seconds"],
+    iterations: int,
+) -> float:
+    """Return reference cost / candidate cost, the mean over the databases.
+
+    Args:
+        gold: the reference's query.
+        candidate: a query with the same results.
+        engines: the databases; SQLite for `cost="steps"`.
+        limits: what one run may use.
+        cost: "steps" counts instructions once; "seconds" times each query.
+        iterations: how often, in turns.
+    """
+    ratios = []
+    for engine in engines:
+        if cost == "steps" and isinstance(engine, SqliteEngine):
+            counts = engine.steps(gold, limits), engine.steps(candidate, limits)
+            wanted, found = counts
+            ratios.append(WORST if isinstance(found, Fault) or isinstance(wanted, Fault) else wanted / found)
+        else:
+            ratios.append(_timed(gold, candidate, engine, limits, iterations))
+    return statistics.fmean(ratios)
+
+
+def _timed(gold: str, candidate: str, engine: Engine, limits: QueryLimits, iterations: int) -> float:
+    golds: list[float] = []
+    candidates: list[float] = []
+    for _ in range(iterations):
+        for sql, times in ((gold, golds), (candidate, candidates)):
+            done = engine.run(sql, limits)
+            if isinstance(done, Fault):
+                return WORST
+            times.append(max(done.seconds, 1e-7))
+    return usual_ratio(golds, candidates)

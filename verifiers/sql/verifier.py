@@ -30,13 +30,12 @@ from adjudge.verifier_base import TextVerifier, require_choice, require_numbers,
 from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.comparator import Comparator
 from adjudge.verifiers.sql.comparator import comparator as named_comparator
-from adjudge.verifiers.sql.cost_ratio import cost_ratio
 from adjudge.verifiers.sql.database import EngineOptions, Opened, aimed_databases, open_databases, varied_databases
 from adjudge.verifiers.sql.engine import EngineUnavailableError, Fault, QueryLimits
 from adjudge.verifiers.sql.extraction import find_query
 from adjudge.verifiers.sql.gold import GoldError, Target, gold_results, prepared
 from adjudge.verifiers.sql.reference import SqlReference, read_reference
-from adjudge.verifiers.sql.rewards import NEEDS_ALL_RESULTS, REWARDS, Judgement
+from adjudge.verifiers.sql.rewards import NEEDS_ALL_RESULTS, REWARDS, Judgement, cost_ratio
 from adjudge.verifiers.sql.ties import turned
 from adjudge.verifiers.sql.variation import MAKING_SECONDS
 from adjudge.verifiers.text.answer_span import shorten

@@ -40,8 +40,7 @@ from adjudge.fingerprints import fingerprint_of
 from adjudge.prompts.reading import frame
 from adjudge.protocol import Provenance, Sample, Score
 from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.verdict.verifier import VerdictVerifier
-from adjudge.verifiers.verdict.written_verdict import read_numbers
+from adjudge.verifiers.verdict.verifier import VerdictVerifier, read_numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

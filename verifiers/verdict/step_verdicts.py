@@ -23,7 +23,7 @@ from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score, response_text, split_reasoning
 from adjudge.verifier_base import ReferenceVerifier
 from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.verdict.written_verdict import MOST_CHARACTERS
+from adjudge.verifiers.verdict.verifier import MOST_CHARACTERS
 
 _STEP = re.compile(r"^Verdict ([0-9]{1,4}): (-?1)[ \t]*$", re.MULTILINE)
 _FINAL = re.compile(r"^Final verdict: ([01])\s*\Z", re.MULTILINE)

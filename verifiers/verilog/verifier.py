@@ -31,12 +31,11 @@ from adjudge.verifiers.execution.sandbox import SandboxUnavailableError
 from adjudge.verifiers.verilog.bench_run import BenchRun
 from adjudge.verifiers.verilog.candidate import Candidate, Refusal, read_candidate
 from adjudge.verifiers.verilog.coverage import CoverageError, line_coverage
-from adjudge.verifiers.verilog.differential import Differential, SimulationError, port_mismatch
+from adjudge.verifiers.verilog.differential import Comparison, Differential, SimulationError, port_mismatch
 from adjudge.verifiers.verilog.equivalence import Proof, prove
 from adjudge.verifiers.verilog.reference import Reference, parse_reference, read_reference
 from adjudge.verifiers.verilog.rules import print_all
 from adjudge.verifiers.verilog.simulators import ToolMissingError, require
-from adjudge.verifiers.verilog.traces import Comparison
 from adjudge.verifiers.verilog.yosys import plain_verilog, prepare_yosys
 
 _AFTER_BENCHES = ("refute", "require")

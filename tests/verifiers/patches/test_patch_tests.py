@@ -18,9 +18,8 @@ from adjudge import check_scorer
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.patches import repository
-from adjudge.verifiers.patches.modules import Modules
 from adjudge.verifiers.patches.suite_run import _program
-from adjudge.verifiers.patches.task import PROTECTED, chosen_tests, matches, read_task
+from adjudge.verifiers.patches.task import PROTECTED, Modules, chosen_tests, matches, read_task
 from adjudge.verifiers.patches.tests_verifier import PatchTestsVerifier
 
 FILES = {

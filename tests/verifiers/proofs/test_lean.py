@@ -26,15 +26,19 @@ from adjudge.attacks import AttackCase, cases_in
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.proofs.lean import LeanVerifier
-from adjudge.verifiers.proofs.lean_messages import MessageError, axioms_of, gold_fault, read_json_lines, verdict
 from adjudge.verifiers.proofs.lean_server import LeanServerScorer
 from adjudge.verifiers.proofs.lean_source import (
     LeanFile,
+    MessageError,
     answered,
+    axioms_of,
     forbidden,
+    gold_fault,
     gold_file,
     lean_file,
+    read_json_lines,
     read_lean,
+    verdict,
     without_comments,
 )
 from adjudge.verifiers.proofs.toolbox import MOST_CHARACTERS

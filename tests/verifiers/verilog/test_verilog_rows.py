@@ -8,7 +8,7 @@ import pytest
 
 from adjudge.hardware.interface import Interface, Port
 from adjudge.hardware.stimulus import Stimulus, make_stimulus
-from adjudge.verifiers.verilog.traces import TraceError, compare, known_bits, read_samples
+from adjudge.verifiers.verilog.differential import TraceError, compare, known_bits, read_samples
 
 
 def port(name: str, width: int = 1) -> Port:
