@@ -154,7 +154,6 @@ class TheoremGroupScorer:
     _single: TheoremVerdictVerifier = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Reject option values that mean nothing."""
         single = TheoremVerdictVerifier(tag=self.tag, least_blanks=self.least_blanks, most_repeated=self.most_repeated)
         object.__setattr__(self, "_single", single)
 

@@ -212,7 +212,6 @@ class Comparator:
     abs_tol: float = 0.0
 
     def __post_init__(self) -> None:
-        """Reject values that mean nothing."""
         choices: dict[str, tuple[str, ...]] = {
             "rows": ("auto", "set", "bag", "ordered"),
             "sorted_by": ("outermost", "anywhere"),

@@ -74,7 +74,6 @@ class PairScorer(ABC):
     match: Literal["partner", "all"] = "partner"
 
     def __post_init__(self) -> None:
-        """Reject a match that there is not."""
         if self.match not in ("partner", "all"):
             raise ValueError(f"{self.name}: match is {self.match!r}; it must be partner or all")
 
@@ -173,7 +172,6 @@ class BothOrdersScorer(PairScorer):
     verdict_share: float = 0.0
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         object.__setattr__(self, "labels", self._verdict.labels)
         if not 0 <= self.verdict_share <= 1:
@@ -235,7 +233,6 @@ class ScoreOrderScorer(PairScorer):
     thought: int = 1
 
     def __post_init__(self) -> None:
-        """Reject a form that cannot be read, and a range that is none."""
         super().__post_init__()
         frame(self.form)
         if not self.low < self.high:
