@@ -19,7 +19,6 @@ from fractions import Fraction
 from typing import Any, Literal
 
 Output = Literal["lines", "tokens", "exact"]
-OUTPUTS: tuple[Output, ...] = ("lines", "tokens", "exact")
 
 _TINY = 1e-12  # absolute difference that still counts as none, for values around zero
 _NOISE = 1e-11  # relative difference between two ways to add up the same floats

@@ -231,11 +231,6 @@ def less_at(left: Node, right: Node, point: dict[str, Fraction]) -> bool | None:
 # -- units ------------------------------------------------------------------------------------------------------
 
 
-def has_unit(node: Node) -> bool:
-    """Whether a unit, a currency, a counted noun or a degree sign belongs to the value as a whole."""
-    return strip_units(node) is not node
-
-
 def strip_units(node: Node) -> Node:
     """Return the expression without the units that multiply it; a unit without a number (`kg`) is no 1, and stays."""
     alone = node.args[0] if isinstance(node, Operation) and node.name == "neg" else node

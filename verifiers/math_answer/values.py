@@ -432,9 +432,6 @@ def is_complex(node: Node) -> bool:
     )
 
 
-Term = Callable[[Evaluation], Ball]
-
-
 def zero_test(
     difference: Callable[[Evaluation], tuple[Ball, Ball]],
     point: dict[str, Fraction],

@@ -33,7 +33,6 @@ from adjudge.verifiers.performance.timed_run import Callee, Timed, packed, timed
 from adjudge.verifiers.text.answer_span import shorten
 
 Scale: TypeAlias = Literal["unit", "raw"]
-SCALES: tuple[Scale, ...] = ("unit", "raw")
 
 Times: TypeAlias = tuple[Sequence[float], Sequence[float]]
 """Seconds of the baseline and of the program on one case, in pairs that were run one after the other."""
