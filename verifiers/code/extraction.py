@@ -25,6 +25,7 @@ from adjudge.verifiers.code.languages import PYTHON_LABELS
 from adjudge.verifiers.code.names import after_future, defined, missing, names_any, syntax_tree
 
 Block = Literal["last", "first", "longest", "all", "only"]
+BLOCKS: tuple[Block, ...] = ("last", "first", "longest", "all", "only")
 
 _MOST_SOURCE = 1 << 20  # characters of a program
 _FENCE = re.compile(

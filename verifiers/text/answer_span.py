@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 Where: TypeAlias = Literal["auto", "response", "last_line", "marker", "boxed", "tag"]
+WHERE: tuple[Where, ...] = ("auto", "response", "last_line", "marker", "boxed", "tag")
 
 MAX_BOX = 20_000
 MAX_TRIES = 64
