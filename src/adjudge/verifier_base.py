@@ -171,7 +171,8 @@ def check_options(scorer: Any) -> None:
     Raises:
         ValueError: one has another value.
     """
-    for option, allowed in _closed(type(scorer)):
+    kind: Any = type(scorer)
+    for option, allowed in _closed(kind):
         value = getattr(scorer, option)
         if allowed == (True, False):
             if type(value) is not bool:

@@ -255,8 +255,6 @@ def _checked(warm: WarmPython, case: Case, printed: str, suite: Suite) -> bool:
     Raises:
         TestsBrokenError: it cannot, and so is no judge.
     """
-    from adjudge.verifiers.code.program_run import ask_checker
-
     expected = str(case.expected)
     verdict = ask_checker(warm, suite.checker, (case.stdin, expected, printed), _CHECK)
     if isinstance(verdict, str):

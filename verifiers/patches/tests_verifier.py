@@ -30,7 +30,7 @@ from adjudge.verifiers.patches.task import PROTECTED, Task, read_task
 from adjudge.verifiers.patches.verifier import check_tags
 
 _Gold: TypeAlias = tuple[Task, Mapping[str, int]]
-_Change: TypeAlias = Mapping[str, str | None]
+_Change: TypeAlias = Mapping[str, str]
 
 PatchCredit = Literal["all", "fraction"]
 Touched = Literal["ignore", "zero"]

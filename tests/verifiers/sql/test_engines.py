@@ -283,7 +283,7 @@ def test_postgres_hangs_up_where_it_may_not_limit_the_server(
 def test_postgres_hangs_up_when_the_answer_of_a_server_elsewhere_fills_this_process(
     postgres: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adjudge.verifiers.sql.postgres_engine.WatchedConnection._is_local", lambda _: False)
+    monkeypatch.setattr("adjudge.verifiers.sql.postgres_memory.WatchedConnection._is_local", lambda _: False)
     engine = PostgresEngine(postgres("reader"), memory_mb=32)
     found = fault(engine, "SELECT repeat('x', 150000000)", QueryLimits(seconds=30.0, output_bytes=1 << 30))
     assert found.kind == "memory"
