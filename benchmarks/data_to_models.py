@@ -31,7 +31,7 @@ from benchmarks.preference_sets import GSM8K_MODELS, rows
 from rich.console import Console
 from rich.table import Table
 
-from adjudge.data_pipelines.labeling import LabelConfig, run_label
+from adjudge.data_pipelines.label import LabelConfig, run_label
 from adjudge.data_pipelines.pairs.building import build_pairs
 from adjudge.data_pipelines.pairs.config import PairsConfig
 from adjudge.data_pipelines.pairs.leak_config import LeaksConfig

@@ -29,11 +29,11 @@ from rich.table import Table
 
 from adjudge import registry
 from adjudge.api import score_batch
-from adjudge.data_pipelines.testbenches.config import TestbenchesConfig
-from adjudge.data_pipelines.testbenches.design import BadDesignError, read_design
-from adjudge.data_pipelines.testbenches.design_mutants import design_mutants
-from adjudge.data_pipelines.testbenches.maker import make_testbenches
-from adjudge.data_pipelines.testbenches.trials import as_response
+from adjudge.data_pipelines.tasks.testbenches.config import TestbenchesConfig
+from adjudge.data_pipelines.tasks.testbenches.design import BadDesignError, read_design
+from adjudge.data_pipelines.tasks.testbenches.design_mutants import design_mutants
+from adjudge.data_pipelines.tasks.testbenches.maker import make_testbenches
+from adjudge.data_pipelines.tasks.testbenches.trials import as_response
 from adjudge.protocol import Sample, Score
 
 

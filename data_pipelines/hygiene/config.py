@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, get_args
 
 from adjudge.data_pipelines.hygiene.minhash import Bands, MinHash
 from adjudge.data_pipelines.hygiene.shingles import TokenKind
-from adjudge.data_pipelines.jobs.config import JobConfig
+from adjudge.io.jobs.config import JobConfig
 from adjudge.response_weights import KEEPING, Keeping
 
 

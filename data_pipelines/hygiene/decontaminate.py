@@ -25,8 +25,8 @@ from adjudge.data_pipelines.hygiene.config import DecontaminateConfig
 from adjudge.data_pipelines.hygiene.row_text import RowText, text_columns
 from adjudge.data_pipelines.hygiene.side_file import SideFile
 from adjudge.data_pipelines.hygiene.sieve import KEPT, Sieve, Verdict, run_sieve
-from adjudge.data_pipelines.jobs.maker import Kind
-from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
+from adjudge.io.jobs.maker import Kind
+from adjudge.io.jobs.report import JobProgress, JobReport
 
 _SHOWN_HITS = 5
 

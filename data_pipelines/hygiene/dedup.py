@@ -14,12 +14,12 @@ from typing import Any
 
 from adjudge.data_pipelines.hygiene.config import DedupConfig
 from adjudge.data_pipelines.hygiene.copies import Copies, CopyFinder
-from adjudge.data_pipelines.hygiene.row_scores import number_of
 from adjudge.data_pipelines.hygiene.row_text import RowText, existing, text_columns
 from adjudge.data_pipelines.hygiene.sieve import KEPT, Sieve, Verdict, run_sieve
-from adjudge.data_pipelines.jobs.maker import Kind
-from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 from adjudge.io.columns import Column
+from adjudge.io.jobs.maker import Kind
+from adjudge.io.jobs.report import JobProgress, JobReport
+from adjudge.io.values import number_of
 
 
 def run_dedup(config: DedupConfig, *, progress: JobProgress | None = None) -> JobReport:

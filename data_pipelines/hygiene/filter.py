@@ -21,7 +21,7 @@ from adjudge.data_pipelines.hygiene.response_filter import ResponseFilter
 from adjudge.data_pipelines.hygiene.sieve import Sieve, run_sieve
 from adjudge.data_pipelines.hygiene.spread_filter import SpreadFilter
 from adjudge.data_pipelines.hygiene.text_filter import LengthFilter, RepetitionFilter
-from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
+from adjudge.io.jobs.report import JobProgress, JobReport
 
 
 def run_filter(config: FilterConfig, *, progress: JobProgress | None = None) -> JobReport:

@@ -16,7 +16,7 @@ from adjudge.data_pipelines.hygiene.prompt_scores import PromptKeys, PromptScore
 from adjudge.data_pipelines.hygiene.row_scores import row_scores
 from adjudge.data_pipelines.hygiene.side_file import SideFile
 from adjudge.data_pipelines.hygiene.sieve import Sieve, Verdict
-from adjudge.data_pipelines.jobs.maker import Kind
+from adjudge.io.jobs.maker import Kind
 
 
 class GuessedFilter(Sieve):

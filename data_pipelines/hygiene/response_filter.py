@@ -20,8 +20,8 @@ from adjudge.data_pipelines.hygiene.config import FilterConfig
 from adjudge.data_pipelines.hygiene.prompt_scores import Numbers, PromptKeys, Wholes, prompt_keys
 from adjudge.data_pipelines.hygiene.row_scores import RowScores, row_scores
 from adjudge.data_pipelines.hygiene.sieve import Sieve, Verdict
-from adjudge.data_pipelines.jobs.maker import Kind
 from adjudge.io.columns import Column
+from adjudge.io.jobs.maker import Kind
 from adjudge.response_weights import KEEPING, Keeping, explained, response_weights
 
 

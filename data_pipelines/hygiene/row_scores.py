@@ -13,29 +13,10 @@ from typing import Any, Final
 
 from adjudge.data_pipelines.hygiene.row_text import existing, holds_objects
 from adjudge.io.columns import Column, nested_names, no_column
+from adjudge.io.values import number_of
 from adjudge.protocol import STATUSES
 
 GUESSES: Final = ("value", "score", "reward", "scores", "rewards", "is_correct", "correct", "passed")
-_LARGEST: Final = 1e300
-
-
-def number_of(value: Any) -> float | None:
-    """Return a number, true and false as 1 and 0, text that spells one of these; None for anything else.
-
-    Numbers beyond 1e300 are none: their sums are not finite.
-    """
-    if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            return {"true": 1.0, "false": 0.0}.get(value.strip().lower())
-    if not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if abs(number) <= _LARGEST else None  # NaN is not either
 
 
 @dataclass(frozen=True, slots=True)

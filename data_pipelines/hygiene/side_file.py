@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from adjudge.data_pipelines.jobs.opening import glance
+from adjudge.io.jobs.opening import glance
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
 

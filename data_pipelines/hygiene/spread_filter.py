@@ -18,8 +18,8 @@ from adjudge.data_pipelines.hygiene.config import FilterConfig
 from adjudge.data_pipelines.hygiene.prompt_scores import PromptKeys, PromptScores, prompt_keys
 from adjudge.data_pipelines.hygiene.row_scores import RowScores, row_scores
 from adjudge.data_pipelines.hygiene.sieve import Sieve, Verdict
-from adjudge.data_pipelines.jobs.maker import Kind
 from adjudge.io.columns import Column
+from adjudge.io.jobs.maker import Kind
 
 _ROUNDED = 1 - 1e-9  # a mean of equal deviations may come out a last bit above them
 

@@ -13,7 +13,7 @@ from adjudge.data_pipelines.hygiene.config import FilterConfig
 from adjudge.data_pipelines.hygiene.row_text import RowText, text_columns
 from adjudge.data_pipelines.hygiene.shingles import grams, tokens
 from adjudge.data_pipelines.hygiene.sieve import KEPT, Sieve, Verdict
-from adjudge.data_pipelines.jobs.maker import Kind
+from adjudge.io.jobs.maker import Kind
 
 
 class _TextFilter(Sieve):

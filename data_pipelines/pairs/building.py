@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adjudge.data_pipelines.jobs.groups import RowSource
-from adjudge.data_pipelines.jobs.job import run_job
-from adjudge.data_pipelines.jobs.opening import check_paths, glance
-from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 from adjudge.data_pipelines.pairs.config import PairsConfig
 from adjudge.data_pipelines.pairs.labelled_rows import LabelledRows
 from adjudge.data_pipelines.pairs.layout import layout_of
 from adjudge.data_pipelines.pairs.maker import LearningPairMaker, PairMaker
 from adjudge.data_pipelines.pairs.rule import LearningRule
 from adjudge.data_pipelines.pairs.rule_specs import rule_of
+from adjudge.io.jobs.groups import RowSource
+from adjudge.io.jobs.job import run_job
+from adjudge.io.jobs.opening import check_paths, glance
+from adjudge.io.jobs.report import JobProgress, JobReport
 from adjudge.io.source import Source, open_source
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from adjudge.data_pipelines.jobs.config import JobConfig
 from adjudge.data_pipelines.pairs.rule_specs import rule_of
+from adjudge.io.jobs.config import JobConfig
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from adjudge.data_pipelines.jobs.opening import glance
-from adjudge.data_pipelines.labeling.samples import Item, Sampler, hash_of
+from adjudge.data_pipelines.label.samples import Item, Sampler, hash_of
 from adjudge.data_pipelines.pairs.config import PairsConfig
 from adjudge.io.columns import Wanted, map_columns
 from adjudge.io.errors import JobError
+from adjudge.io.jobs.opening import glance
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source
 

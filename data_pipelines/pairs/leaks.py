@@ -22,13 +22,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from adjudge.data_pipelines.jobs.report import JobProgress, JobSnapshot
 from adjudge.data_pipelines.pairs.balance import Balance, common_pairs, contradictions
 from adjudge.data_pipelines.pairs.leak_config import LeaksConfig
 from adjudge.data_pipelines.pairs.leak_report import Check, LeakReport
 from adjudge.data_pipelines.pairs.leak_rows import Told, told_of
 from adjudge.data_pipelines.pairs.prompt_overlap import Overlap, PromptOverlap
 from adjudge.intervals import Interval
+from adjudge.io.jobs.report import JobProgress, JobSnapshot
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
 

@@ -23,7 +23,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from adjudge.data_pipelines.jobs.maker import Kind, Made, Unit
 from adjudge.data_pipelines.pairs.answers import ScoredGroup, squeezed
 from adjudge.data_pipelines.pairs.config import PairsConfig
 from adjudge.data_pipelines.pairs.layout import Layout
@@ -31,6 +30,7 @@ from adjudge.data_pipelines.pairs.pair import Pair
 from adjudge.data_pipelines.pairs.reading import GroupReader
 from adjudge.data_pipelines.pairs.rule import LearningRule, Rule
 from adjudge.data_pipelines.pairs.split import side_of
+from adjudge.io.jobs.maker import Kind, Made, Unit
 
 _VERSION = 2  # changes when the same input could give other pairs
 _SCORERS_DOING = frozenset({"failed", "abstained", "not_asked"})

@@ -25,12 +25,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adjudge.data_pipelines.jobs.kinds import Unfit, fitted
-from adjudge.data_pipelines.jobs.maker import Unit
 from adjudge.data_pipelines.pairs.answers import Answer, ScoredGroup, number_of, squeezed
 from adjudge.data_pipelines.pairs.layout import Layout
 from adjudge.data_pipelines.pairs.rule import Rule
 from adjudge.io.columns import MISSING, Column
+from adjudge.io.jobs.kinds import Unfit, fitted
+from adjudge.io.jobs.maker import Unit
 from adjudge.io.values import is_chat, said_in_choice
 from adjudge.protocol import Message, content_text
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from adjudge.data_pipelines.jobs.maker import Kind
 from adjudge.data_pipelines.pairs.answers import ScoredGroup
 from adjudge.data_pipelines.pairs.pair import Pair
+from adjudge.io.jobs.maker import Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar, Final, Literal
 
-from adjudge.data_pipelines.jobs.maker import Kind
 from adjudge.data_pipelines.pairs.answers import Answer, ScoredGroup
 from adjudge.data_pipelines.pairs.pair import Pair
 from adjudge.data_pipelines.pairs.rule import Rule
+from adjudge.io.jobs.maker import Kind
 
 Outcome = Literal["compile_error", "runtime_error", "failed_test", "passed"]
 

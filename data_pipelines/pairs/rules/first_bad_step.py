@@ -15,11 +15,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from adjudge.data_pipelines.jobs.maker import Kind
 from adjudge.data_pipelines.pairs.answers import ScoredGroup
 from adjudge.data_pipelines.pairs.pair import Pair
 from adjudge.data_pipelines.pairs.rule import Needs, Rule
 from adjudge.data_pipelines.pairs.steps import Solution, solution_of
+from adjudge.io.jobs.maker import Kind
 
 
 @dataclass(frozen=True, kw_only=True)

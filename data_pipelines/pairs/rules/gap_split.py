@@ -14,12 +14,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
-from adjudge.data_pipelines.jobs.maker import Kind
 from adjudge.data_pipelines.pairs.answers import ScoredGroup
 from adjudge.data_pipelines.pairs.pair import Pair
 from adjudge.data_pipelines.pairs.rule import LearningRule, Needs, Rule
 from adjudge.data_pipelines.pairs.rules.best_worst import BestWorst
 from adjudge.intervals import quantile
+from adjudge.io.jobs.maker import Kind
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar, Literal
 
-from adjudge.data_pipelines.jobs.maker import Kind
 from adjudge.data_pipelines.pairs.answers import Answer, ScoredGroup
 from adjudge.data_pipelines.pairs.pair import Pair
 from adjudge.data_pipelines.pairs.rule import Needs, Rule
+from adjudge.io.jobs.maker import Kind
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from adjudge.data_pipelines.jobs.maker import Kind
 from adjudge.data_pipelines.pairs.answers import ScoredGroup
 from adjudge.data_pipelines.pairs.pair import Pair
 from adjudge.data_pipelines.pairs.rule import Needs, Rule
 from adjudge.data_pipelines.pairs.tree import Tree, name_of
+from adjudge.io.jobs.maker import Kind
 
 
 @dataclass(frozen=True, kw_only=True)

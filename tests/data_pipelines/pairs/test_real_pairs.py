@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from adjudge.data_pipelines.labeling import LabelConfig, run_label
+from adjudge.data_pipelines.label import LabelConfig, run_label
 from adjudge.data_pipelines.pairs.building import build_pairs
 from adjudge.data_pipelines.pairs.config import PairsConfig
 from adjudge.data_pipelines.pairs.leak_config import LeaksConfig

@@ -1,0 +1,147 @@
+"""The scorers of a job, and who is asked about what: the cheap ones first, the dear ones where those left doubt.
+
+Scorers that wait for nobody are asked at the same time.  One that another may spare is asked when that one has
+answered, and only about what it left open.
+
+Not covered: making one number of several; that is a composite (`adjudge.compose`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from adjudge.data_pipelines.label.bench import Bench
+from adjudge.data_pipelines.label.verdicts import Verdict, settles
+from adjudge.protocol import EMPTY, Sample
+
+Column: TypeAlias = list[Verdict | None]
+"""What one scorer said about each sample; None where it was not asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """One scorer of a job.
+
+    Attributes:
+        name: what the output calls it.
+        bench: where it works.
+        unless: earlier stages; a sample that one of them settled does not come here.
+    """
+
+    name: str
+    bench: Bench
+    unless: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a group scorer that would see part of a group."""
+        if self.unless and self.bench.groupwise:
+            raise ValueError(
+                f"the scorer {self.name!r} compares the samples of a group, and behind --unless it would see only some "
+                "of them; take it out of --unless"
+            )
+
+    def identity(self) -> dict[str, Any]:
+        """Return what must be the same for a job to go on."""
+        return {"name": self.bench.name, "fingerprint": self.bench.fingerprint}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stages:
+    """All scorers of a job.
+
+    Attributes:
+        each: in the order of the call; a stage stands behind those that may spare it.
+        named: whether a line of the output holds several scores, by name; otherwise there is one stage.
+        doubt: reasons of numbers that settle nothing.
+
+    Raises:
+        ValueError: two stages have one name.
+    """
+
+    each: tuple[Stage, ...]
+    named: bool = False
+    doubt: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        """Refuse two stages of one name."""
+        names = self.names
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two scorers are called {name!r}; name one of them, as in --scorer OTHER_NAME=SPEC")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names, in order."""
+        return tuple(stage.name for stage in self.each)
+
+    @property
+    def groupwise(self) -> bool:
+        """Whether a scorer needs whole groups."""
+        return any(stage.bench.groupwise for stage in self.each)
+
+    def check(self, sample: Sample) -> None:
+        """Raise `ValueError` if the sample lacks what a scorer needs; with several scorers it says which."""
+        for stage in self.each:
+            try:
+                stage.bench.check(sample)
+            except ValueError as error:
+                raise type(error)(f"the scorer {stage.name!r}: {error}") if self.named else error from None
+
+    def identity(self) -> dict[str, Any]:
+        """Return what must be the same for a job to go on."""
+        if not self.named:
+            return {"scorer": self.each[0].identity()}
+        scorers = {stage.name: stage.identity() | {"unless": list(stage.unless)} for stage in self.each}
+        return {"scorers": scorers, "order": list(self.names), "doubt": sorted(self.doubt)}
+
+    async def judge(self, samples: Sequence[Sample], earlier: Mapping[str, Column] = EMPTY) -> dict[str, Column]:
+        """Return the verdicts of each stage.
+
+        Args:
+            samples: of one batch.
+            earlier: what an earlier run came to; of it, only what failed is judged again.
+
+        Raises:
+            BrokenScorer: a scorer broke; the others are cancelled.
+            JobError: workers are gone.
+        """
+        if len(self.each) == 1 and not earlier:
+            (stage,) = self.each
+            return {stage.name: [*await stage.bench.judge(samples)]}
+        tasks: dict[str, asyncio.Task[Column]] = {}
+        for stage in self.each:
+            again = self._ask_again(stage, samples, earlier[stage.name]) if earlier else None
+            tasks[stage.name] = asyncio.create_task(again or self._ask(stage, samples, tasks))
+        try:
+            await asyncio.gather(*tasks.values())
+        except BaseException:
+            for task in tasks.values():
+                task.cancel()
+            await asyncio.gather(*tasks.values(), return_exceptions=True)
+            raise
+        return {name: task.result() for name, task in tasks.items()}
+
+    async def _ask(self, stage: Stage, samples: Sequence[Sample], tasks: Mapping[str, asyncio.Task[Column]]) -> Column:
+        before = [await tasks[name] for name in stage.unless]
+        asked = [
+            index
+            for index in range(len(samples))
+            if not any((verdict := column[index]) is not None and settles(verdict, self.doubt) for column in before)
+        ]
+        return await _asked(stage, samples, asked, [None] * len(samples))
+
+    async def _ask_again(self, stage: Stage, samples: Sequence[Sample], earlier: Column) -> Column:
+        failed = [index for index, verdict in enumerate(earlier) if verdict is not None and verdict.status == "failed"]
+        return await _asked(stage, samples, failed, [*earlier])
+
+
+async def _asked(stage: Stage, samples: Sequence[Sample], places: Sequence[int], column: Column) -> Column:
+    """Return the column with what a stage says about the samples at some places."""
+    if places:
+        verdicts = await stage.bench.judge([samples[place] for place in places])
+        for place, verdict in zip(places, verdicts, strict=True):
+            column[place] = verdict
+    return column
