@@ -18,16 +18,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from adjudge.data_pipelines.items.account import Account, Unusable
 from adjudge.data_pipelines.items.config import CitationsConfig
+from adjudge.data_pipelines.items.gate import labelled_of, prompt_of, texts_of
 from adjudge.data_pipelines.items.item_maker import ItemMaker, judged_by
-from adjudge.data_pipelines.items.json_answers import LONGEST, is_text, keyed_object
-from adjudge.data_pipelines.items.labelled import labelled_of, prompt_of, texts_of
-from adjudge.data_pipelines.items.model import Model
+from adjudge.data_pipelines.items.model import LONGEST, Model, is_text, keyed_object
 from adjudge.engines.interface import Engine
 from adjudge.io.jobs.job import run_job
-from adjudge.io.jobs.maker import Kind, Unit
+from adjudge.io.jobs.maker import DroppedError, Kind, Unit
 from adjudge.io.jobs.report import JobProgress, JobReport
+from adjudge.io.jobs.row_maker import Account
 from adjudge.protocol import Message, Scorer, content_text
 
 ANSWER = "E0"
@@ -145,10 +144,10 @@ _STATEMENTS = "data_pipelines/items/citations_statements"
 class CitationMaker(ItemMaker[CitationsConfig]):
     """Makes references for the scorer `citations`."""
 
-    kind: ClassVar[str] = "citations"
+    name: ClassVar[str] = "citations"
     reads = ("prompt", "answer", "evidence")
     templates: ClassVar[tuple[str, ...]] = (_STATEMENTS,)
-    made_fields: ClassVar[Mapping[str, Kind]] = {
+    fields: ClassVar[Mapping[str, Kind]] = {
         "prompt": "chat",
         "reference": "any",
         "entities": "any",
@@ -161,7 +160,7 @@ class CitationMaker(ItemMaker[CitationsConfig]):
         prompt = prompt_of(unit, config.prompt_column)
         answers = dict.fromkeys(texts_of(unit, config.answer_column, reason="bad_answer"))
         if len(answers) != 1:
-            raise Unusable("no_answer_given" if not answers else "answers_differ")
+            raise DroppedError("no_answer_given" if not answers else "answers_differ")
         (answer,) = answers
         evidence = texts_of(unit, config.evidence_column, reason="bad_evidence")
         values = {
@@ -173,7 +172,7 @@ class CitationMaker(ItemMaker[CitationsConfig]):
         reader = ProposalReader(most=config.most_statements)
         proposal = await self.model.ask_one(_STATEMENTS, values, reader, account)
         if plain(proposal.entities[ANSWER]) != plain(answer):
-            raise Unusable("answer_differs")
+            raise DroppedError("answer_differs")
         known = "\n".join([_text(prompt), answer, *evidence]) if evidence else None
         statements = self._standing(proposal, known, account)
         items = [{"text": text, "filled": filled(text, proposal.entities)} for text in statements]
@@ -186,7 +185,7 @@ class CitationMaker(ItemMaker[CitationsConfig]):
         )
         items = _linked(items, account)
         if len(items) < config.least_statements:
-            raise Unusable("too_few_statements")
+            raise DroppedError("too_few_statements")
         used = {name for item in items for name in placeholders(item["text"])}
         entities = {name: value for name, value in proposal.entities.items() if name in used}
         reference = {"rubric": [item["text"] for item in items], "answer": answer}
@@ -196,7 +195,7 @@ class CitationMaker(ItemMaker[CitationsConfig]):
         """Return the statements that may stand.
 
         Raises:
-            Unusable: there are none.
+            DroppedError: there are none.
         """
         unknown = {
             name for name, value in proposal.entities.items() if known is not None and not stands_in(value, known)
@@ -211,7 +210,7 @@ class CitationMaker(ItemMaker[CitationsConfig]):
             else:
                 standing[plain(statement)] = statement
         if not standing:
-            raise Unusable("no_statement")
+            raise DroppedError("no_statement")
         return list(standing.values())
 
 
@@ -240,10 +239,6 @@ def make_citations(
         progress: who is told how far the job is.
         engine: who writes, in place of what `config.engine` names.
         judge: judges at the quality gate, a reference `{"nuggets": [one]}` at a time, in place of the scorer `nuggets`.
-
-    Raises:
-        ValueError: a mistake in the call; no work was done.
-        JobError: the job could not go on; the message says how it can.
     """
     model = Model.of(config, engine)
     gate = judged_by(config, model, "nuggets", {"metric": "all"}, judge)

@@ -12,11 +12,7 @@ from adjudge.io.jobs.config import JobConfig
 
 @dataclass(frozen=True, kw_only=True)
 class AskingConfig(JobConfig):
-    """A job in which a language model writes items.
-
-    Raises:
-        ValueError: an option is out of its range.
-    """
+    """A job in which a language model writes items."""
 
     engine: str = ""
     """The model that writes: transformers:MODEL, vllm:MODEL or openai:MODEL.
@@ -48,7 +44,6 @@ class AskingConfig(JobConfig):
     """Column of responses known to be bad."""
 
     def __post_init__(self) -> None:
-        """Reject options out of their range."""
         super().__post_init__()
         Sampling(max_tokens=self.max_tokens, temperature=self.temperature, seed=self.seed)
         require_whole(self, "attempts", least=1)
@@ -75,7 +70,6 @@ class GatedConfig(AskingConfig):
     """The 95 % interval of that difference must lie above this; -1 asks for nothing."""
 
     def __post_init__(self) -> None:
-        """Reject options out of their range."""
         super().__post_init__()
         require_share(self, "least_separation", above=True)
         if not -1 <= self.least_bound < 1:
@@ -106,9 +100,6 @@ class CitationsConfig(GatedConfig):
 
     A model writes statements about <E0>, the answer, and <E1>, <E2>, ..., and names the things behind them.  What
     gives a name away, names a thing that is not known, or is not linked with the answer, is left out.
-
-    Raises:
-        ValueError: an option is out of its range.
     """
 
     answer_column: str = "answer"
@@ -124,7 +115,6 @@ class CitationsConfig(GatedConfig):
     """A question of which fewer remain is left out."""
 
     def __post_init__(self) -> None:
-        """Reject options out of their range."""
         super().__post_init__()
         if not self.answer_column:
             raise ValueError("--answer-column is empty; name the column of the correct answer")
@@ -139,9 +129,6 @@ class KeywordsConfig(AskingConfig):
     A model proposes keywords; one is kept if most of several correct answers affirm it.  Where there are judged
     responses (good and bad columns), it also writes a checker in Python, which runs in a sandbox and is kept if it
     agrees with the judgements often enough.
-
-    Raises:
-        ValueError: an option is out of its range.
     """
 
     references_column: str = "references"
@@ -167,7 +154,6 @@ class KeywordsConfig(AskingConfig):
     """Sandbox of checkers; none is for models you trust with this machine."""
 
     def __post_init__(self) -> None:
-        """Reject options out of their range."""
         super().__post_init__()
         if not self.references_column:
             raise ValueError("--references-column is empty; name the column of correct answers")
@@ -188,9 +174,6 @@ class NuggetsConfig(GatedConfig):
 
     A model lists facts of each passage with the words that state them; facts whose words are not there are left out,
     those that say the same are merged, and several votes make each vital or okay.
-
-    Raises:
-        ValueError: an option is out of its range.
     """
 
     passages_column: str = "passages"
@@ -221,7 +204,6 @@ class NuggetsConfig(GatedConfig):
     """How often importance is asked for, each time with the facts in another order."""
 
     def __post_init__(self) -> None:
-        """Reject options out of their range."""
         super().__post_init__()
         if not self.passages_column:
             raise ValueError("--passages-column is empty; name the column of the passages")
@@ -237,9 +219,6 @@ class PrinciplesConfig(GatedConfig):
 
     A model lists the qualities that a feedback speaks of, with yes or no and the words that say so.  A principle is
     kept if its words are there and every other person who judged the response has one like it with the same verdict.
-
-    Raises:
-        ValueError: an option is out of its range.
     """
 
     response_column: str = "response"
@@ -271,7 +250,6 @@ class PrinciplesConfig(GatedConfig):
     """Principles that say nothing; give it several times for several."""
 
     def __post_init__(self) -> None:
-        """Reject options out of their range."""
         super().__post_init__()
         for option in ("response_column", "feedback_column", "feedback_inside"):
             if not getattr(self, option):
@@ -288,9 +266,6 @@ class RubricsConfig(GatedConfig):
 
     A model sees some of the responses and proposes criteria.  One is kept if, on the responses that were held back,
     more of the good ones meet it; how many more is its weight.
-
-    Raises:
-        ValueError: an option is out of its range.
     """
 
     good_column: str = "good"
@@ -315,7 +290,6 @@ class RubricsConfig(GatedConfig):
     """Criteria that agree on all held-back responses are one, if there are so many; on a few they agree by chance."""
 
     def __post_init__(self) -> None:
-        """Reject options out of their range."""
         super().__post_init__()
         if not self.good_column:
             raise ValueError("--good-column and --bad-column are empty; rubrics are made of good and bad responses")

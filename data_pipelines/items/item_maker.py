@@ -1,25 +1,19 @@
-"""What the five makers of this folder share: columns, fingerprints, and what becomes of a unit that is no use.
-
-Not covered: making anything; each kind does that in `rows_of`.
-"""
+"""What the five makers of this folder share: columns, fingerprints, and what becomes of a unit that is no use."""
 
 from __future__ import annotations
 
-import hashlib
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, TypeVar
 
-from adjudge import registry, wire
-from adjudge.data_pipelines.items.account import Account, Unusable
+from adjudge import registry
 from adjudge.data_pipelines.items.config import AskingConfig, GatedConfig
-from adjudge.data_pipelines.items.gate import Gate, Separates
-from adjudge.data_pipelines.items.labelled import Labelled
+from adjudge.data_pipelines.items.gate import Gate, Labelled, Separates
 from adjudge.data_pipelines.items.model import Model
 from adjudge.io.columns import Choice
 from adjudge.io.jobs.engines import engine_named
-from adjudge.io.jobs.maker import Kind, Made, Unit
+from adjudge.io.jobs.maker import DroppedError
+from adjudge.io.jobs.row_maker import Account, RowMaker, fingerprint_of
 from adjudge.prompts.template import load_template
 from adjudge.protocol import Message, Scorer
 
@@ -27,7 +21,7 @@ C = TypeVar("C", bound=AskingConfig)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ItemMaker(ABC, Generic[C]):
+class ItemMaker(RowMaker[C]):
     """Asks a model for items, and keeps those that stand up to the checks.
 
     Attributes:
@@ -37,30 +31,13 @@ class ItemMaker(ABC, Generic[C]):
         reads: roles of the columns that it reads.
     """
 
-    kind: ClassVar[str]
     version: ClassVar[str] = "1"
     templates: ClassVar[tuple[str, ...]]
     reads: ClassVar[tuple[str, ...]] = ("prompt",)
-    made_fields: ClassVar[Mapping[str, Kind]]
 
     config: C
     model: Model
     gate: Gate | None = None
-
-    @property
-    def name(self) -> str:
-        """What the report calls it."""
-        return self.kind
-
-    @property
-    def fields(self) -> Mapping[str, Kind]:
-        """The columns of what it makes."""
-        return self.made_fields
-
-    @property
-    def grouped(self) -> bool:
-        """Whether a unit is a group."""
-        return bool(self.config.group_column)
 
     @property
     def fingerprint(self) -> str:
@@ -75,7 +52,7 @@ class ItemMaker(ABC, Generic[C]):
             self.gate.fingerprint if self.gate else "",
             *self.further_fingerprints(),
         ]
-        return f"{self.name}:{hashlib.sha256(wire.dumps(parts).encode()).hexdigest()[:16]}"
+        return fingerprint_of(self.name, *parts)
 
     @property
     def card_facts(self) -> Mapping[str, Any]:
@@ -91,15 +68,6 @@ class ItemMaker(ABC, Generic[C]):
     def further_fingerprints(self) -> Sequence[str]:
         """Return what else decides about the rows."""
         return ()
-
-    @abstractmethod
-    async def rows_of(self, unit: Unit, account: Account) -> list[dict[str, Any]]:
-        """Return the rows of a unit.
-
-        Raises:
-            Unusable: there are none, and why.
-            JobError: the work cannot go on.
-        """
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         """Raise `ValueError` unless the columns are there; return how the input was understood."""
@@ -128,7 +96,7 @@ class ItemMaker(ABC, Generic[C]):
             account: takes the reasons of those left out.
 
         Raises:
-            Unusable: none passes.
+            DroppedError: none passes.
         """
         if self.gate is None:
             return list(items)
@@ -140,18 +108,8 @@ class ItemMaker(ABC, Generic[C]):
             else:
                 found.append({**item, "gate": trial.to_dict()})
         if not found:
-            raise Unusable("no_item_kept")
+            raise DroppedError("no_item_kept")
         return found
-
-    async def make(self, unit: Unit) -> Made:
-        """Return what a unit comes to."""
-        account = Account()
-        try:
-            rows = await self.rows_of(unit, account)
-        except Unusable as problem:
-            account.drop(problem.reason)
-            rows = []
-        return account.made(rows)
 
 
 def judged_by(

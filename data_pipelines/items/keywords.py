@@ -16,18 +16,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from adjudge import registry
-from adjudge.data_pipelines.items.account import Account, Unusable
 from adjudge.data_pipelines.items.config import KeywordsConfig
-from adjudge.data_pipelines.items.gate import Agrees, Gate
+from adjudge.data_pipelines.items.gate import Agrees, Gate, labelled_of, prompt_of, texts_of
 from adjudge.data_pipelines.items.item_maker import ItemMaker
-from adjudge.data_pipelines.items.json_answers import is_text, keyed_object
-from adjudge.data_pipelines.items.labelled import labelled_of, prompt_of, texts_of
-from adjudge.data_pipelines.items.model import Model
+from adjudge.data_pipelines.items.model import Model, is_text, keyed_object
 from adjudge.engines.interface import Engine
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.job import run_job
-from adjudge.io.jobs.maker import Kind, Unit
+from adjudge.io.jobs.maker import DroppedError, Kind, Unit
 from adjudge.io.jobs.report import JobProgress, JobReport
+from adjudge.io.jobs.row_maker import Account
 from adjudge.protocol import Message, Sample, Scorer
 from adjudge.runtime.contract import BrokenScorer, score_checked, validate_sample
 
@@ -90,10 +88,10 @@ class KeywordMaker(ItemMaker[KeywordsConfig]):
         persona: says whether a text affirms a keyword.
     """
 
-    kind: ClassVar[str] = "keywords"
+    name: ClassVar[str] = "keywords"
     reads = ("prompt", "references")
     templates: ClassVar[tuple[str, ...]] = (_TERMS, _CHECKER)
-    made_fields: ClassVar[Mapping[str, Kind]] = {"prompt": "chat", "scorer": "text", "reference": "any", "tried": "any"}
+    fields: ClassVar[Mapping[str, Kind]] = {"prompt": "chat", "scorer": "text", "reference": "any", "tried": "any"}
 
     persona: Scorer
 
@@ -107,7 +105,7 @@ class KeywordMaker(ItemMaker[KeywordsConfig]):
         prompt = prompt_of(unit, config.prompt_column)
         references = texts_of(unit, config.references_column, reason="bad_reference")
         if len(references) < config.least_references:
-            raise Unusable("too_few_references")
+            raise DroppedError("too_few_references")
         values = {"question": prompt, "references": _turns(references), "most": str(config.most_keys)}
         terms = await self.model.ask_one(_TERMS, values, TermsReader(most=config.most_keys), account)
         rows = [await self._keywords(prompt, references, terms, account)]
@@ -173,7 +171,7 @@ class KeywordMaker(ItemMaker[KeywordsConfig]):
         """Return for each text whether the scorer `persona` is content with it.
 
         Raises:
-            Unusable: it has no verdict on one of them, so nobody knows how many agree.
+            DroppedError: it has no verdict on one of them, so nobody knows how many agree.
             JobError: it is broken.
         """
         samples = [Sample(prompt=prompt, response=text, reference=reference) for text in texts]
@@ -182,7 +180,7 @@ class KeywordMaker(ItemMaker[KeywordsConfig]):
         except BrokenScorer as error:
             raise JobError(f"{error}; repair it, and make the same call again") from error
         if any(score.value is None for score in scores):
-            raise Unusable("unjudged")
+            raise DroppedError("unjudged")
         return [score.value == 1.0 for score in scores]
 
     async def _checker(
@@ -227,10 +225,6 @@ def make_keywords(
         config: the options.
         progress: who is told how far the job is.
         engine: who writes, in place of what `config.engine` names.
-
-    Raises:
-        ValueError: a mistake in the call; no work was done.
-        JobError: the job could not go on; the message says how it can.
     """
     gate = None
     if config.good_column and config.checker == "when_judged":

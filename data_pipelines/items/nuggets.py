@@ -19,19 +19,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from adjudge.data_pipelines.items.account import Account, Unusable
 from adjudge.data_pipelines.items.config import NuggetsConfig
+from adjudge.data_pipelines.items.gate import labelled_of, prompt_of, texts_of
 from adjudge.data_pipelines.items.item_maker import ItemMaker, judged_by
-from adjudge.data_pipelines.items.json_answers import RecordsReader, TextsReader
-from adjudge.data_pipelines.items.labelled import labelled_of, prompt_of, texts_of
-from adjudge.data_pipelines.items.likeness import Likeness, likeness_of
-from adjudge.data_pipelines.items.merging import groups
-from adjudge.data_pipelines.items.model import Model
-from adjudge.data_pipelines.items.quotation import best_place
+from adjudge.data_pipelines.items.likeness import Likeness, best_place, groups, likeness_of
+from adjudge.data_pipelines.items.model import Model, RecordsReader, TextsReader
 from adjudge.engines.interface import Engine
 from adjudge.io.jobs.job import run_job
-from adjudge.io.jobs.maker import Kind, Unit
+from adjudge.io.jobs.maker import DroppedError, Kind, Unit
 from adjudge.io.jobs.report import JobProgress, JobReport
+from adjudge.io.jobs.row_maker import Account
 from adjudge.protocol import Message, Scorer
 
 _EXTRACT = "data_pipelines/items/nuggets_extract"
@@ -65,10 +62,10 @@ class Fact:
 class NuggetMaker(ItemMaker[NuggetsConfig]):
     """Makes references for the scorer `nuggets`."""
 
-    kind: ClassVar[str] = "nuggets"
+    name: ClassVar[str] = "nuggets"
     reads = ("prompt", "passages")
     templates: ClassVar[tuple[str, ...]] = (_EXTRACT, _RANK)
-    made_fields: ClassVar[Mapping[str, Kind]] = {"prompt": "chat", "reference": "any", "nuggets": "any"}
+    fields: ClassVar[Mapping[str, Kind]] = {"prompt": "chat", "reference": "any", "nuggets": "any"}
 
     likeness: Likeness
 
@@ -82,10 +79,10 @@ class NuggetMaker(ItemMaker[NuggetsConfig]):
         prompt = prompt_of(unit, config.prompt_column)
         passages = texts_of(unit, config.passages_column, reason="bad_passage")
         if not passages:
-            raise Unusable("no_passage")
+            raise DroppedError("no_passage")
         facts = await self._facts(prompt, passages, account)
         if not facts:
-            raise Unusable("no_fact")
+            raise DroppedError("no_fact")
         members = await self._merged(facts, account)
         votes = await self._votes(prompt, [facts[group[0]].text for group in members], account)
         made = []
@@ -149,7 +146,7 @@ class NuggetMaker(ItemMaker[NuggetsConfig]):
         """Return for each fact how many votes call it vital, and how many votes could be read.
 
         Raises:
-            Unusable: half of the votes or more could not be read.
+            DroppedError: half of the votes or more could not be read.
         """
         orders = different_orders(len(texts), self.config.votes, self.config.seed)
         values = [
@@ -164,7 +161,7 @@ class NuggetMaker(ItemMaker[NuggetsConfig]):
         answers = await self.model.ask(_RANK, values, reader, account)
         read = [(order, labels) for order, labels in zip(orders, answers, strict=True) if labels is not None]
         if 2 * len(read) <= len(orders):
-            raise Unusable("votes_missing")
+            raise DroppedError("votes_missing")
         vital = [0] * len(texts)
         for order, labels in read:
             for one, label in zip(order, labels, strict=True):
@@ -198,10 +195,6 @@ def make_nuggets(
         progress: who is told how far the job is.
         engine: who writes, in place of what `config.engine` names.
         judge: judges at the quality gate, a reference `{"nuggets": [one]}` at a time, in place of the scorer `nuggets`.
-
-    Raises:
-        ValueError: a mistake in the call; no work was done.
-        JobError: the job could not go on; the message says how it can.
     """
     model = Model.of(config, engine)
     maker = NuggetMaker(

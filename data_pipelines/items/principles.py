@@ -21,19 +21,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from adjudge.data_pipelines.items.account import Account, Unusable
 from adjudge.data_pipelines.items.config import PrinciplesConfig
+from adjudge.data_pipelines.items.gate import labelled_of, prompt_of, responses_of, texts_of
 from adjudge.data_pipelines.items.item_maker import ItemMaker, judged_by
-from adjudge.data_pipelines.items.json_answers import RecordsReader
-from adjudge.data_pipelines.items.labelled import labelled_of, prompt_of, responses_of, texts_of
-from adjudge.data_pipelines.items.likeness import Likeness, Matrix, likeness_of
-from adjudge.data_pipelines.items.merging import denies, groups
-from adjudge.data_pipelines.items.model import Model
-from adjudge.data_pipelines.items.quotation import best_place
+from adjudge.data_pipelines.items.likeness import Likeness, Matrix, best_place, denies, groups, likeness_of
+from adjudge.data_pipelines.items.model import Model, RecordsReader
 from adjudge.engines.interface import Engine
 from adjudge.io.jobs.job import run_job
-from adjudge.io.jobs.maker import Kind, Unit
+from adjudge.io.jobs.maker import DroppedError, Kind, Unit
 from adjudge.io.jobs.report import JobProgress, JobReport
+from adjudge.io.jobs.row_maker import Account
 from adjudge.protocol import Message, Scorer
 
 
@@ -113,10 +110,10 @@ _EXTRACT = "data_pipelines/items/principles_extract"
 class PrincipleMaker(ItemMaker[PrinciplesConfig]):
     """Makes references for the scorers `principles` and `rlbff`, with the label that people gave."""
 
-    kind: ClassVar[str] = "principles"
+    name: ClassVar[str] = "principles"
     reads = ("prompt", "response", "feedback")
     templates: ClassVar[tuple[str, ...]] = (_EXTRACT,)
-    made_fields: ClassVar[Mapping[str, Kind]] = {
+    fields: ClassVar[Mapping[str, Kind]] = {
         "prompt": "chat",
         "response": "text",
         "principle": "text",
@@ -139,11 +136,11 @@ class PrincipleMaker(ItemMaker[PrinciplesConfig]):
         prompt = prompt_of(unit, config.prompt_column)
         responses = dict.fromkeys(responses_of(unit, config.response_column))
         if len(responses) != 1:
-            raise Unusable("no_response" if not responses else "responses_differ")
+            raise DroppedError("no_response" if not responses else "responses_differ")
         (response,) = responses
         feedback = texts_of(unit, config.feedback_column, inside=config.feedback_inside, reason="bad_feedback")
         if len(feedback) < config.least_annotators:
-            raise Unusable("too_few_annotators")
+            raise DroppedError("too_few_annotators")
         judgements = await self._judgements(prompt, response, feedback, account)
         alike = await self.likeness.matrix([one.principle for one in judgements])
         agreed = consensus(judgements, alike, len(feedback), config.least_likeness)
@@ -152,7 +149,7 @@ class PrincipleMaker(ItemMaker[PrinciplesConfig]):
         account.counts["merged"] += sum(len(group) - 1 for group in agreed.groups)
         rows = [_row(prompt, response, [judgements[at] for at in group]) for group in agreed.groups]
         if not rows:
-            raise Unusable("no_principle")
+            raise DroppedError("no_principle")
         rows = await self._gated(rows, prompt, unit, account)
         account.counts["yes"] += sum(row["label"] for row in rows)
         account.counts["no"] += sum(not row["label"] for row in rows)
@@ -164,7 +161,7 @@ class PrincipleMaker(ItemMaker[PrinciplesConfig]):
         """Return the principles of each person, checked against the person's words.
 
         Raises:
-            Unusable: the model gave no answer on one of the persons, so nobody knows what all agree on.
+            DroppedError: the model gave no answer on one of the persons, so nobody knows what all agree on.
         """
         config = self.config
         values = [
@@ -183,7 +180,7 @@ class PrincipleMaker(ItemMaker[PrinciplesConfig]):
             zip(feedback, await self.model.ask(_EXTRACT, values, reader, account), strict=True)
         ):
             if records is None:
-                raise Unusable("annotator_without_answer")
+                raise DroppedError("annotator_without_answer")
             for record in records:
                 account.counts["principles"] += 1
                 if problem := self._problem(record, text, generic):
@@ -242,10 +239,6 @@ def make_principles(
         engine: who reads the feedback, in place of what `config.engine` names.
         judge: judges at the quality gate, a reference `{"principles": [one]}` at a time, in place of the scorer
             `principles`.
-
-    Raises:
-        ValueError: a mistake in the call; no work was done.
-        JobError: the job could not go on; the message says how it can.
     """
     model = Model.of(config, engine)
     maker = PrincipleMaker(

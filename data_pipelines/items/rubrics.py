@@ -13,17 +13,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from adjudge.data_pipelines.items.account import Account, Unusable
 from adjudge.data_pipelines.items.config import RubricsConfig
-from adjudge.data_pipelines.items.gate import Trial
+from adjudge.data_pipelines.items.gate import Labelled, Trial, labelled_of, prompt_of
 from adjudge.data_pipelines.items.item_maker import ItemMaker, judged_by
-from adjudge.data_pipelines.items.json_answers import TextsReader
-from adjudge.data_pipelines.items.labelled import Labelled, labelled_of, prompt_of
-from adjudge.data_pipelines.items.model import Model
+from adjudge.data_pipelines.items.model import Model, TextsReader
 from adjudge.engines.interface import Engine
 from adjudge.io.jobs.job import run_job
-from adjudge.io.jobs.maker import Kind, Unit
+from adjudge.io.jobs.maker import DroppedError, Kind, Unit
 from adjudge.io.jobs.report import JobProgress, JobReport
+from adjudge.io.jobs.row_maker import Account
 from adjudge.protocol import Message, Scorer
 
 _CONTRAST = "data_pipelines/items/rubrics_contrast"
@@ -34,9 +32,9 @@ _DIGITS = 4  # of a weight
 class RubricMaker(ItemMaker[RubricsConfig]):
     """Makes references for the scorer `rubric`."""
 
-    kind: ClassVar[str] = "rubrics"
+    name: ClassVar[str] = "rubrics"
     templates: ClassVar[tuple[str, ...]] = (_CONTRAST,)
-    made_fields: ClassVar[Mapping[str, Kind]] = {
+    fields: ClassVar[Mapping[str, Kind]] = {
         "prompt": "chat",
         "reference": "any",
         "items": "any",
@@ -63,7 +61,7 @@ class RubricMaker(ItemMaker[RubricsConfig]):
         account.counts["proposed"] += len(texts)
         account.drop("item_twice", len(proposed) - len(texts))
         if not texts:
-            raise Unusable("no_item")
+            raise DroppedError("no_item")
         items = await self._kept(texts, prompt, held, account)
         account.counts["items"] += len(items)
         reference = {"rubric": [{"text": item["text"], "weight": item["weight"]} for item in items]}
@@ -76,7 +74,7 @@ class RubricMaker(ItemMaker[RubricsConfig]):
         """Return the criteria that separate the held-back responses, redundant ones merged.
 
         Raises:
-            Unusable: none does.
+            DroppedError: none does.
         """
         assert self.gate is not None
         references = [{"rubric": [text]} for text in texts]
@@ -87,7 +85,7 @@ class RubricMaker(ItemMaker[RubricsConfig]):
             else:
                 passed.append((text, trial))
         if not passed:
-            raise Unusable("no_item_kept")
+            raise DroppedError("no_item_kept")
         items = []
         for text, trial, others in distinct(passed, self.config.redundant_from):
             account.drop("redundant", len(others))
@@ -154,10 +152,6 @@ def make_rubrics(
         progress: who is told how far the job is.
         engine: who writes, in place of what `config.engine` names.
         judge: judges at the quality gate, a reference `{"rubric": [one]}` at a time, in place of the scorer `rubric`.
-
-    Raises:
-        ValueError: a mistake in the call; no work was done.
-        JobError: the job could not go on; the message says how it can.
     """
     model = Model.of(config, engine)
     maker = RubricMaker(

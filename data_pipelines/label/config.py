@@ -1,16 +1,158 @@
-"""The options of a label job."""
+"""The options of a label job: which scorers it names, under which names, and what each of them gets."""
 
 from __future__ import annotations
 
+import math
 import re
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, Self
 
-from adjudge.data_pipelines.label.asked import Asked, asked_scorers
-from adjudge.data_pipelines.label.shares import Shares
+from adjudge import reasons
 from adjudge.io.columns import ColumnOptions
 from adjudge.io.jobs.config import Files
-from adjudge.io.jobs.patience import MOST_IN_A_ROW
+from adjudge.io.jobs.report import MOST_IN_A_ROW
+
+_NAMED: Final = re.compile(r"([A-Za-z_][\w-]*)=(?!=)(.+)", re.DOTALL)
+_PLAIN: Final = re.compile(r"[\w-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One scorer of a call.
+
+    Attributes:
+        name: what the output calls it; "" leaves that to the scorer.
+        spec: a name, module:object, YAML or JSON text, or a file.
+        unless: names of those that may spare it.
+    """
+
+    name: str
+    spec: str
+    unless: tuple[str, ...] = ()
+
+
+def asked_scorers(specs: Sequence[str], unless: Sequence[str], doubt: Sequence[str]) -> tuple[tuple[Asked, ...], bool]:
+    """Return the scorers of a call, and whether the output holds their scores by name.
+
+    It does where there are several, and where one has been given a name.
+
+    Args:
+        specs: each `SPEC` or `NAME=SPEC`.
+        unless: each `NAME=EARLIER,...`: NAME is asked only about what none of the earlier ones settled.
+        doubt: reasons of numbers that settle nothing.
+
+    Raises:
+        ValueError: there is no scorer, a name is used twice, or nobody has the name that another text uses.
+    """
+    if not specs:
+        raise ValueError("there is no scorer; name one with --scorer")
+    found = [_asked(spec) for spec in specs]
+    names = [each.name for each in found]
+    for name in names:
+        if name and names.count(name) > 1:
+            raise ValueError(f"--scorer has the name {name!r} twice; name one of them, as in --scorer OTHER_NAME=SPEC")
+    spared = _spared(unless, names)
+    _check_doubt(doubt, bool(spared))
+    named = len(specs) > 1 or _NAMED.fullmatch(specs[0]) is not None
+    return tuple(Asked(each.name, each.spec, spared.get(each.name, ())) for each in found), named
+
+
+def _asked(text: str) -> Asked:
+    match = _NAMED.fullmatch(text.strip())
+    if match is not None:
+        return Asked(match[1], match[2].strip())
+    spec = text.strip()
+    return Asked(spec if _PLAIN.fullmatch(spec) else "", spec)
+
+
+def _spared(unless: Sequence[str], names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for text in unless:
+        name, equals, rest = text.partition("=")
+        earlier = tuple(each.strip() for each in rest.split(",") if each.strip())
+        name = name.strip()
+        if not equals or not name or not earlier:
+            raise ValueError(f"--unless is {text!r}; it must be NAME=EARLIER, as in --unless judge=math")
+        for each in (name, *earlier):
+            if each not in names:
+                known = ", ".join(known for known in names if known) or "none"
+                raise ValueError(
+                    f"--unless is {text!r}, and no scorer has the name {each!r} (names there are: {known}); "
+                    f"give it one, as in --scorer {each}=SPEC"
+                )
+            if each != name and names.index(each) > names.index(name):
+                raise ValueError(f"--unless is {text!r}, and {each!r} comes after {name!r}; give it before")
+        if name in earlier:
+            raise ValueError(f"--unless is {text!r}; a scorer cannot spare itself")
+        found[name] = tuple(dict.fromkeys((*found.get(name, ()), *earlier)))
+    return found
+
+
+def _check_doubt(doubt: Sequence[str], spared: bool) -> None:
+    if doubt and not spared:
+        raise ValueError("--doubt says which numbers settle nothing, and no scorer waits for another; add --unless")
+    for reason in doubt:
+        if reason not in reasons.CANDIDATE or not reason:
+            known = ", ".join(code for code in reasons.CANDIDATE if code)
+            raise ValueError(f"--doubt is {reason!r}; a number has one of the reasons {known}")
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Numbers of scorers.
+
+    Attributes:
+        of_all: for a scorer without a number of its own, or None where nothing was said.
+        by_name: numbers of their own.
+    """
+
+    of_all: float | None = None
+    by_name: Mapping[str, float] = field(default_factory=dict)
+
+    def of(self, name: str) -> float | None:
+        """Return a scorer's number, or None where nothing was said."""
+        return self.by_name.get(name, self.of_all)
+
+    @classmethod
+    def read(cls, flag: str, given: float | str, names: Sequence[str], *, whole: bool) -> Self:
+        """Return the numbers of an option: a number, `NAME=N,NAME=N`, or "" for nothing.
+
+        Args:
+            flag: how errors name the option.
+            given: its value.
+            names: the scorers there are; "" for one that has no name yet.
+            whole: whether numbers must be whole, and 1 or more; otherwise they must be 0 or more.
+
+        Raises:
+            ValueError: it is no such thing, or names a scorer that is not there.
+        """
+        if given == "":
+            return cls()
+        if isinstance(given, int | float) or "=" not in given:
+            return cls(of_all=_number(flag, given, whole))
+        found: dict[str, float] = {}
+        for part in given.split(","):
+            name, _, number = part.partition("=")
+            name = name.strip()
+            if not name or name not in names:
+                known = ", ".join(name for name in names if name) or "none has a name; give it one: --scorer NAME=SPEC"
+                raise ValueError(f"{flag} is {given!r}, and no scorer has the name {name!r} (names: {known})")
+            found[name] = _number(flag, number, whole)
+        return cls(by_name=found)
+
+
+def _number(flag: str, given: float | str, whole: bool) -> float:
+    try:
+        number = float(given)
+    except ValueError:
+        number = math.nan
+    least = 1 if whole else 0
+    if not math.isfinite(number) or number < least or (whole and number != int(number)) or isinstance(given, bool):
+        raise ValueError(
+            f"{flag} is {given!r}; it must be a {'whole ' if whole else ''}number, {least} or more, or NAME=N,NAME=N"
+        )
+    return number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,9 +160,6 @@ class LabelConfig(Files, ColumnOptions):
     """Score every row of a dataset and write the scores to a file.
 
     A job that was interrupted, in whatever way, goes on where it was when the same call is made again.
-
-    Raises:
-        ValueError: an option is out of its range.
     """
 
     scorer: str | tuple[str, ...] = "auto"
@@ -87,7 +226,6 @@ class LabelConfig(Files, ColumnOptions):
     """Judge again what failed in an output that is there, and keep the rest as it is."""
 
     def __post_init__(self) -> None:
-        """Reject options out of their range."""
         super().__post_init__()
         if self.engine not in ("local", "ray"):
             raise ValueError(f"--engine is {self.engine!r}; it must be local or ray")

@@ -3,7 +3,7 @@
 One thread reads, one writes, and the event loop scores up to `in_flight` batches at once; batches are written
 in the order in which they were read, so no score's place depends on how long it took.
 
-The scorers may work elsewhere (`ray_engine`); reading, numbering and writing are always here.
+The scorers may work elsewhere (`ray_crew`); reading, numbering and writing are always here.
 
 Not covered: several jobs on one output.  Run one for each shard (`--shard i/n`).
 """
@@ -13,31 +13,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from adjudge.data_pipelines.label.batches import Batch
 from adjudge.data_pipelines.label.config import LabelConfig
-from adjudge.data_pipelines.label.plan import Plan, make_plan
-from adjudge.data_pipelines.label.records import LineWriter, ScoreWriter
+from adjudge.data_pipelines.label.outputs import LineWriter, ScoreWriter
+from adjudge.data_pipelines.label.plan import Batch, Plan, make_plan
 from adjudge.data_pipelines.label.report import LabelReport, Progress, ScorerReport, Snapshot, Tally
 from adjudge.data_pipelines.label.samples import Item
-from adjudge.data_pipelines.label.scoring import loader
-from adjudge.data_pipelines.label.stages import Column, Stage
-from adjudge.data_pipelines.label.verdicts import Written, settles
+from adjudge.data_pipelines.label.stages import Column, Stage, Written, loader, settles
 from adjudge.io.errors import JobError, JobStopped
-from adjudge.io.jobs.event_loop import run_to_end
 from adjudge.io.jobs.journal import Journal
-from adjudge.io.jobs.ordered import in_order
-from adjudge.io.jobs.pace import Pace
-from adjudge.io.jobs.patience import Patience
+from adjudge.io.jobs.ordered import in_order, run_to_end
+from adjudge.io.jobs.report import Pace, Patience, tell
 from adjudge.io.row import Cursor
 from adjudge.protocol import Cost, Provenance, Scorer
 from adjudge.runtime.contract import BrokenScorer
 
-_LOG = logging.getLogger(__name__)
 _MOST_AT_FIRST: Final = 32  # samples of which a scorer must have judged one
 _MOST_HELD: Final = 64  # batches that wait until a scorer judges again
 
@@ -72,7 +65,7 @@ def run_label(config: LabelConfig, *, progress: Progress | None = None, scorer: 
 
 
 def _run(config: LabelConfig, progress: Progress | None, scorer: Scorer | None) -> LabelReport:
-    with loader(config, scorer, functools.partial(_tell_note, progress)) as load:
+    with loader(config, scorer, functools.partial(tell, progress)) as load:
         plan = make_plan(config, load)
         overwrite = config.overwrite or plan.earlier is not None
         with contextlib.closing(
@@ -104,16 +97,16 @@ class _Job:
     def run(self) -> LabelReport:
         journal = self._journal
         for note in self._plan.notes:
-            self._note(note)
+            tell(self._progress, note)
         if journal.resumed_rows:
-            self._note(f"going on behind {journal.resumed_rows} rows that an earlier run labelled")
+            tell(self._progress, f"going on behind {journal.resumed_rows} rows that an earlier run labelled")
         try:
             if not journal.done:
                 self._label()
-            later = self._plan.later.notes()
-            for note in later:
-                self._note(note)
-            report = self._report(later)
+            late = self._plan.late_notes()
+            for note in late:
+                tell(self._progress, note)
+            report = self._report(late)
             journal.finish(self._plan.convert)
         except KeyboardInterrupt:
             raise JobStopped(f"stopped; {self._safe()}. Make the same call again to go on") from None
@@ -235,9 +228,6 @@ class _Job:
             for name, score in scores.items():
                 tally.add_named(name, score)
 
-    def _note(self, text: str) -> None:
-        _tell_note(self._progress, text)
-
     def _tell(self) -> None:
         if self._progress is None:
             return
@@ -258,7 +248,7 @@ class _Job:
     def _safe(self) -> str:
         return f"{self._journal.safe_rows} rows are labelled and kept beside the output"
 
-    def _report(self, later: Sequence[str]) -> LabelReport:
+    def _report(self, late: Sequence[str]) -> LabelReport:
         journal, tally, stages = self._journal, self._journal.tally, self._plan.stages
         done = self._share_of_all()
         scale = 1 / done if done else 0.0
@@ -277,7 +267,7 @@ class _Job:
             seconds=journal.seconds,
             resumed_rows=journal.resumed_rows,
             rows_per_second=self._pace.per_second(tally.rows - journal.resumed_rows),
-            notes=(*self._plan.notes, *later),
+            notes=(*self._plan.notes, *late),
             by_scorer={stage.name: _report_of(stage, tally) for stage in stages.each} if stages.named else {},
             errors=dict(tally.errors),
             out_of_scope=tally.count("abstained", "out_of_scope"),
@@ -333,9 +323,3 @@ def _only(scores: _Row) -> Written:
     (score,) = scores.values()
     assert score is not None, "the only scorer was not asked"
     return score
-
-
-def _tell_note(progress: Progress | None, text: str) -> None:
-    _LOG.info(text)
-    if progress is not None:
-        progress.note(text)

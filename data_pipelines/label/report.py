@@ -6,9 +6,10 @@ import dataclasses
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self
+from typing import Any, Self, TypeAlias
 
-from adjudge.data_pipelines.label.verdicts import Written
+from adjudge.data_pipelines.label.stages import Written
+from adjudge.io.jobs.report import Watcher
 from adjudge.protocol import NO_COST, Cost
 
 
@@ -118,16 +119,8 @@ class Snapshot:
     eta_seconds: float | None
 
 
-class Progress(Protocol):
-    """Who watches a job.  Calls come from the thread the job runs on and must be quick."""
-
-    def note(self, text: str) -> None:
-        """Take one sentence about how the input was understood, or about an earlier run."""
-        ...
-
-    def update(self, snapshot: Snapshot) -> None:
-        """Take the state after a batch was written."""
-        ...
+Progress: TypeAlias = Watcher[Snapshot]
+"""Who watches a label job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

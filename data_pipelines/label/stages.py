@@ -3,19 +3,131 @@
 Scorers that wait for nobody are asked at the same time.  One that another may spare is asked when that one has
 answered, and only about what it left open.
 
-Not covered: making one number of several; that is a composite (`adjudge.compose`).
+A worker in another process sends a score as the text that the output will hold, so that writing it there costs this
+process nothing, and evidence of any kind survives the way.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
-from adjudge.data_pipelines.label.bench import Bench
-from adjudge.data_pipelines.label.verdicts import Verdict, settles
-from adjudge.protocol import EMPTY, Sample
+from adjudge.api import score_rows
+from adjudge.data_pipelines.label.config import Asked, LabelConfig
+from adjudge.protocol import EMPTY, NO_COST, Cost, Sample, Score, Scorer, Status
+from adjudge.runtime.contract import is_groupwise, validate_sample
+from adjudge.runtime.pool import Pool, as_default
+
+_OF_THE_ROW: Final = ("bad_sample", "gold_unparsable", "gold_timeout", "group_too_small")
+
+
+class Written(NamedTuple):
+    """A score as it will stand in the output, and what is counted of it.
+
+    Attributes:
+        text: its fields as the inside of a JSON object, from `value` to `uncertainty`.
+        value: the number, or None.
+        status: "scored", "abstained" or "failed".
+        reason: a code from `adjudge.reasons`.
+        scorer: who gave it.
+        cost: what it cost.
+        error: why it failed, in words: what the server said, say; of a composite, what its first failed part says.
+        of_the_row: whether the row is why it failed, and not the scorer.
+    """
+
+    text: str
+    value: float | None
+    status: Status
+    reason: str
+    scorer: str
+    cost: Cost = NO_COST
+    error: str = ""
+    of_the_row: bool = False
+
+
+Verdict: TypeAlias = Score | Written
+"""One scorer about one sample."""
+
+
+def settles(verdict: Verdict, doubt: frozenset[str]) -> bool:
+    """Return whether a verdict is a number whose reason leaves no doubt."""
+    return verdict.status == "scored" and verdict.reason not in doubt
+
+
+def cause_of(score: Score) -> tuple[str, bool]:
+    """Return why a score failed, in words, and whether the row is why; of a composite, what its first failed part says.
+
+    Where the evidence says nothing the words are "".
+    """
+    part = next(((name, part) for name, part in score.parts.items() if part.status == "failed"), None)
+    if score.reason == "part_failed" and part is not None:
+        error, of_the_row = cause_of(part[1])
+        return f"{part[0]}: {part[1].reason}{f': {error}' if error else ''}", of_the_row
+    said = score.evidence.get("error") or score.evidence.get("fault") or ""
+    if said and isinstance(score.evidence.get("text"), str):
+        said = f"{said}: {score.evidence['text']!r}"  # what a judge wrote instead of a verdict
+    return str(said), score.reason in _OF_THE_ROW
+
+
+class Bench(Protocol):
+    """One scorer, ready to be asked."""
+
+    @property
+    def name(self) -> str:
+        """The scorer's name."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """The scorer's fingerprint."""
+        ...
+
+    @property
+    def groupwise(self) -> bool:
+        """Whether it compares the samples of a group, and so needs whole groups."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """How many workers share the batches; this process counts as one."""
+        ...
+
+    def check(self, sample: Sample) -> None:
+        """Raise `ValueError` if the sample lacks what the scorer needs."""
+        ...
+
+    async def judge(self, samples: Sequence[Sample]) -> list[Verdict]:
+        """Return one verdict for each sample, in order."""
+        ...
+
+
+class LocalBench:
+    """A scorer in this process.
+
+    Args:
+        scorer: who is asked.
+        pool: worker processes for verifiers, or None for those that all scorers of the process share.
+    """
+
+    width = 1
+
+    def __init__(self, scorer: Scorer, pool: Pool | None = None) -> None:
+        self._scorer = scorer
+        self._pool = pool
+        self.name, self.fingerprint, self.groupwise = scorer.name, scorer.fingerprint, is_groupwise(scorer)
+
+    def check(self, sample: Sample) -> None:
+        """Raise `ValueError` if the sample lacks what the scorer needs."""
+        validate_sample(self._scorer, sample)
+
+    async def judge(self, samples: Sequence[Sample]) -> list[Verdict]:
+        """Return one verdict for each sample, in order."""
+        with as_default(self._pool) if self._pool is not None else nullcontext():
+            return [*await score_rows(self._scorer, samples)]
+
 
 Column: TypeAlias = list[Verdict | None]
 """What one scorer said about each sample; None where it was not asked."""
@@ -36,7 +148,6 @@ class Stage:
     unless: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a group scorer that would see part of a group."""
         if self.unless and self.bench.groupwise:
             raise ValueError(
                 f"the scorer {self.name!r} compares the samples of a group, and behind --unless it would see only some "
@@ -66,7 +177,6 @@ class Stages:
     doubt: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        """Refuse two stages of one name."""
         names = self.names
         for name in names:
             if names.count(name) > 1:
@@ -103,10 +213,6 @@ class Stages:
         Args:
             samples: of one batch.
             earlier: what an earlier run came to; of it, only what failed is judged again.
-
-        Raises:
-            BrokenScorer: a scorer broke; the others are cancelled.
-            JobError: workers are gone.
         """
         if len(self.each) == 1 and not earlier:
             (stage,) = self.each
@@ -145,3 +251,63 @@ async def _asked(stage: Stage, samples: Sequence[Sample], places: Sequence[int],
         for place, verdict in zip(places, verdicts, strict=True):
             column[place] = verdict
     return column
+
+
+Load: TypeAlias = Callable[[], Stages]
+"""Makes the scorers ready."""
+
+Specs: TypeAlias = Sequence[Any]
+"""What each scorer is made of: a spec, or a scorer that was given as an object."""
+
+
+@contextmanager
+def loader(config: LabelConfig, given: Scorer | None, note: Callable[[str], None]) -> Iterator[Load]:
+    """Hand out a function that makes the scorers ready, and close at the end what it opened.
+
+    Args:
+        config: names the scorers, the engine, the cache and the number of workers.
+        given: a scorer to use in place of those that the config names.
+        note: is told what is worth knowing while workers start.
+
+    Raises:
+        ValueError: from the function, if a spec, the cache or the cluster is no good.
+    """
+    asked, named = config.asked()
+    if given is not None:
+        asked, named = (Asked("", ""),), False
+    with ExitStack() as opened:
+
+        def load() -> Stages:
+            specs = [given if given is not None else each.spec for each in asked]
+            benches: Sequence[Bench]
+            if config.engine == "ray":
+                from adjudge.data_pipelines.label.ray_crew import ray_benches
+
+                names = [each.name for each in asked]
+                benches = opened.enter_context(ray_benches(config, names, specs, note))
+            else:
+                benches = _local(config, specs, opened)
+            stages = tuple(
+                Stage(name=each.name or bench.name, bench=bench, unless=each.unless)
+                for each, bench in zip(asked, benches, strict=True)
+            )
+            return Stages(each=stages, named=named, doubt=frozenset(config.doubt))
+
+        yield load
+
+
+def _local(config: LabelConfig, specs: Specs, opened: ExitStack) -> list[Bench]:
+    from adjudge import registry
+
+    pool = None
+    if config.workers is not None:
+        from adjudge.runtime.pool import Pool
+
+        pool = opened.enter_context(Pool(config.workers))
+    scorers = [registry.load(spec) if isinstance(spec, str) else spec for spec in specs]
+    if config.cache:
+        from adjudge.runtime.cache import CachedScorer, ScoreCache
+
+        cache = opened.enter_context(ScoreCache(config.cache))
+        scorers = [CachedScorer(scorer, cache) for scorer in scorers]
+    return [LocalBench(scorer, pool) for scorer in scorers]

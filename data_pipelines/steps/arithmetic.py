@@ -25,10 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from adjudge.data_pipelines.steps.ends import Ends
-from adjudge.data_pipelines.steps.labelled import NO_ERROR, Label, first_error_of
-from adjudge.data_pipelines.steps.rollouts import Estimate
-from adjudge.data_pipelines.steps.spending import Spending
+from adjudge.data_pipelines.steps.rollouts import NO_ERROR, Ends, Estimate, Label, Spending, first_error_of
 from adjudge.protocol import Sample
 
 _ANNOTATION = re.compile(r"<<([^<>=]{1,200})=([^<>=]{1,60})>>")

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from adjudge.data_pipelines.steps.labelled import Hardness
-from adjudge.data_pipelines.steps.tree_search import TreeOptions
+from adjudge.data_pipelines.steps.rollouts import Hardness
+from adjudge.data_pipelines.steps.searches import TreeOptions
 from adjudge.io.jobs.config import JobConfig
 from adjudge.solutions.steps import SPLITTINGS, Splitting
 
@@ -137,7 +137,6 @@ class StepsConfig(JobConfig):
     """Of the rollouts."""
 
     def __post_init__(self) -> None:
-        """Reject options that cannot be meant."""
         super().__post_init__()
         for name, known in (("method", Method), ("labels", Hardness), ("rule", SpaRule), ("opinion", Opinion)):
             _one_of(name, getattr(self, name), get_args(known))

@@ -1,7 +1,4 @@
-"""The call that labels the steps of a data set, and what it says about the cost.
-
-Not covered: training on the labels (`adjudge train prm`) and pairs of steps (`adjudge data pairs`).
-"""
+"""The call that labels the steps of a data set, and what it says about the cost."""
 
 from __future__ import annotations
 
@@ -9,10 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from adjudge.data_pipelines.steps.arithmetic import ROUNDED
-from adjudge.data_pipelines.steps.completer import EngineCompleter
 from adjudge.data_pipelines.steps.config import WITH_ENGINE, StepsConfig
-from adjudge.data_pipelines.steps.ends import Ends
 from adjudge.data_pipelines.steps.methods import Tools
+from adjudge.data_pipelines.steps.rollouts import Ends, EngineCompleter
 from adjudge.data_pipelines.steps.step_labeller import StepLabeller
 from adjudge.data_pipelines.steps.turn_labeller import TurnLabeller
 from adjudge.engines.interface import Engine, Sampling
@@ -36,19 +32,15 @@ def label_steps(
     """Label the steps of the solutions in a data set, or go on with a job that was interrupted.
 
     Args:
-        config: input, output and options.
+        config: the options.
+        progress: who is told how far the job is.
         engine: in place of the one that the config names.
         prover: in place of the one that the config names.
         scorer: anything `adjudge.load` takes, in place of the config's.
         critic: anything `adjudge.load` takes, in place of the config's.
-        progress: who is told how far the job is.
 
     Returns:
         The counts; the last note says what a labelled step cost.
-
-    Raises:
-        ValueError: a mistake in the call; no work was done.
-        JobError: the job could not go on, because a model is gone or a scorer is broken.
     """
     maker = maker_of(config, engine=engine, prover=prover, scorer=scorer, critic=critic)
     report = run_job(config, maker, progress=progress)

@@ -26,31 +26,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from adjudge.data_pipelines.steps.advantages import advantages
 from adjudge.data_pipelines.steps.arithmetic import checked, results_of, worked_labels
-from adjudge.data_pipelines.steps.binary_search import binary_search
-from adjudge.data_pipelines.steps.completer import Completer
 from adjudge.data_pipelines.steps.config import StepsConfig
-from adjudge.data_pipelines.steps.ends import Ends, scores_of
-from adjudge.data_pipelines.steps.labelled import (
+from adjudge.data_pipelines.steps.rollouts import (
+    Completer,
+    Ends,
+    Estimate,
     Label,
     Labelled,
-    first_error_of,
-    label_of,
-    labels_until,
-    number_of,
-)
-from adjudge.data_pipelines.steps.rollouts import (
-    Estimate,
     Oracle,
     Prefix,
     Rollout,
+    Spending,
     certain,
     estimate_of,
+    first_error_of,
+    label_of,
+    labels_until,
     monte_carlo,
+    number_of,
+    scores_of,
 )
+from adjudge.data_pipelines.steps.searches import advantages, binary_search
 from adjudge.data_pipelines.steps.solutions_in_rows import Pieces, Problem, Solution
-from adjudge.data_pipelines.steps.spending import Spending
 from adjudge.engines.interface import Fault, Generation
 from adjudge.protocol import Scorer
 from adjudge.solutions.refine import quality_values
@@ -277,6 +275,26 @@ class Case:
         assert self.oracle is not None, "a method with rollouts has an oracle"
         return self.oracle
 
+    def labelled(
+        self,
+        labels: tuple[Label, ...],
+        *,
+        first_error: int | None,
+        values: tuple[float | None, ...] | None = None,
+        estimates: tuple[Estimate, ...] = (),
+        start: float | None = None,
+    ) -> Labelled:
+        """Return the solution with its labels; they are the values too where the method computes no others."""
+        return Labelled(
+            steps=self.steps,
+            labels=labels,
+            outcome=number_of(self.outcome),
+            values=labels if values is None else values,
+            estimates=estimates,
+            start=start,
+            first_error=first_error,
+        )
+
 
 async def labelled(case: Case, tools: Tools) -> Labelled | str:
     """Return the labels of a solution, or why there are none."""
@@ -305,10 +323,8 @@ def error_in(estimates: Sequence[Estimate]) -> int | None:
 
 async def _mc(case: Case, config: StepsConfig) -> Labelled:
     estimates = await monte_carlo(case.rollouts, case.pieces, k=config.rollouts, outcome=case.outcome)
-    return Labelled(
-        steps=case.steps,
-        labels=tuple(label_of(estimate, config.labels) for estimate in estimates),
-        outcome=number_of(case.outcome),
+    return case.labelled(
+        tuple(label_of(estimate, config.labels) for estimate in estimates),
         values=tuple(estimate.value for estimate in estimates),
         estimates=estimates,
         first_error=error_in(estimates),
@@ -319,14 +335,8 @@ async def _binary(case: Case, config: StepsConfig) -> Labelled:
     found = await binary_search(
         case.rollouts, case.pieces, k=config.rollouts, outcome=case.outcome, verify=config.verify
     )
-    return Labelled(
-        steps=case.steps,
-        labels=found.labels,
-        outcome=number_of(case.outcome),
-        values=tuple(estimate.value for estimate in found.estimates),
-        estimates=found.estimates,
-        first_error=found.first_error,
-    )
+    values = tuple(estimate.value for estimate in found.estimates)
+    return case.labelled(found.labels, values=values, estimates=found.estimates, first_error=found.first_error)
 
 
 async def _pav(case: Case, config: StepsConfig) -> Labelled:
@@ -338,10 +348,8 @@ async def _pav(case: Case, config: StepsConfig) -> Labelled:
         outcome=case.outcome,
         first_pit=config.first_pit,
     )
-    return Labelled(
-        steps=case.steps,
-        labels=found.chances,
-        outcome=number_of(case.outcome),
+    return case.labelled(
+        found.chances,
         values=found.advantages,
         estimates=found.estimates,
         start=found.start,
@@ -351,15 +359,8 @@ async def _pav(case: Case, config: StepsConfig) -> Labelled:
 
 async def _rest_mcts(case: Case, config: StepsConfig) -> Labelled:
     found = await quality(case.rollouts, case.pieces, k=config.rollouts, outcome=case.outcome)
-    return Labelled(
-        steps=case.steps,
-        labels=found.values,
-        outcome=number_of(case.outcome),
-        values=found.values,
-        estimates=found.estimates,
-        start=0.0,
-        first_error=error_in(found.estimates),
-    )
+    first = error_in(found.estimates)
+    return case.labelled(found.values, estimates=found.estimates, start=0.0, first_error=first)
 
 
 async def _consensus(case: Case, tools: Tools) -> Labelled | str:
@@ -371,26 +372,12 @@ async def _consensus(case: Case, tools: Tools) -> Labelled | str:
     found = agreement(search.first_error, said, threshold=tools.config.critic_threshold)
     if not isinstance(found, Agreement):
         return found
-    return Labelled(
-        steps=case.steps,
-        labels=found.labels,
-        outcome=number_of(case.outcome),
-        values=search.values,
-        estimates=search.estimates,
-        first_error=found.first_error,
-    )
+    return case.labelled(found.labels, values=search.values, estimates=search.estimates, first_error=found.first_error)
 
 
 async def _arithmetic(case: Case, ends: Ends) -> Labelled:
     labels, estimates = await checked(ends, case.steps, case.spending)
-    return Labelled(
-        steps=case.steps,
-        labels=labels,
-        outcome=number_of(case.outcome),
-        values=labels,
-        estimates=tuple(estimates),
-        first_error=first_error_of(labels),
-    )
+    return case.labelled(labels, estimates=tuple(estimates), first_error=first_error_of(labels))
 
 
 def _worked(case: Case) -> Labelled | str:
@@ -399,4 +386,4 @@ def _worked(case: Case) -> Labelled | str:
     if not worked:
         return "no_worked_results"
     labels, place = worked_labels(case.steps, worked, outcome=case.outcome)
-    return Labelled(steps=case.steps, labels=labels, outcome=number_of(case.outcome), values=labels, first_error=place)
+    return case.labelled(labels, first_error=place)

@@ -1,8 +1,6 @@
 """From a row to the solutions it holds: one or several, each cut into steps.
 
 What is wrong with a solution is a reason in its place, and the others go on.
-
-Not covered: what is made of them.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from adjudge.data_pipelines.pairs.answers import number_of
 from adjudge.data_pipelines.steps.config import WITH_ENGINE, StepsConfig
 from adjudge.data_pipelines.steps.rollouts import Prefix
 from adjudge.io.columns import MISSING, Choice, Column
-from adjudge.io.jobs.kinds import Unfit, fitted
+from adjudge.io.jobs.lines import Unfit, fitted
 from adjudge.io.values import exchange, is_chat, prompt_of, reference_of, text_or_chat
 from adjudge.protocol import Message, Sample, content_text
 from adjudge.solutions.steps import Splitting, Step, given_steps, split_steps
@@ -125,7 +123,6 @@ class SolutionReader:
     _responses: tuple[Column, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Split the columns' paths once."""
         object.__setattr__(self, "_responses", tuple(map(Column, self.config.response_column)))
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> None:

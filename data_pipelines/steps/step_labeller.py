@@ -1,24 +1,17 @@
-"""The maker of step data: a row's solutions, or the tree of its problem, become rows with a label for each step.
-
-Not covered: `spa` (`turn_labeller`), and everything around a maker (`adjudge.io.jobs`).
-"""
+"""The maker of step data: a row's solutions, or the tree of its problem, become rows with a label for each step."""
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from adjudge import wire
 from adjudge.data_pipelines.steps.config import StepsConfig
-from adjudge.data_pipelines.steps.labelled import Labelled, label_of
 from adjudge.data_pipelines.steps.methods import Case, Tools, labelled
-from adjudge.data_pipelines.steps.rollouts import Estimate, Rollout
+from adjudge.data_pipelines.steps.rollouts import Estimate, Labelled, Rollout, Spending, label_of
+from adjudge.data_pipelines.steps.searches import Path, grow
 from adjudge.data_pipelines.steps.solutions_in_rows import Problem, Solution, SolutionReader
-from adjudge.data_pipelines.steps.spending import Spending
-from adjudge.data_pipelines.steps.tree_search import Path, grow
-from adjudge.io.jobs.maker import Kind, Made, Unit
+from adjudge.io.jobs.maker import DroppedError, Kind, Made, Unit
+from adjudge.io.jobs.row_maker import fingerprint_of
 from adjudge.runtime.contract import validate_sample
 
 FIELDS: Final[Mapping[str, Kind]] = {
@@ -64,7 +57,7 @@ class StepLabeller:
         """The options, the models and the scorers."""
         tools = self._tools
         models = [one.fingerprint for one in (tools.completer, tools.prover, tools.critic) if one is not None]
-        return fingerprint_of(tools.config, [tools.ends.scorer.fingerprint, *models])
+        return steps_fingerprint(tools.config, [tools.ends.scorer.fingerprint, *models])
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         """Look for the columns, and whether the scorer can judge with what they hold."""
@@ -84,18 +77,18 @@ class StepLabeller:
         spending = Spending(most=self._tools.config.max_calls_per_row)
         problem = self._reader.problem(row, unit.first)
         if isinstance(problem, str):
-            spending.dropped[problem] += 1
+            spending.drop(problem)
             return made_of([], spending)
         solutions: list[Solution] = []
         for found in self._solutions(row, problem):
             if isinstance(found, str):
-                spending.dropped[found] += 1
+                spending.drop(found)
             else:
                 solutions.append(found)
         try:
             rows = await self._rows(problem, solutions, spending)
-        except _BadSample:
-            spending.dropped["bad_sample"] += 1
+        except DroppedError as error:
+            spending.drop(error.reason)
             return made_of([], spending)
         return made_of(rows, spending)
 
@@ -117,18 +110,18 @@ class StepLabeller:
         rows: list[Mapping[str, Any]] = []
         for solution, outcome in zip(solutions, outcomes, strict=True):
             if outcome is None and tools.config.method != "arithmetic":
-                spending.dropped["outcome_unknown"] += 1
+                spending.drop("outcome_unknown")
                 continue
-            before = spending.counts["calls"]
+            before = int(spending.counts["calls"])
             case = Case(solution=solution, outcome=outcome, oracle=oracle, spending=spending)
             found = await labelled(case, tools)
             if isinstance(found, str):
-                spending.dropped[found] += 1
+                spending.drop(found)
                 continue
             if not found.known:
-                spending.dropped["no_label"] += 1
+                spending.drop("no_label")
                 continue
-            rows.append(self._row(problem, solution.id, solution.text, found, spending.counts["calls"] - before))
+            rows.append(self._row(problem, solution.id, solution.text, found, int(spending.counts["calls"]) - before))
         return rows
 
     async def _outcomes(self, problem: Problem, solutions: Sequence[Solution], spending: Spending) -> list[bool | None]:
@@ -142,7 +135,7 @@ class StepLabeller:
                 try:
                     validate_sample(tools.ends.scorer, sample)
                 except ValueError as error:
-                    raise _BadSample from error
+                    raise DroppedError("bad_sample") from error
         if known:
             return [None if one.outcome is None else one.outcome >= tools.config.pass_at for one in solutions]
         return await tools.ends.right(samples, spending)
@@ -158,8 +151,8 @@ class StepLabeller:
         root = tree.states[()].estimate
         if not tree.paths:
             reasons = {1.0: "always_solved", 0.0: "never_solved", None: "no_label"}
-            spending.dropped[reasons.get(root.value, "nothing_to_search")] += 1  # wrong rollouts without a step, say
-        calls = _shared_out(spending.counts["calls"], len(tree.paths))
+            spending.drop(reasons.get(root.value, "nothing_to_search"))  # wrong rollouts without a step, say
+        calls = _shared_out(int(spending.counts["calls"]), len(tree.paths))
         return [
             self._row(problem, f"{problem.id}/{at}", "".join(path.pieces), self._of(path, root), calls[at])
             for at, path in enumerate(tree.paths)
@@ -186,10 +179,6 @@ class StepLabeller:
         return row_of(problem, id, response, found, calls=calls, method=self._tools.config.method)
 
 
-class _BadSample(Exception):
-    """A row lacks what the scorer needs."""
-
-
 def row_of(problem: Problem, id: str, response: str, found: Labelled, *, calls: int, method: str) -> Mapping[str, Any]:
     """Return a solution's row, with exactly `FIELDS`."""
     made: Mapping[str, Any] = {
@@ -207,7 +196,7 @@ def row_of(problem: Problem, id: str, response: str, found: Labelled, *, calls: 
 
 def made_of(rows: Sequence[Mapping[str, Any]], spending: Spending) -> Made:
     """Return what a unit came to, with counts of steps."""
-    counts = Counter(spending.counts)
+    counts = spending.counts
     counts["solutions"] += len(rows)
     counts["steps"] += sum(len(row["steps"]) for row in rows)
     counts["labelled_steps"] += sum(len(row["steps"]) - row["unknown"] for row in rows)
@@ -220,12 +209,11 @@ def made_of(rows: Sequence[Mapping[str, Any]], spending: Spending) -> Made:
     )
 
 
-def fingerprint_of(config: StepsConfig, models: Sequence[str]) -> str:
+def steps_fingerprint(config: StepsConfig, models: Sequence[str]) -> str:
     """Return text that changes with every option that could change a label, and with every model and scorer."""
     named = ("engine", "prover", "scorer", "critic")  # as `models`
     options = {name: value for name, value in config.own_options().items() if name not in named}
-    text = wire.dumps([_VERSION, options, list(models)])
-    return f"steps:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    return fingerprint_of("steps", _VERSION, options, list(models))
 
 
 def _shared_out(calls: int, parts: int) -> list[int]:

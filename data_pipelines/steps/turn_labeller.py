@@ -13,8 +13,6 @@ hashed cells, beside a constant; the paper has the last hidden state of a langua
 and the same loss.  Weights that judge a prompt are fitted without it: prompts fall into folds by their text, so that no
 trajectory explains its own reward.  The released data step gives every turn of a trajectory the reward less the mean
 reward of the prompt's other trajectories instead.  That is `centred`.
-
-Not covered: the regression itself (`contributions`).
 """
 
 from __future__ import annotations
@@ -29,10 +27,9 @@ import numpy as np
 import numpy.typing as npt
 
 from adjudge.data_pipelines.steps.config import StepsConfig
-from adjudge.data_pipelines.steps.labelled import Labelled
+from adjudge.data_pipelines.steps.rollouts import Labelled, Spending
 from adjudge.data_pipelines.steps.solutions_in_rows import Problem, Solution, SolutionReader
-from adjudge.data_pipelines.steps.spending import Spending
-from adjudge.data_pipelines.steps.step_labeller import FIELDS, fingerprint_of, made_of, row_of
+from adjudge.data_pipelines.steps.step_labeller import FIELDS, made_of, row_of, steps_fingerprint
 from adjudge.io.jobs.maker import Made, Unit
 
 Numbers = npt.NDArray[np.float64]
@@ -141,7 +138,7 @@ class TurnLabeller:
     @property
     def fingerprint(self) -> str:
         """The options; there are no models."""
-        return fingerprint_of(self._config, [])
+        return steps_fingerprint(self._config, [])
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         """Look for the columns."""
@@ -167,11 +164,11 @@ class TurnLabeller:
         rows: list[Mapping[str, Any]] = []
         for problem, solution in self._found(unit):
             if isinstance(problem, str) or isinstance(solution, str):
-                spending.dropped[problem if isinstance(problem, str) else str(solution)] += 1
+                spending.drop(problem if isinstance(problem, str) else str(solution))
                 continue
             found = self._labelled(problem, solution)
             if isinstance(found, str):
-                spending.dropped[found] += 1
+                spending.drop(found)
             else:
                 rows.append(row_of(problem, solution.id, solution.text, found, calls=0, method="spa"))
         return made_of(rows, spending)

@@ -40,11 +40,8 @@ from adjudge.evals.results.result import Comparison, Counts, Result
 from adjudge.evals.statistics.draws import NO_DRAWS
 from adjudge.evals.statistics.multiple import NOTE
 from adjudge.io.errors import JobStopped
-from adjudge.io.jobs.event_loop import run_to_end
-from adjudge.io.jobs.ordered import in_order
-from adjudge.io.jobs.pace import Pace
-from adjudge.io.jobs.patience import Patience
-from adjudge.io.jobs.report import JobProgress, JobSnapshot
+from adjudge.io.jobs.ordered import in_order, run_to_end
+from adjudge.io.jobs.report import JobProgress, JobSnapshot, Pace, Patience
 from adjudge.io.row import Cursor
 from adjudge.protocol import NO_COST, Cost, Sample
 

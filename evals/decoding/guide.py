@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from adjudge.data_pipelines.label.bench import LocalBench
+from adjudge.data_pipelines.label.stages import LocalBench
 from adjudge.data_pipelines.steps.solutions_in_rows import Problem
 from adjudge.evals.benchmarks.asking import asked
 from adjudge.evals.best_of_n.said import UNFIT, said_by

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from adjudge.data_pipelines.label.bench import LocalBench
-from adjudge.data_pipelines.steps.completer import EngineCompleter
+from adjudge.data_pipelines.label.stages import LocalBench
+from adjudge.data_pipelines.steps.rollouts import EngineCompleter
 from adjudge.data_pipelines.steps.solutions_in_rows import Problem
 from adjudge.engines.interface import Engine, Sampling
 from adjudge.evals.benchmarks.asking import asked

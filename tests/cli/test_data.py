@@ -21,8 +21,8 @@ from adjudge.cli.data_kinds import KINDS, DataKind
 from adjudge.cli.main import main
 from adjudge.io.errors import JobError, JobStopped
 from adjudge.io.jobs.config import JobConfig
+from adjudge.io.jobs.groups import NumberSource
 from adjudge.io.jobs.job import run_job
-from adjudge.io.jobs.number_source import NumberSource
 from adjudge.io.jobs.report import JobProgress, JobReport
 
 Adjudge = Callable[..., Any]

@@ -46,7 +46,7 @@ def _kind(folder: str, config: str, call: str, line: str) -> DataKind:
 
 
 def _making(folder: str, config: str, call: str, line: str) -> DataKind:
-    return _kind(f"tasks.{folder}", f"config:{config}", f"maker:{call}", line)
+    return _kind("tasks", f"config:{config}", f"{folder}:{call}", line)
 
 
 def _rubric(name: str, line: str) -> DataKind:
@@ -58,8 +58,8 @@ def _hygiene(name: str, line: str) -> DataKind:
 
 
 KINDS: Final[Mapping[str, DataKind]] = {
-    "pairs": _kind("pairs", "config:PairsConfig", "building:build_pairs", "preference pairs from scored answers"),
-    "leaks": _kind("pairs", "leak_config:LeaksConfig", "leaks:find_leaks", "what a test set shares with its train set"),
+    "pairs": _kind("pairs", "config:PairsConfig", "maker:build_pairs", "preference pairs from scored answers"),
+    "leaks": _kind("pairs", "config:LeaksConfig", "leaks:find_leaks", "what a test set shares with its train set"),
     "steps": _kind("steps", "config:StepsConfig", "labeling:label_steps", "a label for each step of a solution"),
     "nuggets": _rubric("nuggets", "facts that an answer should hold, from passages"),
     "rubrics": _rubric("rubrics", "rubric items that tell good answers from bad ones"),

@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge import registry
-from adjudge.data_pipelines.items.account import Account
-from adjudge.data_pipelines.items.gate import Agrees, Gate, Separates, Trial, difference
-from adjudge.data_pipelines.items.labelled import Labelled
+from adjudge.data_pipelines.items.gate import Agrees, Gate, Labelled, Separates, Trial, difference
 from adjudge.intervals import wilson
 from adjudge.io.errors import JobError
+from adjudge.io.jobs.row_maker import Account
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.persona.admission import admission
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from adjudge.data_pipelines.items.citations import ProposalReader
-from adjudge.data_pipelines.items.json_answers import RecordsReader, TextsReader, keyed_object
 from adjudge.data_pipelines.items.keywords import TermsReader, read_program
+from adjudge.data_pipelines.items.model import RecordsReader, TextsReader, keyed_object
 
 TEXTS = TextsReader(name="items", most=3)
 RECORDS = RecordsReader(name="facts", fields=("text", "quote"), most=2)

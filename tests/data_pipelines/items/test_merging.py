@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.data_pipelines.items.likeness import CountLikeness, Matrix, likeness_of
-from adjudge.data_pipelines.items.merging import groups, particulars
+from adjudge.data_pipelines.items.likeness import CountLikeness, Matrix, groups, likeness_of, particulars
 
 TEXTS = st.lists(
     st.lists(

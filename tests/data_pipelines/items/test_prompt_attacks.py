@@ -103,7 +103,7 @@ def test_every_template_loads_and_is_named_after_its_file(maker: Any) -> None:
 
 
 def test_no_template_is_left_over() -> None:
-    folder = Path(__file__).parents[3] / "data_pipelines" / "rubrics" / "prompts"
+    folder = Path(__file__).parents[3] / "data_pipelines" / "items" / "prompts"
     used = {
         name.rpartition("/")[2]
         for maker in (NuggetMaker, CitationMaker, PrincipleMaker, RubricMaker, KeywordMaker)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.data_pipelines.items.quotation import best_place
+from adjudge.data_pipelines.items.likeness import best_place
 
 PASSAGE = "The fair opened in  Rome\nin 1990. Ada “the Fox” Lind beat Bob there — in three sets."
 

@@ -12,8 +12,7 @@ from tests.engines.scripted import ScriptedEngine, fault, field_of, key_of, text
 
 from adjudge import registry
 from adjudge.data_pipelines.items.config import RubricsConfig
-from adjudge.data_pipelines.items.gate import Trial
-from adjudge.data_pipelines.items.labelled import Labelled
+from adjudge.data_pipelines.items.gate import Labelled, Trial
 from adjudge.data_pipelines.items.rubrics import distinct, make_rubrics
 from adjudge.intervals import UNKNOWN
 from adjudge.io.errors import JobError

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.data_pipelines.label.asked import Asked, asked_scorers
-from adjudge.data_pipelines.label.shares import Shares
+from adjudge.data_pipelines.label.config import Asked, Shares, asked_scorers
 
 
 def test_one_scorer_without_a_name_is_written_as_it_always_was() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.data_pipelines.label.batches import Batch, Batcher
+from adjudge.data_pipelines.label.plan import Batch, Batcher
 from adjudge.data_pipelines.label.samples import Sampler
 from adjudge.io.columns import Column, ColumnMap
 from adjudge.io.row import Cursor, Place, Row

@@ -9,8 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from adjudge.data_pipelines.label.outputs import converter
-from adjudge.data_pipelines.label.records import LineWriter, ScoreWriter
+from adjudge.data_pipelines.label.outputs import LineWriter, ScoreWriter, converter
 from adjudge.data_pipelines.label.samples import Item
 from adjudge.protocol import Cost, Provenance, Score, StepScore
 

@@ -11,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.data_pipelines.steps.oracles import Scripted, pieces, planted, run
 
-from adjudge.data_pipelines.steps.advantages import advantages, chance_of
-from adjudge.data_pipelines.steps.binary_search import binary_search
-from adjudge.data_pipelines.steps.labelled import first_error_of, label_of
 from adjudge.data_pipelines.steps.methods import Agreement, agreement, quality, values_of
-from adjudge.data_pipelines.steps.rollouts import Estimate, Prefix, Rollout, monte_carlo
+from adjudge.data_pipelines.steps.rollouts import Estimate, Prefix, Rollout, first_error_of, label_of, monte_carlo
+from adjudge.data_pipelines.steps.searches import advantages, binary_search, chance_of
 
 VOTES = st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=8)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.data_pipelines.steps.oracles import Scripted, run
 
 from adjudge.data_pipelines.steps.rollouts import Estimate, Prefix, Rollout
-from adjudge.data_pipelines.steps.tree_search import TreeOptions, grow
+from adjudge.data_pipelines.steps.searches import TreeOptions, grow
 
 STEPS = 6
 

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.io.errors import JobError
-from adjudge.io.jobs.kinds import Unfit, fitted, joined, kind_of, known_kinds
-from adjudge.io.jobs.lines import LineWriter, json_line, place_of
+from adjudge.io.jobs.lines import LineWriter, Unfit, fitted, joined, json_line, kind_of, known_kinds, place_of
 from adjudge.io.jobs.maker import Made, Unit
 from adjudge.protocol import Cost
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.data_pipelines.label.verdicts import Written
+from adjudge.data_pipelines.label.stages import Written
 from adjudge.io.errors import JobError
-from adjudge.io.jobs.patience import Patience
+from adjudge.io.jobs.report import Patience
 
 DEAD = Written("", None, "failed", "engine_error", "scorer", error="status 400: the\nmodel is gone")
 ALIVE = Written("", 1.0, "scored", "", "scorer")

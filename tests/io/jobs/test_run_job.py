@@ -13,10 +13,10 @@ import pytest
 from tests.io.jobs.toys import Backwards, Careful, Doubler, Sums, Watch, config, jsonl, numbers, records
 
 from adjudge.io.errors import JobError
+from adjudge.io.jobs.groups import NumberSource
 from adjudge.io.jobs.job import run_job
 from adjudge.io.jobs.journal import partial_of
 from adjudge.io.jobs.maker import Made, Unit
-from adjudge.io.jobs.number_source import NumberSource
 from adjudge.io.jobs.report import JobReport
 from adjudge.protocol import Cost
 

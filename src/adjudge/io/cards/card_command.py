@@ -1,7 +1,4 @@
-"""Cards for files that have none: the outputs of `adjudge label`, above all.
-
-Not covered: reading a file a second time for anything but counts.
-"""
+"""Cards for files that have none: the outputs of `adjudge label`, above all."""
 
 from __future__ import annotations
 
@@ -30,11 +27,7 @@ from adjudge.io.values import number_of
 
 @dataclass(frozen=True, kw_only=True)
 class CardConfig:
-    """Write a card beside each file of labels: who scored, how often with which outcome, and what came of it.
-
-    Raises:
-        ValueError: an option is out of its range.
-    """
+    """Write a card beside each file of labels: who scored, how often with which outcome, and what came of it."""
 
     files: tuple[str, ...]
     """Outputs of `adjudge label`, or other datasets; folders written by datasets too."""
@@ -55,7 +48,6 @@ class CardConfig:
     """Replace cards that are there."""
 
     def __post_init__(self) -> None:
-        """Reject options out of their range."""
         if not self.files:
             raise ValueError("no file is named; give at least one")
         if not 1 <= self.max_row_mb <= 1024:

@@ -3,8 +3,6 @@
 The head of a card is YAML between two lines of dashes, as the Hugging Face hub reads it (its documentation of dataset
 cards: `license`, `size_categories`, `tags`).  A card that somebody else wrote is data like any other: it is read
 without aliases, up to a size, and never trusted to be whole.
-
-Not covered: what is in the file; a file without a card says nothing of its own sources.
 """
 
 from __future__ import annotations

@@ -8,11 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Files:
-    """What a job reads and what it writes.
-
-    Raises:
-        ValueError: an option is out of its range.
-    """
+    """What a job reads and what it writes."""
 
     input: str
     """A .jsonl, .json, .csv, .tsv (each also .gz) or .parquet file, or a folder of them.
@@ -44,7 +40,6 @@ class Files:
     """Replace the output if it exists."""
 
     def __post_init__(self) -> None:
-        """Reject options out of their range."""
         if not 1 <= self.max_row_mb <= 1024:
             raise ValueError(f"--max-row-mb is {self.max_row_mb}; it must be 1 to 1024, for a row must fit in memory")
         if self.limit is not None and self.limit < 1:
@@ -56,9 +51,6 @@ class JobConfig(Files):
     """Read rows, make others of them, and write those to a file.
 
     A job that was interrupted, in whatever way, goes on where it was when the same call is made again.
-
-    Raises:
-        ValueError: an option is out of its range.
     """
 
     in_flight: int = 16
@@ -69,7 +61,6 @@ class JobConfig(Files):
     without it, what the input's own card says, or unknown."""
 
     def __post_init__(self) -> None:
-        """Reject options out of their range."""
         super().__post_init__()
         if self.in_flight < 1:
             raise ValueError(f"--in-flight is {self.in_flight}; it must be 1 or more")

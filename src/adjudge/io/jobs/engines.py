@@ -1,7 +1,4 @@
-"""The language models that makers ask: how a call names one, and when it is gone.
-
-Not covered: what is asked.
-"""
+"""The language models that makers ask: how a call names one, and when it is gone."""
 
 from __future__ import annotations
 

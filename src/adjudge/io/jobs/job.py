@@ -11,29 +11,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from adjudge.io.errors import JobError, JobStopped
 from adjudge.io.jobs.config import JobConfig
-from adjudge.io.jobs.event_loop import run_to_end
-from adjudge.io.jobs.formats import convert
+from adjudge.io.jobs.formats import Columns, convert
 from adjudge.io.jobs.groups import Piece, RowSource
 from adjudge.io.jobs.journal import Journal
-from adjudge.io.jobs.kinds import ANY, TURNS, joined
-from adjudge.io.jobs.lines import Lines, place_of
+from adjudge.io.jobs.lines import ANY, TURNS, Lines, joined, place_of
 from adjudge.io.jobs.maker import Maker, Prepares
-from adjudge.io.jobs.ordered import in_order
-from adjudge.io.jobs.pace import Pace
-from adjudge.io.jobs.plan import Plan, make_plan
-from adjudge.io.jobs.report import JobProgress, JobReport, JobSnapshot
-from adjudge.io.jobs.schema import Columns
-from adjudge.io.jobs.tally import JobTally
+from adjudge.io.jobs.opening import Plan, make_plan
+from adjudge.io.jobs.ordered import in_order, run_to_end
+from adjudge.io.jobs.report import JobProgress, JobReport, JobSnapshot, JobTally, Pace, tell
 from adjudge.io.row import Cursor
 
-_LOG = logging.getLogger(__name__)
 _CHUNK: Final = 64  # units handed over by the reading thread at once: a hand-over takes 0.1 ms
 _AHEAD: Final = 4  # times `in_flight`: no more is read while so many units wait for the first of them
 _AHEAD_BYTES: Final = 64 << 20
@@ -117,9 +110,9 @@ class _Job:
     def run(self) -> JobReport:
         journal = self._journal
         for note in self._plan.notes:
-            self._note(note)
+            tell(self._progress, note)
         if journal.resumed_rows:
-            self._note(f"going on behind {journal.resumed_rows} rows that an earlier run did")
+            tell(self._progress, f"going on behind {journal.resumed_rows} rows that an earlier run did")
         try:
             if not journal.done:
                 self._work()
@@ -137,7 +130,7 @@ class _Job:
         if journal.cursor == Cursor():
             plan.reader.check_groups()
         if isinstance(plan.maker, Prepares):
-            self._note("looking at the whole input first")
+            tell(self._progress, "looking at the whole input first")
             self._prepare(plan.maker)
         try:
             run_to_end(self._make_all())
@@ -238,11 +231,6 @@ class _Job:
         from adjudge.io.jobs.card import write_job_card
 
         write_job_card(report, self._plan.config, self._plan.maker)
-
-    def _note(self, text: str) -> None:
-        _LOG.info(text)
-        if self._progress is not None:
-            self._progress.note(text)
 
     def _tell(self) -> None:
         if self._progress is None:

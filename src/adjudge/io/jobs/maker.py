@@ -50,14 +50,14 @@ class Made:
 
 
 class DroppedError(Exception):
-    """A row that comes to nothing; the maker counts it.
+    """A row, or a unit, that comes to nothing; `Account` counts it.
 
     Attributes:
         reason: why, in snake_case.
     """
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
+    def __init__(self, reason: str, message: str = "") -> None:
+        super().__init__(message or reason)
         self.reason = reason
 
 
@@ -94,9 +94,6 @@ class Maker(Protocol):
 
         Returns:
             Sentences about how the input was understood.
-
-        Raises:
-            ValueError: a column that is needed is not there; the message names the nearest.
         """
         ...
 
@@ -104,10 +101,6 @@ class Maker(Protocol):
         """Return what a unit comes to.
 
         A bad row is no exception: it is counted in `dropped`.  Several units are made at once in one event loop.
-
-        Raises:
-            JobError: the work cannot go on, because a model or a server is gone; what was made is kept, and the same
-                call goes on.
         """
         ...
 

@@ -1,20 +1,44 @@
 """Reading, working and writing overlap, and what is written keeps the order of what was read.
 
 One thread reads, one writes, and the event loop works on several items at once.  An item that is slow lets a
-bounded number of others pass, and is written before all of them.
-
-Not covered: what is read, done and written; the label job and the jobs over rows each bring their own.
+bounded number of others pass, and is written before all of them.  `run_to_end` runs such work from any thread.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Final, TypeVar
 
 from adjudge.io.errors import JobError
+
+
+def run_to_end(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine in this thread, or beside the loop that runs in it already; Ctrl-C cancels it and waits."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(work)
+        return
+    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
+
+    async def run() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        started.set_result((asyncio.get_running_loop(), task))
+        await work
+
+    with ThreadPoolExecutor(1, "adjudge-job") as beside:
+        running = beside.submit(asyncio.run, run())
+        try:
+            running.result()
+        except KeyboardInterrupt:
+            loop, task = started.result()
+            loop.call_soon_threadsafe(task.cancel)
+            raise
+
 
 T = TypeVar("T")
 R = TypeVar("R")

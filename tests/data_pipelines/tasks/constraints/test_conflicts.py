@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.data_pipelines.tasks.constraints import published
 
-from adjudge.data_pipelines.tasks.constraints.witness import witness
+from adjudge.data_pipelines.tasks.constraint_witness import witness
 from adjudge.instructions.composed import COMPOSED, core
 from adjudge.instructions.conflicts import conflicts
 from adjudge.instructions.constraint import Constraint, all_met

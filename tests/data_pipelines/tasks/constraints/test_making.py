@@ -11,10 +11,8 @@ from typing import Any
 
 import pytest
 
-from adjudge.data_pipelines.tasks.constraints.config import ConstraintsConfig
-from adjudge.data_pipelines.tasks.constraints.drawing import LEVELS, drawn
-from adjudge.data_pipelines.tasks.constraints.maker import make_constraints
-from adjudge.data_pipelines.tasks.constraints.wording import PATTERNS, phrase_of
+from adjudge.data_pipelines.tasks.config import LEVELS, PATTERNS, ConstraintsConfig
+from adjudge.data_pipelines.tasks.constraints import drawn, make_constraints, phrase_of
 from adjudge.instructions.composed import COMPOSED
 from adjudge.instructions.conflicts import conflicts
 from adjudge.instructions.constraint import Constraint, all_met

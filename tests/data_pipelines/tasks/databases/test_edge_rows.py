@@ -7,8 +7,8 @@ from contextlib import closing
 
 import pytest
 
-from adjudge.data_pipelines.tasks.databases.config import EDGES
-from adjudge.data_pipelines.tasks.databases.filling import add_edge_rows
+from adjudge.data_pipelines.tasks.config import EDGES
+from adjudge.data_pipelines.tasks.database_filling import add_edge_rows
 from adjudge.databases.schema_shape import read_schema
 
 SCHEMA = """CREATE TABLE sale (id INTEGER PRIMARY KEY, name TEXT, price REAL, sold DATE, code INT UNIQUE,

@@ -13,10 +13,9 @@ import pytest
 
 from adjudge import registry
 from adjudge.api import score_batch
-from adjudge.data_pipelines.tasks.databases.config import DatabasesConfig
-from adjudge.data_pipelines.tasks.databases.filling import foreign_keys
-from adjudge.data_pipelines.tasks.databases.maker import make_databases
-from adjudge.data_pipelines.tasks.databases.suite import Judges
+from adjudge.data_pipelines.tasks.config import DatabasesConfig
+from adjudge.data_pipelines.tasks.database_filling import foreign_keys
+from adjudge.data_pipelines.tasks.databases import Judges, make_databases
 from adjudge.databases.row_maker import RowMaker
 from adjudge.databases.schema_shape import read_schema, schema_of_file
 from adjudge.io.errors import JobError

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.data_pipelines.tasks.databases.suite import Aim, Judges, chosen
+from adjudge.data_pipelines.tasks.databases import Aim, Judges, chosen
 
 AIMS = st.lists(
     st.builds(

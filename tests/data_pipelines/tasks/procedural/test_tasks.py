@@ -18,11 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge import api, wire
-from adjudge.data_pipelines.tasks.procedural.arithmetic import FAMILIES
-from adjudge.data_pipelines.tasks.procedural.config import TasksConfig
-from adjudge.data_pipelines.tasks.procedural.gym import GymFamily
-from adjudge.data_pipelines.tasks.procedural.maker import families_of, make_tasks, part_of
-from adjudge.data_pipelines.tasks.procedural.task import seed_of
+from adjudge.data_pipelines.tasks.config import TasksConfig
+from adjudge.data_pipelines.tasks.gym import GymFamily, seed_of
+from adjudge.data_pipelines.tasks.procedural import FAMILIES, families_of, make_tasks, part_of
 
 OWN = tuple(FAMILIES)
 GYM = ("gym/chain_sum", "gym/rubiks_cube", "gym/family_relationships", "gym/sudoku")
@@ -158,7 +156,7 @@ def test_entries_of_reasoning_gym_score_by_their_own_check(tmp_path: Path) -> No
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
 def test_tasks_of_reasoning_gym_do_not_depend_on_the_order_of_sets(hash_seed: str, tmp_path: Path) -> None:
     program = (
-        "from adjudge.data_pipelines.tasks.procedural.gym import GymFamily, gym_families\n"
+        "from adjudge.data_pipelines.tasks.gym import GymFamily, gym_families\n"
         "print(len(gym_families()))\n"
         "for key in ('chain_sum', 'family_relationships', 'caesar_cipher', 'letter_counting', 'course_schedule'):\n"
         "    for seed in range(5): print(GymFamily(key).task(0, seed))\n"

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from adjudge.data_pipelines.tasks.testbenches.config import TestbenchesConfig as Config
-from adjudge.data_pipelines.tasks.testbenches.design import BadDesignError, read_design
-from adjudge.data_pipelines.tasks.testbenches.recorded import counted, read_samples
+from adjudge.data_pipelines.tasks.bench_designs import counted, read_design, read_samples
+from adjudge.data_pipelines.tasks.config import TestbenchesConfig as Config
 from adjudge.hardware.interface import read_ports
+from adjudge.io.jobs.maker import DroppedError
 
 PASS = "module Pass (input [2:0] a, output [2:0] y); assign y = a; endmodule"
 
@@ -65,7 +65,7 @@ def test_samples_are_read_only_when_the_run_came_to_its_end(text: str | None, fo
     ],
 )
 def test_what_no_bench_can_be_made_for_has_a_reason(source: Any, top: Any, files: Any, reason: str) -> None:
-    with pytest.raises(BadDesignError) as caught:
+    with pytest.raises(DroppedError) as caught:
         read_design(source, top, files)
     assert caught.value.reason == reason
 

@@ -6,7 +6,7 @@ import difflib
 
 import pytest
 
-from adjudge.data_pipelines.tasks.testbenches.design_mutants import design_mutants
+from adjudge.data_pipelines.tasks.bench_designs import design_mutants
 from adjudge.hardware.front_end import parse
 from adjudge.hardware.interface import read_ports
 

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from tests.engines.scripted import Said, ScriptedEngine, field_of, text_of
 
-from adjudge.data_pipelines.tasks.testbenches.config import TestbenchesConfig as Config
-from adjudge.data_pipelines.tasks.testbenches.design import Design
-from adjudge.data_pipelines.tasks.testbenches.maker import make_testbenches
-from adjudge.data_pipelines.tasks.testbenches.recorded import Bench
-from adjudge.data_pipelines.tasks.testbenches.trials import NotTriedError, Trials
+from adjudge.data_pipelines.tasks.bench_designs import Bench, Design
+from adjudge.data_pipelines.tasks.bench_writer import NotTriedError, Trials
+from adjudge.data_pipelines.tasks.config import TestbenchesConfig as Config
+from adjudge.data_pipelines.tasks.testbenches import make_testbenches
 from adjudge.engines.interface import Completion, Fault, Prompt
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.report import JobReport

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from tests.engines.scripted import ScriptedEngine, fault, field_of, text_of
 
 from adjudge import api
-from adjudge.data_pipelines.tasks.theorems.conclusion import conclusion_of, latex_number
-from adjudge.data_pipelines.tasks.theorems.config import TheoremsConfig
-from adjudge.data_pipelines.tasks.theorems.maker import make_theorems
+from adjudge.data_pipelines.tasks.config import TheoremsConfig
+from adjudge.data_pipelines.tasks.theorem_rules import conclusion_of, latex_number
+from adjudge.data_pipelines.tasks.theorems import make_theorems
 from adjudge.engines.interface import Completion, Prompt
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.report import JobReport

@@ -9,10 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.data_pipelines.tasks.unit_tests.inputs import call_inputs, calls_of_types, stdin_inputs, written_inputs
-from adjudge.data_pipelines.tasks.unit_tests.known_inputs import Call, known_calls, known_stdin
-from adjudge.data_pipelines.tasks.unit_tests.mutation import mutated_calls
-from adjudge.data_pipelines.tasks.unit_tests.problem import Problem, distinct_programs
+from adjudge.data_pipelines.tasks.unit_test_inputs import (
+    call_inputs,
+    calls_of_types,
+    mutated_calls,
+    stdin_inputs,
+    written_inputs,
+)
+from adjudge.data_pipelines.tasks.unit_test_problems import Call, Problem, distinct_programs, known_calls, known_stdin
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(0, 99) | st.floats(0, 9) | st.text("abc ", max_size=5),

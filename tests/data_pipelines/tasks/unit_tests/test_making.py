@@ -13,8 +13,8 @@ import pytest
 from tests.engines.scripted import ScriptedEngine, fault, field_of, text_of
 
 from adjudge import api
-from adjudge.data_pipelines.tasks.unit_tests.config import UnitTestsConfig
-from adjudge.data_pipelines.tasks.unit_tests.maker import make_unit_tests
+from adjudge.data_pipelines.tasks.config import UnitTestsConfig
+from adjudge.data_pipelines.tasks.unit_tests import make_unit_tests
 from adjudge.engines.interface import Completion
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.report import JobReport
