@@ -19,7 +19,7 @@ from adjudge import registry
 from adjudge.data_pipelines.items.config import KeywordsConfig
 from adjudge.data_pipelines.items.gate import Agrees, Gate, labelled_of, prompt_of, texts_of
 from adjudge.data_pipelines.items.item_maker import ItemMaker
-from adjudge.data_pipelines.items.model import Model, is_text, keyed_object
+from adjudge.data_pipelines.items.model import Model, is_text, keyed_object, numbered_turns
 from adjudge.engines.interface import Engine
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.job import run_job
@@ -106,7 +106,11 @@ class KeywordMaker(ItemMaker[KeywordsConfig]):
         references = texts_of(unit, config.references_column, reason="bad_reference")
         if len(references) < config.least_references:
             raise DroppedError("too_few_references")
-        values = {"question": prompt, "references": _turns(references), "most": str(config.most_keys)}
+        values = {
+            "question": prompt,
+            "references": numbered_turns("reference", references),
+            "most": str(config.most_keys),
+        }
         terms = await self.model.ask_one(_TERMS, values, TermsReader(most=config.most_keys), account)
         rows = [await self._keywords(prompt, references, terms, account)]
         if self.gate is not None:
@@ -198,7 +202,7 @@ class KeywordMaker(ItemMaker[KeywordsConfig]):
             account.drop("judged_on_one_side_only")
             return None
         words = "\n".join("; ".join(key) for key in terms.keys) or "(none)"
-        values = {"question": prompt, "references": _turns(references), "terms": words}
+        values = {"question": prompt, "references": numbered_turns("reference", references), "terms": words}
         (program,) = await self.model.ask(_CHECKER, [values], read_program, account)
         if program is None:
             return None
@@ -207,10 +211,6 @@ class KeywordMaker(ItemMaker[KeywordsConfig]):
             account.drop(f"checker_{why}")
             return None
         return {"prompt": prompt, "scorer": "program", "reference": program, "tried": trial.to_dict()}
-
-
-def _turns(texts: Sequence[str]) -> list[Message]:
-    return [{"role": f"reference_{number}", "content": text} for number, text in enumerate(texts, start=1)]
 
 
 def make_keywords(

@@ -23,6 +23,7 @@ from adjudge.io.jobs.row_maker import Account
 from adjudge.prompts.asking import Answer, Reader, Retry, ask, cost_of
 from adjudge.prompts.reading import json_object
 from adjudge.prompts.template import Value, load_template
+from adjudge.protocol import Message
 
 KEY = "key"
 """Under which an answer repeats the prompt's key."""
@@ -37,6 +38,11 @@ def keyed_object(text: str, nonce: str, keys: Mapping[str, type]) -> dict[str, A
     if found is None or not nonce or found.pop(KEY) != nonce:
         return None
     return found
+
+
+def numbered_turns(role: str, texts: Sequence[str]) -> list[Message]:
+    """Return texts as turns of one block, each headed by its role and number, and by the block's key."""
+    return [{"role": f"{role}_{number}", "content": text} for number, text in enumerate(texts, start=1)]
 
 
 def is_text(value: Any, longest: int = LONGEST) -> bool:

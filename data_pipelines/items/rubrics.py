@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from adjudge.data_pipelines.items.config import RubricsConfig
 from adjudge.data_pipelines.items.gate import Labelled, Trial, labelled_of, prompt_of
 from adjudge.data_pipelines.items.item_maker import ItemMaker, judged_by
-from adjudge.data_pipelines.items.model import Model, TextsReader
+from adjudge.data_pipelines.items.model import Model, TextsReader, numbered_turns
 from adjudge.engines.interface import Engine
 from adjudge.io.jobs.job import run_job
 from adjudge.io.jobs.maker import DroppedError, Kind, Unit
@@ -51,8 +51,8 @@ class RubricMaker(ItemMaker[RubricsConfig]):
         shown, held = _fewer(shown, held, config.most_shown)
         values = {
             "question": prompt,
-            "good": _turns(shown.good),
-            "bad": _turns(shown.bad),
+            "good": numbered_turns("response", shown.good),
+            "bad": numbered_turns("response", shown.bad),
             "most": str(config.most_items),
         }
         reader = TextsReader(name="items", most=config.most_items)
@@ -131,11 +131,6 @@ def _fewer(shown: Labelled, held: Labelled, most: int) -> tuple[Labelled, Labell
     """Hold back what is more than `most` of either side."""
     kept = replace(shown, good=shown.good[:most], bad=shown.bad[:most])
     return kept, Labelled(good=(*held.good, *shown.good[most:]), bad=(*held.bad, *shown.bad[most:]))
-
-
-def _turns(texts: Sequence[str]) -> list[Message]:
-    """Responses as turns of one block, each headed by its number and the block's key."""
-    return [{"role": f"response_{number}", "content": text} for number, text in enumerate(texts, start=1)]
 
 
 def make_rubrics(

@@ -84,11 +84,7 @@ class ScoredGroup:
 
     def draw(self, *texts: str) -> bytes:
         """Return 8 bytes that seed, group and texts decide, and no order of rows: to sort by is to draw."""
-        digest = hashlib.blake2b(digest_size=8)
-        for text in (str(self.seed), self.name or repr(self.prompt), *texts):
-            data = text.encode("utf-8", "surrogatepass")
-            digest.update(b"%d:" % len(data) + data)
-        return digest.digest()
+        return digest_of(str(self.seed), self.name or repr(self.prompt), *texts)
 
 
 def value_in(row: Mapping[str, Any], column: str) -> Any:
@@ -116,6 +112,15 @@ def number_of(value: Any) -> float | None:
     except (ValueError, OverflowError):  # JSON has integers of any length
         return None
     return number if math.isfinite(number) else None
+
+
+def digest_of(*texts: str) -> bytes:
+    """Return 8 bytes that several texts decide, and where one ends and the next begins."""
+    digest = hashlib.blake2b(digest_size=8)
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        digest.update(b"%d:" % len(data) + data)
+    return digest.digest()
 
 
 def squeezed(text: str) -> str:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from adjudge.data_pipelines.hygiene.minhash import Bands, MinHash
 from adjudge.data_pipelines.hygiene.shingles import jaccard, tokens
-from adjudge.data_pipelines.pairs.answers import number_of, opening_of, squeezed
+from adjudge.data_pipelines.pairs.answers import digest_of, number_of, opening_of, squeezed
 from adjudge.data_pipelines.pairs.config import LeaksConfig
 from adjudge.intervals import UNKNOWN, Interval, wilson
 from adjudge.io.columns import Column
@@ -226,8 +226,8 @@ class Balance:
             self._longer.append(0.5 if more == 0 else float(more > 0))
             chosen, rejected = squeezed(told.chosen), squeezed(told.rejected)
             # Not the prompt's key, for which "2 + 2" is "2 - 2": there the other answer is no contradiction.
-            self.forward.append(_pair_key(asked, chosen, rejected))
-            self.backward.append(_pair_key(asked, rejected, chosen))
+            self.forward.append(int.from_bytes(digest_of(asked, chosen, rejected)))
+            self.backward.append(int.from_bytes(digest_of(asked, rejected, chosen)))
             if told.first is not None:
                 self._placed.append(prompt)
                 self._first.append(float(told.first))
@@ -329,11 +329,3 @@ def _numbers(values: array[Any]) -> npt.NDArray[np.uint64]:
     import numpy as np
 
     return np.frombuffer(values, dtype=np.uint64) if values else np.zeros(0, dtype=np.uint64)
-
-
-def _pair_key(*texts: str) -> int:
-    digest = hashlib.blake2b(digest_size=8)
-    for text in texts:
-        data = text.encode("utf-8", "surrogatepass")
-        digest.update(b"%d:" % len(data) + data)
-    return int.from_bytes(digest.digest())

@@ -2,7 +2,7 @@ r"""Tasks that a program writes, with answers that it knows: which task each row
 
 The families of exact arithmetic need no package: expressions, fractions, equations, remainders, number bases.  Each has
 five levels.  Answers are whole numbers and fractions; they are asked for in \boxed{}, and `math` checks them, `exact`
-those whose notation is the task.  Everything else is `reasoning-gym`'s (`gym`).
+those whose notation is the task.  Everything else is in the package `reasoning-gym` (`gym`).
 """
 
 from __future__ import annotations

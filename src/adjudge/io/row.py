@@ -31,7 +31,7 @@ class Cursor(NamedTuple):
         row: rows of the dataset before it.
         part: index of the file.
         place: the place in that file.
-        unit: groups and single rows before it (see `batches`).
+        unit: groups and single rows before it (see `data_pipelines.label.plan`).
         group: group of the row before it, "" if none.
     """
 

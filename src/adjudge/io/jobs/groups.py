@@ -62,7 +62,7 @@ _CHUNK_BYTES: Final = 4 << 20
 
 
 class RowSource(Protocol):
-    """Numbered rows that can be entered at any place; `rows.source.Source` is one, `NumberSource` another."""
+    """Numbered rows that can be entered at any place; `io.source.Source` is one, `NumberSource` another."""
 
     @property
     def name(self) -> str:

@@ -231,7 +231,7 @@ class Lines:
         dropped: see `Made`.
         counts: see `Made`.
         cost: see `Made`.
-        kinds: what the columns whose kind only the rows tell hold here (see `kinds.kind_of`).
+        kinds: what the columns whose kind only the rows tell hold here (see `kind_of`).
     """
 
     text: bytes = b""
