@@ -31,11 +31,10 @@ from benchmarks.preference_sets import GSM8K_MODELS, rows
 from rich.console import Console
 from rich.table import Table
 
-from adjudge.data_pipelines.labeling import LabelConfig, run_label
-from adjudge.data_pipelines.pairs.building import build_pairs
-from adjudge.data_pipelines.pairs.config import PairsConfig
-from adjudge.data_pipelines.pairs.leak_config import LeaksConfig
+from adjudge.data_pipelines.label import LabelConfig, run_label
+from adjudge.data_pipelines.pairs.config import LeaksConfig, PairsConfig
 from adjudge.data_pipelines.pairs.leaks import find_leaks
+from adjudge.data_pipelines.pairs.maker import build_pairs
 from adjudge.reward_models.baselines.baseline_table import BaselineRow, baseline_table
 from adjudge.reward_models.baselines.features import FeatureOptions
 from adjudge.reward_models.training.pairs import Pair

@@ -30,8 +30,8 @@ from rich.table import Table
 
 from adjudge import registry
 from adjudge.api import score_batch
-from adjudge.data_pipelines.databases.config import EDGES, DatabasesConfig
-from adjudge.data_pipelines.databases.maker import make_databases
+from adjudge.data_pipelines.tasks.config import EDGES, DatabasesConfig
+from adjudge.data_pipelines.tasks.databases import make_databases
 from adjudge.protocol import Sample
 
 

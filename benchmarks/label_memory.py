@@ -23,7 +23,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from adjudge.data_pipelines.labeling import LabelConfig, Snapshot, run_label
+from adjudge.data_pipelines.label import LabelConfig, Snapshot, run_label
 
 SHARES = (0.01, 0.1, 0.3, 0.5, 0.75, 1.0)
 COLUMNS = ["id", "prompt", "response", "answer"]

@@ -26,10 +26,8 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from adjudge.data_pipelines.step_labels.binary_search import binary_search
-from adjudge.data_pipelines.step_labels.labelled import first_error_of, label_of
-from adjudge.data_pipelines.step_labels.rollouts import Prefix, Rollout, monte_carlo
-from adjudge.data_pipelines.step_labels.tree_search import TreeOptions, grow
+from adjudge.data_pipelines.steps.rollouts import Prefix, Rollout, first_error_of, label_of, monte_carlo
+from adjudge.data_pipelines.steps.searches import TreeOptions, binary_search, grow
 from adjudge.intervals import Interval, wilson
 
 METHODS = ("plain", "halving", "halving, verified", "tree")

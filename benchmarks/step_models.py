@@ -46,8 +46,8 @@ from rich.console import Console
 from rich.table import Table
 
 from adjudge import score_batch
-from adjudge.data_pipelines.step_labels.config import StepsConfig
-from adjudge.data_pipelines.step_labels.labeling import label_steps
+from adjudge.data_pipelines.steps.config import StepsConfig
+from adjudge.data_pipelines.steps.labeling import label_steps
 from adjudge.intervals import Interval, middle, numbered, resampled
 from adjudge.reward_models.baselines.baseline_table import fold_of
 from adjudge.reward_models.baselines.quantities import equations

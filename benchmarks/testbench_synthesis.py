@@ -29,11 +29,11 @@ from rich.table import Table
 
 from adjudge import registry
 from adjudge.api import score_batch
-from adjudge.data_pipelines.testbenches.config import TestbenchesConfig
-from adjudge.data_pipelines.testbenches.design import BadDesignError, read_design
-from adjudge.data_pipelines.testbenches.design_mutants import design_mutants
-from adjudge.data_pipelines.testbenches.maker import make_testbenches
-from adjudge.data_pipelines.testbenches.trials import as_response
+from adjudge.data_pipelines.tasks.bench_designs import design_mutants, read_design
+from adjudge.data_pipelines.tasks.bench_writer import as_response
+from adjudge.data_pipelines.tasks.config import TestbenchesConfig
+from adjudge.data_pipelines.tasks.testbenches import make_testbenches
+from adjudge.io.jobs.maker import DroppedError
 from adjudge.protocol import Sample, Score
 
 
@@ -150,7 +150,7 @@ def rtllm(options: Options, console: Console) -> None:
                 design = read_design(designs[row["design"]]["reference"], row["design"])
                 (score,) = verdicts(design.reference(), [row["source"]], check="differential", effort=20_000)
                 behave[(*pair, "same" if score.value == 1.0 else score.reason)] += 1
-            except BadDesignError as error:
+            except DroppedError as error:
                 behave[(*pair, error.reason)] += 1
             console.print(f"  {row['design']}: labelled {label}, our bench says {said(ours)} {ours.evidence}")
     show(console, "RTLLM: candidates that compile", "label", pairs, behave)

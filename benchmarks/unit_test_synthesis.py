@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import adjudge
-from adjudge.data_pipelines.unit_tests.config import Domain, UnitTestsConfig
-from adjudge.data_pipelines.unit_tests.maker import make_unit_tests
-from adjudge.data_pipelines.unit_tests.problem import distinct_programs
+from adjudge.data_pipelines.tasks.config import Domain, UnitTestsConfig
+from adjudge.data_pipelines.tasks.unit_test_problems import distinct_programs
+from adjudge.data_pipelines.tasks.unit_tests import make_unit_tests
 
 DOMAINS: tuple[Domain, ...] = ("seen", "wide")
 

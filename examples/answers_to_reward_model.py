@@ -8,11 +8,10 @@ import itertools
 import json
 import random
 
-from adjudge.data_pipelines.labeling import LabelConfig, run_label
-from adjudge.data_pipelines.pairs.building import build_pairs
-from adjudge.data_pipelines.pairs.config import PairsConfig
-from adjudge.data_pipelines.pairs.leak_config import LeaksConfig
+from adjudge.data_pipelines.label import LabelConfig, run_label
+from adjudge.data_pipelines.pairs.config import LeaksConfig, PairsConfig
 from adjudge.data_pipelines.pairs.leaks import find_leaks
+from adjudge.data_pipelines.pairs.maker import build_pairs
 from adjudge.reward_models.training.scalar_config import ScalarTraining
 from adjudge.reward_models.training.scalar_training import train_scalar
 from adjudge.training.config_file import config_of

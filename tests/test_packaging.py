@@ -80,10 +80,10 @@ def test_the_sdist_can_be_tested(built: Path, project_files: list[Path]) -> None
 def test_the_installed_package_imports_under_its_own_name(python: Path, tmp_path: Path) -> None:
     script = """
 import importlib.util, pathlib, sys
-import adjudge, adjudge.protocol, adjudge.cli.main, adjudge.verifiers.text, adjudge.data_pipelines.labeling.config
+import adjudge, adjudge.protocol, adjudge.cli.main, adjudge.verifiers.text, adjudge.data_pipelines.label.config
 home = pathlib.Path(adjudge.__file__).parent
 assert home.is_relative_to(sys.prefix), home
-for name in ("adjudge.verifiers.text", "adjudge.data_pipelines.labeling"):
+for name in ("adjudge.verifiers.text", "adjudge.data_pipelines.label"):
     assert pathlib.Path(sys.modules[name].__file__).is_relative_to(home), name
 for name in ("verifiers", "data_pipelines", "judges", "evals", "reward_models", "rl_integration"):
     assert importlib.util.find_spec(name) is None, name + " is a package of somebody else"

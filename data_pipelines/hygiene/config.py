@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from adjudge.data_pipelines.hygiene.minhash import Bands, MinHash
 from adjudge.data_pipelines.hygiene.shingles import TokenKind
-from adjudge.data_pipelines.jobs.config import JobConfig
+from adjudge.io.jobs.config import JobConfig
 from adjudge.response_weights import KEEPING, Keeping
 
 
 @dataclass(frozen=True, kw_only=True)
 class HygieneConfig(JobConfig):
-    """Leave rows out of a dataset.
-
-    Raises:
-        ValueError: an option is out of its range.
-    """
+    """Leave rows out of a dataset."""
 
     dropped: bool = False
     """Write what was left out too, with why, to OUTPUT.dropped.jsonl; that reads the input once more."""
@@ -26,6 +22,11 @@ class HygieneConfig(JobConfig):
     def dropped_output(self) -> str:
         """Where the rows go that were left out."""
         return f"{self.output}.dropped.jsonl"
+
+    def given(self, *names: str) -> dict[str, Any]:
+        """Return some options as plain JSON data."""
+        values = {name: getattr(self, name) for name in names}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 def in_range(flag: str, value: float, least: float, most: float) -> None:
@@ -67,7 +68,6 @@ class DecontaminateConfig(HygieneConfig):
     """An n-gram that more questions than these share is their frame and is no hit; 0 counts all."""
 
     def __post_init__(self) -> None:
-        """Reject options out of their range."""
         super().__post_init__()
         if not self.benchmark:
             raise ValueError("no benchmark is named; give at least one file or dataset with --benchmark")
@@ -81,11 +81,7 @@ Keep: TypeAlias = Literal["first", "longest", "best"]
 
 @dataclass(frozen=True, kw_only=True)
 class DedupConfig(HygieneConfig):
-    """Leave out rows whose text another row has too, or nearly.
-
-    Raises:
-        ValueError: an option is out of its range.
-    """
+    """Leave out rows whose text another row has too, or nearly."""
 
     text_column: tuple[str, ...] = ()
     """Column of the text that is compared; give it several times to compare several as one.
@@ -114,7 +110,6 @@ class DedupConfig(HygieneConfig):
     """Column of the score, for --keep best; a row without one comes last."""
 
     def __post_init__(self) -> None:
-        """Reject options out of their range."""
         super().__post_init__()
         in_range("--threshold", self.threshold, 0.05, 1.0)
         if self.keep not in get_args(Keep):
@@ -132,11 +127,7 @@ class DedupConfig(HygieneConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class DifficultyConfig(HygieneConfig):
-    """Add to each row how often its prompt was solved, and leave out prompts that are too easy or too hard.
-
-    Raises:
-        ValueError: an option is out of its range.
-    """
+    """Add to each row how often its prompt was solved, and leave out prompts that are too easy or too hard."""
 
     score_column: str = ""
     """Column of the score: a number, or a list of the scores of several responses.
@@ -161,7 +152,6 @@ class DifficultyConfig(HygieneConfig):
     """Only the first row of each prompt."""
 
     def __post_init__(self) -> None:
-        """Reject options out of their range."""
         super().__post_init__()
         in_range("--lowest", self.lowest, 0.0, 1.0)
         in_range("--highest", self.highest, self.lowest, 1.0)
@@ -239,7 +229,6 @@ class FilterConfig(HygieneConfig):
     """repetition: how often one run must occur for the row to be left out; RLPR takes 6."""
 
     def __post_init__(self) -> None:
-        """Reject options out of their range."""
         super().__post_init__()
         if self.rule not in get_args(FilterRule):
             raise ValueError(f"--rule is {self.rule!r}; choose {', '.join(get_args(FilterRule))}")

@@ -1,7 +1,4 @@
-"""Rows without copies: of each cluster of `copies`, one row stays.
-
-Not covered: rows that say the same in other words.
-"""
+"""Rows without copies: of each cluster of `copies`, one row stays."""
 
 from __future__ import annotations
 
@@ -14,30 +11,21 @@ from typing import Any
 
 from adjudge.data_pipelines.hygiene.config import DedupConfig
 from adjudge.data_pipelines.hygiene.copies import Copies, CopyFinder
-from adjudge.data_pipelines.hygiene.row_scores import number_of
-from adjudge.data_pipelines.hygiene.row_text import RowText, existing, text_columns
+from adjudge.data_pipelines.hygiene.rows import RowText, existing, text_columns
 from adjudge.data_pipelines.hygiene.sieve import KEPT, Sieve, Verdict, run_sieve
-from adjudge.data_pipelines.jobs.maker import Kind
-from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 from adjudge.io.columns import Column
+from adjudge.io.jobs.maker import Kind
+from adjudge.io.jobs.report import JobProgress, JobReport
+from adjudge.io.values import number_of
 
 
 def run_dedup(config: DedupConfig, *, progress: JobProgress | None = None) -> JobReport:
-    """Write one row of each cluster of copies, in the order of the input.
-
-    Raises:
-        ValueError: a mistake in the call, before any work.
-        JobError: the job could not go on; the message says how it can.
-    """
+    """Write one row of each cluster of copies, in the order of the input."""
     return run_sieve(config, Dedup(config), progress=progress)
 
 
 class Dedup(Sieve):
-    """Leaves out copies; see the module.
-
-    Args:
-        config: the options.
-    """
+    """Leaves out copies; see the module."""
 
     name = "dedup"
     learns = True
@@ -54,17 +42,9 @@ class Dedup(Sieve):
     @property
     def options(self) -> Mapping[str, Any]:
         """All that its verdicts depend on beside the input."""
-        config = self._config
-        return {
-            "text_column": list(config.text_column),
-            "threshold": config.threshold,
-            "ngram": config.ngram,
-            "kind": config.kind,
-            "permutations": config.permutations,
-            "seed": config.seed,
-            "keep": config.keep,
-            "score_column": config.score_column,
-        }
+        return self._config.given(
+            "text_column", "threshold", "ngram", "kind", "permutations", "seed", "keep", "score_column"
+        )
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         """Find the columns."""

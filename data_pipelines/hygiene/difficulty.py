@@ -8,8 +8,6 @@
 | `difficulty` | `unsolved` (no pass), `hard` (below 1/3), `medium`, `easy` (above 2/3), `solved`, `unknown` |
 
 A prompt of which too little is known is left out where a range is asked for, since nobody knows whether it lies in it.
-
-Not covered: estimates from the prompt alone.
 """
 
 from __future__ import annotations
@@ -21,21 +19,16 @@ import numpy as np
 
 from adjudge.data_pipelines.hygiene.config import DifficultyConfig
 from adjudge.data_pipelines.hygiene.prompt_scores import PromptKeys, PromptScores, prompt_keys
-from adjudge.data_pipelines.hygiene.row_scores import RowScores, row_scores
+from adjudge.data_pipelines.hygiene.rows import RowScores, row_scores
 from adjudge.data_pipelines.hygiene.sieve import Sieve, Verdict, run_sieve
-from adjudge.data_pipelines.jobs.maker import Kind
-from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 from adjudge.intervals import UNKNOWN, Interval, wilson
 from adjudge.io.columns import Column
+from adjudge.io.jobs.maker import Kind
+from adjudge.io.jobs.report import JobProgress, JobReport
 
 
 def run_difficulty(config: DifficultyConfig, *, progress: JobProgress | None = None) -> JobReport:
-    """Write the rows with the pass rates of their prompts.
-
-    Raises:
-        ValueError: a mistake in the call, before any work.
-        JobError: the job could not go on; the message says how it can.
-    """
+    """Write the rows with the pass rates of their prompts."""
     return run_sieve(config, Difficulty(config), progress=progress)
 
 
@@ -49,11 +42,7 @@ def band(rate: float | None) -> str:
 
 
 class Difficulty(Sieve):
-    """Adds pass rates; see the module.
-
-    Args:
-        config: the options.
-    """
+    """Adds pass rates; see the module."""
 
     name = "difficulty"
     learns = True
@@ -77,16 +66,9 @@ class Difficulty(Sieve):
     @property
     def options(self) -> Mapping[str, Any]:
         """All that its verdicts depend on beside the input."""
-        config = self._config
-        return {
-            "score_column": config.score_column,
-            "group_column": config.group_column,
-            "pass_score": config.pass_score,
-            "least_scores": config.least_scores,
-            "lowest": config.lowest,
-            "highest": config.highest,
-            "one_per_prompt": config.one_per_prompt,
-        }
+        return self._config.given(
+            "score_column", "group_column", "pass_score", "least_scores", "lowest", "highest", "one_per_prompt"
+        )
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         """Find the columns."""

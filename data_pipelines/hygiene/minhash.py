@@ -41,9 +41,6 @@ class MinHash:
         seed: of the permutations.
         kind: "words" or "characters".
         symbols: whether punctuation and operators are tokens.
-
-    Raises:
-        ValueError: an option is out of its range.
     """
 
     ngram: int = 5
@@ -53,7 +50,6 @@ class MinHash:
     symbols: bool = True
 
     def __post_init__(self) -> None:
-        """Reject options out of their range."""
         if not 1 <= self.permutations <= 4096:
             raise ValueError(f"{self.permutations} permutations; choose 1 to 4096")
         if not 0 <= self.seed < 1 << 64:

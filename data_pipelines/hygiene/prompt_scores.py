@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from adjudge.data_pipelines.hygiene.row_text import PROMPTS, existing, holds_objects
+from adjudge.data_pipelines.hygiene.rows import PROMPTS, existing, holds_objects
 from adjudge.data_pipelines.hygiene.shingles import normalised
 from adjudge.io.columns import GUESSES, MISSING, Column, nested_names
 

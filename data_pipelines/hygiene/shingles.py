@@ -67,9 +67,6 @@ class Shingles:
         ngram: tokens of a shingle, 1 to 64.
         kind: "words", or "characters" for n-grams of characters, spaces included.
         symbols: whether punctuation and operators are tokens of their own; for "words" alone.
-
-    Raises:
-        ValueError: an option is out of its range.
     """
 
     ngram: int = 5
@@ -77,7 +74,6 @@ class Shingles:
     symbols: bool = True
 
     def __post_init__(self) -> None:
-        """Reject options out of their range."""
         if not 1 <= self.ngram <= 64:
             raise ValueError(f"an n-gram of {self.ngram} tokens; choose 1 to 64")
         if self.kind not in ("words", "characters"):

@@ -19,10 +19,10 @@ from typing import Any
 
 from adjudge.data_pipelines.hygiene.config import HygieneConfig
 from adjudge.data_pipelines.hygiene.shingles import UNICODE
-from adjudge.data_pipelines.jobs.job import run_job
-from adjudge.data_pipelines.jobs.journal import partial_of
-from adjudge.data_pipelines.jobs.maker import Kind, Made, Unit
-from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
+from adjudge.io.jobs.job import run_job
+from adjudge.io.jobs.journal import partial_of
+from adjudge.io.jobs.maker import Kind, Made, Unit
+from adjudge.io.jobs.report import JobProgress, JobReport
 
 VERSION = 1  # of what the sieves decide; in every fingerprint
 

@@ -1,6 +1,8 @@
-"""Scored answers to one prompt, as rules see them.
+"""Scored answers to one prompt as rules see them, the pairs they make of them, and the split of prompts by a hash.
 
-Not covered: where they are read from (`reading`), and what is made of them (`rules`).
+A prompt falls on the same side in every job with the same seed and share, and prompts that differ in case, punctuation
+or white space fall on the same side.  Near-duplicates do not: `adjudge data dedup` comes before, and `adjudge data
+leaks` looks afterwards.
 """
 
 from __future__ import annotations
@@ -9,10 +11,11 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, Self
 
+from adjudge.data_pipelines.hygiene.shingles import tokens
 from adjudge.io.columns import MISSING, Column
-from adjudge.protocol import Message
+from adjudge.protocol import Message, content_text
 
 _SPELLED = {"true": 1.0, "false": 0.0}
 
@@ -81,11 +84,7 @@ class ScoredGroup:
 
     def draw(self, *texts: str) -> bytes:
         """Return 8 bytes that seed, group and texts decide, and no order of rows: to sort by is to draw."""
-        digest = hashlib.blake2b(digest_size=8)
-        for text in (str(self.seed), self.name or repr(self.prompt), *texts):
-            data = text.encode("utf-8", "surrogatepass")
-            digest.update(b"%d:" % len(data) + data)
-        return digest.digest()
+        return digest_of(str(self.seed), self.name or repr(self.prompt), *texts)
 
 
 def value_in(row: Mapping[str, Any], column: str) -> Any:
@@ -115,6 +114,79 @@ def number_of(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def digest_of(*texts: str) -> bytes:
+    """Return 8 bytes that several texts decide, and where one ends and the next begins."""
+    digest = hashlib.blake2b(digest_size=8)
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        digest.update(b"%d:" % len(data) + data)
+    return digest.digest()
+
+
 def squeezed(text: str) -> str:
     """Return a text with every run of white space as one blank: what two texts share that differ in nothing else."""
     return " ".join(text.split())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two texts of which the first is better.
+
+    Attributes:
+        chosen: the answer that won.
+        rejected: the answer that lost.
+        margin: by how much, 0 or more, in the units of what decided; None where nothing says.
+        chosen_text: what to write for it; "" for the answer's own text.
+        rejected_text: the same for the one that lost.
+        prompt: what both answer, where it is not the group's prompt.
+        more: a value for each of the rule's own columns.
+    """
+
+    chosen: Answer
+    rejected: Answer
+    margin: float | None
+    chosen_text: str = ""
+    rejected_text: str = ""
+    prompt: str = ""
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, chosen: Answer, rejected: Answer, **more: Any) -> Self:
+        """Return the pair of two scored answers; the margin is the difference of their scores."""
+        known = chosen.score is not None and rejected.score is not None
+        margin = chosen.score - rejected.score if known else None  # type: ignore[operator]
+        return cls(chosen=chosen, rejected=rejected, margin=margin, more=more)
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """The text of the better one and that of the worse one, as they are written."""
+        return self.chosen_text or self.chosen.text, self.rejected_text or self.rejected.text
+
+
+def side_of(prompt: str | Sequence[Message], *, share: float, seed: int) -> Literal["train", "test"]:
+    """Return the side of a prompt.
+
+    Args:
+        prompt: text or chat turns; of a chat, what is split by is the first turn that a user wrote.
+        share: of the prompts that are on the test side, in (0, 1).
+        seed: another one puts others there.
+    """
+    text = " ".join(tokens(opening_of(prompt), symbols=False))
+    digest = hashlib.blake2b(f"{seed}\n{text}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return "test" if int.from_bytes(digest) < share * 2**64 else "train"
+
+
+def opening_of(prompt: str | Sequence[Message]) -> str:
+    """Return what all prompts of one conversation share: the text, or its first turn that a user wrote."""
+    if isinstance(prompt, str):
+        return prompt
+    texts = [_text(turn) for turn in prompt if turn.get("role") == "user"]
+    return texts[0] if texts else "\n".join(_text(turn) for turn in prompt)
+
+
+def _text(turn: Message) -> str:
+    content = turn.get("content")
+    try:
+        return content_text(content)
+    except (ValueError, AttributeError):  # content of a kind that no chat has
+        return repr(content)

@@ -1,25 +1,205 @@
-"""What gives the better response away: its place, and its length; and what contradicts itself.
+"""What the rows of two files say: prompts in both, what gives the better response away, and what contradicts itself.
 
-Numbers of rows are collected in arrays of 8 bytes; texts are not kept.
+The test prompts are held in memory, the training prompts stream by; of those, 8 bytes each are kept in a set.  Numbers
+of rows are collected in arrays of 8 bytes; texts are not kept.
 
-Not covered: style beyond length (`adjudge.reward_models.baselines` has models of it).
+Not covered: prompts that say the same in other words, and style beyond length (`adjudge.reward_models.baselines` has
+models of it).
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
+import re
 from array import array
-from typing import TYPE_CHECKING, Any
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
-from adjudge.data_pipelines.pairs.answers import squeezed
-from adjudge.data_pipelines.pairs.leak_rows import Told
-from adjudge.data_pipelines.pairs.prompt_overlap import prompt_key
+from adjudge.data_pipelines.hygiene.minhash import Bands, MinHash
+from adjudge.data_pipelines.hygiene.shingles import jaccard, tokens
+from adjudge.data_pipelines.pairs.answers import digest_of, number_of, opening_of, squeezed
+from adjudge.data_pipelines.pairs.config import LeaksConfig
 from adjudge.intervals import UNKNOWN, Interval, wilson
+from adjudge.io.columns import Column
+from adjudge.io.preferences import PROMPTS, PreferenceColumns, is_preference, read_preference
+from adjudge.io.values import MISSING, Text, exchange, plain, prompt_of, text_or_chat
+from adjudge.protocol import content_text
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """A pair, or a rated answer.
+
+    Attributes:
+        prompt: its text; of a chat, the first turn that a user wrote.
+        chosen: the better response, or a good answer; None if there is none.
+        rejected: the worse response, or a bad answer; None if there is none.
+        first: whether the better one came first; None where nothing says.
+    """
+
+    prompt: str
+    chosen: str | None
+    rejected: str | None
+    first: bool | None = None
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether it compares two responses."""
+        return self.chosen is not None and self.rejected is not None
+
+
+def told_of(row: Mapping[str, Any], config: LeaksConfig) -> Iterator[Told]:
+    """Yield what a row says: a pair, each pair of a list, or a rated answer.
+
+    Raises:
+        ValueError: it is neither a pair nor a rated answer; the text says why, with `*` for what it quotes of the row.
+    """
+    names = PreferenceColumns(prompt=config.prompt_column, chosen=config.chosen_column, rejected=config.rejected_column)
+    try:
+        if is_preference(row, names):
+            yield from _pairs(row, names, config.first_column)
+            return
+        prompt, answer = _rated_text(row, config)
+    except ValueError as error:
+        raise ValueError(_QUOTED.sub("*", str(error))) from None
+    label = number_of(_cell(row, config.label_column))
+    if label is None:
+        raise ValueError("neither a pair nor a rated answer")
+    yield Told(prompt=prompt, chosen=answer if label > 0.5 else None, rejected=None if label > 0.5 else answer)
+
+
+_QUOTED: Final = re.compile(r"'[^']*'")
+_FLAGS: Final = {"true": True, "1": True, "false": False, "0": False}
+
+
+def _pairs(row: Mapping[str, Any], names: PreferenceColumns, first_column: str) -> Iterator[Told]:
+    found = read_preference(row, names)
+    texts = [_text(response) for response in found.responses]
+    flag = _cell(row, first_column) if first_column else None
+    first = flag if isinstance(flag, bool) else _FLAGS.get(str(flag).lower())
+    for better, worse in itertools.permutations(range(len(texts)), 2):
+        if found.ranks[better] < found.ranks[worse]:
+            if found.layout == "labelled" and not first_column:
+                first = better < worse
+            yield Told(prompt=opening_of(found.prompt), chosen=texts[better], rejected=texts[worse], first=first)
+
+
+def _rated_text(row: Mapping[str, Any], config: LeaksConfig) -> tuple[str, str]:
+    usual = (config.prompt_column,) if config.prompt_column else PROMPTS
+    prompt = next((value for name in usual if (value := _cell(row, name)) is not None), MISSING)
+    asked, said = exchange(prompt_of(prompt), text_or_chat(plain(_cell(row, config.response_column)), "response"))
+    return opening_of(asked), _text(said)
+
+
+def _cell(row: Mapping[str, Any], name: str) -> Any:
+    found = Column(name).of(row)
+    return None if found is MISSING else found
+
+
+def _text(response: Text) -> str:
+    """The text of a response; of several turns, what the last one says."""
+    return response if isinstance(response, str) else content_text(response[-1].get("content"))
+
+
+_BATCH: Final = 512
+
+
+@dataclass(slots=True, kw_only=True)
+class Overlap:
+    """What was found.
+
+    Attributes:
+        prompts: different prompts of the test set.
+        exact: how many of them were trained on, but for case, punctuation and white space.
+        near: how many others have a near-duplicate that was.
+        examples: some of them, with the first that they met and how similar it is.
+    """
+
+    prompts: int = 0
+    exact: int = 0
+    near: int = 0
+    examples: list[tuple[str, str, float]] = field(default_factory=list)
+
+
+class PromptOverlap:
+    """The prompts of a test set, ready to meet those of a training set.
+
+    Args:
+        test: its prompts.
+        threshold: Jaccard similarity from which prompts are near-duplicates.
+        ngram: tokens of a shingle.
+        examples: how many to keep.
+    """
+
+    def __init__(self, test: Iterable[str], *, threshold: float, ngram: int, examples: int = 3) -> None:
+        self._hash = MinHash(ngram=ngram)
+        self._bands = Bands.of(threshold, self._hash.permutations)
+        self._threshold = threshold
+        self._most = examples
+        self._texts: dict[int, str] = {}
+        for text in test:
+            self._texts.setdefault(prompt_key(text), text)
+        self._met: defaultdict[int, list[int]] = defaultdict(list)
+        for batch in _batches(iter(self._texts.items())):
+            keys = self._bands.keys(self._hash.signatures([text for _, text in batch]))
+            for (name, _), row in zip(batch, keys.tolist(), strict=True):
+                for key in row:
+                    self._met[key].append(name)
+
+    def meet(self, train: Iterable[str]) -> Overlap:
+        """Return which prompts the training set holds too."""
+        found = Overlap(prompts=len(self._texts))
+        exact: dict[int, str] = {}
+        near: dict[int, tuple[str, float]] = {}
+        for batch in _batches(self._new(train, exact)):
+            keys = self._bands.keys(self._hash.signatures([text for _, text in batch]))
+            for (_, text), row in zip(batch, keys.tolist(), strict=True):
+                # Prompts of one template all meet; those that were found need not be compared again.
+                candidates = {name for key in row for name in self._met.get(key, ())} - near.keys() - exact.keys()
+                shingles = self._hash.shingles.of(text) if candidates else frozenset()
+                for name in sorted(candidates):
+                    likeness = jaccard(shingles, self._hash.shingles.of(self._texts[name]))
+                    if likeness >= self._threshold:
+                        near[name] = (text, likeness)
+        found.exact = len(exact)
+        found.near = len(near.keys() - exact.keys())
+        shown = [(self._texts[name], text, 1.0) for name, text in exact.items()]
+        shown += [(self._texts[name], *met) for name, met in near.items() if name not in exact]
+        found.examples = shown[: self._most]
+        return found
+
+    def _new(self, train: Iterable[str], exact: dict[int, str]) -> Iterator[tuple[int, str]]:
+        """Yield each training prompt once, without those that are test prompts, which are noted."""
+        seen: set[int] = set()
+        for text in train:
+            key = prompt_key(text)
+            if key in seen:
+                continue
+            seen.add(key)
+            if key in self._texts:
+                exact[key] = text
+            else:
+                yield key, text
+
+
+def prompt_key(text: str) -> int:
+    """Return 64 bits that are equal for prompts which differ in case, punctuation and white space alone."""
+    words = " ".join(tokens(text, symbols=False))
+    return int.from_bytes(hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest())
+
+
+def _batches(items: Iterator[tuple[int, str]]) -> Iterator[Sequence[tuple[int, str]]]:
+    while batch := list(islice(items, _BATCH)):
+        yield batch
 
 
 class Balance:
@@ -46,8 +226,8 @@ class Balance:
             self._longer.append(0.5 if more == 0 else float(more > 0))
             chosen, rejected = squeezed(told.chosen), squeezed(told.rejected)
             # Not the prompt's key, for which "2 + 2" is "2 - 2": there the other answer is no contradiction.
-            self.forward.append(_pair_key(asked, chosen, rejected))
-            self.backward.append(_pair_key(asked, rejected, chosen))
+            self.forward.append(int.from_bytes(digest_of(asked, chosen, rejected)))
+            self.backward.append(int.from_bytes(digest_of(asked, rejected, chosen)))
             if told.first is not None:
                 self._placed.append(prompt)
                 self._first.append(float(told.first))
@@ -149,11 +329,3 @@ def _numbers(values: array[Any]) -> npt.NDArray[np.uint64]:
     import numpy as np
 
     return np.frombuffer(values, dtype=np.uint64) if values else np.zeros(0, dtype=np.uint64)
-
-
-def _pair_key(*texts: str) -> int:
-    digest = hashlib.blake2b(digest_size=8)
-    for text in texts:
-        data = text.encode("utf-8", "surrogatepass")
-        digest.update(b"%d:" % len(data) + data)
-    return int.from_bytes(digest.digest())

@@ -11,8 +11,6 @@
 | `labels_...` | of rated answers all are good, or all bad |
 
 Repeated pairs and the largest prompt are told, and not judged.
-
-Not covered: whether labels are right.
 """
 
 from __future__ import annotations
@@ -20,17 +18,83 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from adjudge.data_pipelines.jobs.report import JobProgress, JobSnapshot
-from adjudge.data_pipelines.pairs.balance import Balance, common_pairs, contradictions
-from adjudge.data_pipelines.pairs.leak_config import LeaksConfig
-from adjudge.data_pipelines.pairs.leak_report import Check, LeakReport
-from adjudge.data_pipelines.pairs.leak_rows import Told, told_of
-from adjudge.data_pipelines.pairs.prompt_overlap import Overlap, PromptOverlap
+from adjudge.data_pipelines.pairs.balance import (
+    Balance,
+    Overlap,
+    PromptOverlap,
+    Told,
+    common_pairs,
+    contradictions,
+    told_of,
+)
+from adjudge.data_pipelines.pairs.config import LeaksConfig
 from adjudge.intervals import Interval
+from adjudge.io.jobs.report import JobProgress, JobSnapshot
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One check.
+
+    Attributes:
+        name: in snake_case.
+        found: whether something is wrong; None for a number that is told and not judged.
+        says: one sentence for people.
+        numbers: plain JSON data.
+    """
+
+    name: str
+    found: bool | None
+    says: str
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeakReport:
+    """All checks of a training set and a test set.
+
+    Attributes:
+        train: what was trained on.
+        test: what is measured on.
+        checks: in the order of the page that explains them.
+        unusable: rows that could not be read, by file and reason.
+    """
+
+    train: str
+    test: str
+    checks: tuple[Check, ...]
+    unusable: Mapping[str, Mapping[str, int]]
+
+    @property
+    def found(self) -> bool:
+        """Whether any check found something."""
+        return any(check.found for check in self.checks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {
+            "train": self.train,
+            "test": self.test,
+            "found": self.found,
+            "checks": {check.name: {"found": check.found, **check.numbers} for check in self.checks},
+            "unusable": {name: dict(reasons) for name, reasons in self.unusable.items()},
+        }
+
+    def lines(self) -> list[str]:
+        """Return the report for people."""
+        marks = {True: "FOUND", False: "ok", None: ""}
+        told = [f"{marks[check.found]:6}{check.says}" for check in self.checks]
+        for name, reasons in self.unusable.items():
+            if reasons:
+                shown = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
+                told.append(f"{'':6}rows of {name} that could not be used: {shown}")
+        return [*told, "something was found" if self.found else "nothing was found"]
+
 
 Rows: TypeAlias = Iterable[Mapping[str, Any] | None]
 """Rows; None for one that cannot be read."""

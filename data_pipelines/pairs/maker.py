@@ -11,8 +11,6 @@
 | `other_part` | a prompt on the other side of the split |
 
 Reasons of single answers are listed in `reading`.
-
-Not covered: reading and writing files (`jobs`).
 """
 
 from __future__ import annotations
@@ -21,16 +19,20 @@ import hashlib
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from adjudge.data_pipelines.jobs.maker import Kind, Made, Unit
-from adjudge.data_pipelines.pairs.answers import ScoredGroup, squeezed
+from adjudge.data_pipelines.pairs.answers import Pair, ScoredGroup, side_of, squeezed
 from adjudge.data_pipelines.pairs.config import PairsConfig
-from adjudge.data_pipelines.pairs.layout import Layout
-from adjudge.data_pipelines.pairs.pair import Pair
+from adjudge.data_pipelines.pairs.layout import LabelledRows, Layout, layout_of
 from adjudge.data_pipelines.pairs.reading import GroupReader
-from adjudge.data_pipelines.pairs.rule import LearningRule, Rule
-from adjudge.data_pipelines.pairs.split import side_of
+from adjudge.data_pipelines.pairs.rule import LearningRule, Rule, rule_of
+from adjudge.io.jobs.groups import RowSource
+from adjudge.io.jobs.job import run_job
+from adjudge.io.jobs.maker import Kind, Made, Unit
+from adjudge.io.jobs.opening import check_paths, glance
+from adjudge.io.jobs.report import JobProgress, JobReport
+from adjudge.io.source import Source, open_source
 
 _VERSION = 2  # changes when the same input could give other pairs
 _SCORERS_DOING = frozenset({"failed", "abstained", "not_asked"})
@@ -93,11 +95,7 @@ class PairMaker:
         return bool(self._layout.group)
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-        """Return how the columns were understood.
-
-        Raises:
-            ValueError: none of the first rows holds an answer that can be used, and not because of the scorer alone.
-        """
+        """Return how the columns were understood."""
         dropped: Counter[str] = Counter()
         for number, row in enumerate(first):
             group = self._reader.group(Unit(rows=(row,), first=number), dropped)
@@ -193,3 +191,35 @@ class LearningPairMaker(PairMaker):
             group = self._group(unit, Counter())
             if group is not None:
                 yield group
+
+
+def build_pairs(config: PairsConfig, *, progress: JobProgress | None = None) -> JobReport:
+    """Make preference pairs of scored answers, or go on with a job that was interrupted.
+
+    Returns:
+        What was made, and what was left out, by reason.
+    """
+    check_paths(config.input, config.output)
+    scores = _opened(config, config.input)
+    rows = LabelledRows(scores, _opened(config, config.rows), config) if config.rows else None
+    source: RowSource = rows if rows is not None else scores
+    seen = glance(source)
+    if not seen.rows:
+        raise ValueError(f"{config.input} holds no rows, so there is nothing to make pairs of")
+    rule = rule_of(config.rule)
+    layout = layout_of(config, rule, seen.columns, seen.rows)
+    if rows is not None:
+        layout = replace(layout, notes=(*rows.notes, *layout.notes))
+    kind = LearningPairMaker if isinstance(rule, LearningRule) else PairMaker
+    return run_job(config, kind(rule, layout, config), group_column=layout.group, source=source, progress=progress)
+
+
+def _opened(config: PairsConfig, name: str) -> Source:
+    own = name == config.input
+    return open_source(
+        name,
+        limit=config.max_row_mb << 20,
+        split=config.split if own else "",
+        subset=config.subset if own else "",
+        revision=config.revision if own else "",
+    )

@@ -12,8 +12,6 @@
 | `equal_answers` | a text that came before, with the same score |
 | `two_scores` | a text with different scores, or different values of what the rule reads; none of them is used |
 | `over_max_answers` | not drawn |
-
-Not covered: pairs.
 """
 
 from __future__ import annotations
@@ -25,21 +23,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adjudge.data_pipelines.jobs.kinds import Unfit, fitted
-from adjudge.data_pipelines.jobs.maker import Unit
 from adjudge.data_pipelines.pairs.answers import Answer, ScoredGroup, number_of, squeezed
 from adjudge.data_pipelines.pairs.layout import Layout
 from adjudge.data_pipelines.pairs.rule import Rule
 from adjudge.io.columns import MISSING, Column
+from adjudge.io.jobs.lines import Unfit, fitted
+from adjudge.io.jobs.maker import DroppedError, Unit
 from adjudge.io.values import is_chat, said_in_choice
 from adjudge.protocol import Message, content_text
 
 _SAME = 1e-6  # scores of one text that differ by less are one score: batches move the last bits
 _JOINT = "\n\n"  # between the steps of a solution that is given in no other way
-
-
-class _Unusable(Exception):
-    """Why an answer cannot be used, in one word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +61,9 @@ class GroupReader:
             try:
                 prompt = _prompt(self.layout.prompt.of(row))
                 answers = list(self._answers(row, places, dropped))
-            except _Unusable as why:
+            except DroppedError as why:
                 next(places)
-                dropped[str(why)] += 1
+                dropped[why.reason] += 1
                 continue
             prompts.setdefault(repr(prompt), prompt)
             found += answers
@@ -96,8 +90,8 @@ class GroupReader:
                 mark = f"{name}/{number}" if name and number is not None else name or str(place)
                 text = self._text(item)
                 yield Answer(id=mark, text=text, score=score, place=place, row=row, judged=judged, at=number)
-            except _Unusable as why:
-                dropped[str(why)] += 1
+            except DroppedError as why:
+                dropped[why.reason] += 1
 
     def _id(self, row: Mapping[str, Any]) -> str:
         value = self.layout.id.of(row) if self.layout.id is not None else None
@@ -126,15 +120,15 @@ class GroupReader:
             return value
         turns = [value] if isinstance(value, Mapping) else value
         if not is_chat(turns):
-            raise _Unusable("no_response")
+            raise DroppedError("no_response")
         if len(turns) != 1:
-            raise _Unusable("several_turns")
+            raise DroppedError("several_turns")
         if turns[0]["role"] != "assistant":
-            raise _Unusable("no_response")
+            raise DroppedError("no_response")
         try:
             return content_text(turns[0].get("content"))
         except (ValueError, AttributeError):  # content of a kind that no chat has
-            raise _Unusable("no_response") from None
+            raise DroppedError("no_response") from None
 
     def _score(
         self, row: Mapping[str, Any], number: int | None, several: int
@@ -147,7 +141,7 @@ class GroupReader:
         if number is not None:
             if not isinstance(value, list) or len(value) != several:
                 if self.rule.needs.score:
-                    raise _Unusable("uneven_lists")
+                    raise DroppedError("uneven_lists")
                 return None, row
             value = value[number]
         score = self.layout.words.get(value.strip()) if isinstance(value, str) else None
@@ -156,10 +150,10 @@ class GroupReader:
         if score is None and self.rule.needs.score:
             if isinstance(value, Mapping) or column.name == "value":
                 status = judged.get("status")
-                raise _Unusable(status if status in ("failed", "abstained") else "no_score")
+                raise DroppedError(status if status in ("failed", "abstained") else "no_score")
             unasked = row.get("not_asked")
             known = column.path[0] == "scores" and isinstance(unasked, list) and column.path[-1] in unasked
-            raise _Unusable("not_asked" if known else "no_score")
+            raise DroppedError("not_asked" if known else "no_score")
         return score, judged
 
     def _merged(self, group: ScoredGroup, dropped: Counter[str]) -> ScoredGroup:
@@ -214,9 +208,9 @@ def _prompt(value: Any) -> str | Sequence[Message]:
         return str(value)
     turns = [value] if isinstance(value, Mapping) else value
     if not is_chat(turns):
-        raise _Unusable("no_prompt")
+        raise DroppedError("no_prompt")
     try:
         found: Sequence[Message] = fitted(turns, "chat")
     except Unfit:  # no row of pairs could hold it
-        raise _Unusable("no_prompt") from None
+        raise DroppedError("no_prompt") from None
     return found

@@ -3,19 +3,22 @@
 A rule is a frozen dataclass; its fields are its options.  It sees one group at a time, and what it makes of a group
 does not depend on the order of the rows unless its description says so: `ScoredGroup.ranked` and `draw` see to that.
 
+Rules are named, or specified: `best_worst`, or `{pass_fail: {passing: 0.9}}` as YAML text.
+
 Not covered: equal texts, pairs that come twice, limits and weights; the maker sees to those for all rules.
 """
 
 from __future__ import annotations
 
+import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, ClassVar, Final
 
-from adjudge.data_pipelines.jobs.maker import Kind
-from adjudge.data_pipelines.pairs.answers import ScoredGroup
-from adjudge.data_pipelines.pairs.pair import Pair
+from adjudge.compose.spec import options_of, suggestion
+from adjudge.data_pipelines.pairs.answers import Pair, ScoredGroup
+from adjudge.io.jobs.maker import Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,3 +64,81 @@ class LearningRule(Rule):
     @abstractmethod
     def learnt(self, groups: Iterable[ScoredGroup]) -> Rule:
         """Return the rule with what the groups teach."""
+
+
+RULES: Final[Mapping[str, str]] = {
+    "best_worst": "rules_by_score:BestWorst",
+    "best_random": "rules_by_score:BestRandom",
+    "all_ordered": "rules_by_score:AllOrdered",
+    "pass_fail": "rules_by_score:PassFail",
+    "execution_order": "rules_by_verdict:ExecutionOrder",
+    "heron": "rules_by_verdict:Heron",
+    "gap_split": "rules_by_score:GapSplit",
+    "first_bad_step": "rules_by_step:FirstBadStep",
+    "sibling_error": "rules_by_step:SiblingError",
+    "step_apo": "rules_by_step:StepApo",
+    "both_orders": "rules_by_verdict:BothOrders",
+    "duoguard": "rules_by_verdict:DuoGuard",
+    "agreement": "rules_by_verdict:Agreement",
+}
+"""The module and the class of each rule."""
+
+
+def rule_of(spec: Any) -> Rule:
+    """Return the rule that a specification describes.
+
+    Args:
+        spec: a rule's name, `{name: {option: value}}`, or either as YAML text.
+
+    Raises:
+        ValueError: there is no such rule or option, or a value is out of its range.
+    """
+    import yaml
+
+    body = spec
+    if isinstance(spec, str):
+        try:
+            body = yaml.safe_load(spec)
+        except yaml.YAMLError as error:
+            raise ValueError(f"the rule {spec!r} is no YAML: {error}") from error
+    if isinstance(body, str):
+        return _made(body, {})
+    if isinstance(body, Mapping) and len(body) == 1:
+        ((name, options),) = body.items()
+        return _made(name, {} if options is None else options)
+    raise ValueError(
+        f"the rule {spec!r} is neither a name nor {{name: {{option: value}}}}; the rules are {', '.join(RULES)}"
+    )
+
+
+def _made(name: Any, options: Any) -> Rule:
+    if not isinstance(name, str) or name not in RULES:
+        raise ValueError(
+            f"there is no rule {name!r}{suggestion(str(name), list(RULES))}; the rules are {', '.join(RULES)}"
+        )
+    home, _, called = RULES[name].partition(":")
+    kind = getattr(importlib.import_module(f"adjudge.data_pipelines.pairs.{home}"), called)
+    known = {field.name: field for field in fields(kind)}
+    needed = [one.name for one in known.values() if one.default is MISSING and one.default_factory is MISSING]
+    given = options_of(options, list(known), inside=f"the rule {name!r}", required=needed)
+    values = {key: _value(name, key, str(known[key].type), value) for key, value in given.items()}
+    made: Rule = kind(**values)
+    return made
+
+
+def _value(rule: str, option: str, kind: str, value: Any) -> Any:
+    """Return an option's value as its field wants it, or raise `ValueError`."""
+    if kind == "Rule":
+        return rule_of(value)
+    kind = kind.removesuffix(" | None")
+    if kind.startswith("tuple["):
+        items = value if isinstance(value, list | tuple) else [value]
+        return tuple(_value(rule, option, kind.removeprefix("tuple[").split(",")[0], item) for item in items)
+    if kind == "float" and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if kind == "bool" and isinstance(value, bool):
+        return value
+    if (kind == "str" or kind.startswith("Literal[")) and isinstance(value, str):
+        return value
+    wanted = {"float": "a number", "bool": "true or false"}.get(kind, "text")
+    raise ValueError(f"{rule}: {option} is {value!r}; it must be {wanted}")

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.agreement.config import AgreementConfig, Scale
 from adjudge.evals.agreement.panel import Panel, read_panel
 from adjudge.evals.agreement.panel_sums import class_agreement, number_agreement
@@ -32,6 +31,7 @@ from adjudge.evals.statistics.paired import mcnemar, permutation_test
 from adjudge.evals.statistics.ranks import kendall_of, spearman, spearman_of
 from adjudge.evals.verdicts.table import texts_of
 from adjudge.intervals import UNKNOWN, Interval
+from adjudge.io.jobs.report import JobProgress
 
 if TYPE_CHECKING:
     import numpy as np

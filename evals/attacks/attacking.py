@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Final
 
 from adjudge.attacks import suite_of
-from adjudge.data_pipelines.jobs.report import JobProgress, JobSnapshot
 from adjudge.evals.attacks.attacker import Attacker, JointAttacker, Limits, Tell, attack
 from adjudge.evals.attacks.attempt import Attempt, Hit
 from adjudge.evals.attacks.config import AttackConfig
@@ -35,6 +34,7 @@ from adjudge.evals.attacks.transfer import Carried, to_rows, to_scorer
 from adjudge.evals.benchmarks.worst import cut
 from adjudge.evals.results.reading import ReadCase, ReadResponse
 from adjudge.evals.results.result import Counts, Result
+from adjudge.io.jobs.report import JobProgress, JobSnapshot
 from adjudge.runtime.loop import run_blocking
 
 OWN: tuple[str, ...] = (

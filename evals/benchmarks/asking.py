@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adjudge.data_pipelines.labeling.bench import LocalBench
+from adjudge.data_pipelines.label.stages import LocalBench
 from adjudge.evals.benchmarks.case import Case
 from adjudge.protocol import Sample, Score
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from adjudge.data_pipelines.labeling.bench import LocalBench
+from adjudge.data_pipelines.label.stages import LocalBench
 from adjudge.evals.benchmarks.asking import asked
 from adjudge.evals.benchmarks.case import Case
 from adjudge.evals.benchmarks.given import Given, of_score

@@ -68,7 +68,7 @@ class CaseReader:
         self._files: dict[int, str] = {}
 
     def batches(self) -> Iterator[list[Batch]]:
-        """Yield the batches one by one, each in a list, as `adjudge.data_pipelines.jobs.ordered` takes them.
+        """Yield the batches one by one, each in a list, as `adjudge.io.jobs.ordered` takes them.
 
         Raises:
             ValueError: two cases have one id.

@@ -21,11 +21,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from adjudge.data_pipelines.jobs.event_loop import run_to_end
-from adjudge.data_pipelines.jobs.ordered import in_order
-from adjudge.data_pipelines.jobs.pace import Pace
-from adjudge.data_pipelines.jobs.patience import Patience
-from adjudge.data_pipelines.jobs.report import JobProgress, JobSnapshot
 from adjudge.evals.benchmarks.asking import check_texts
 from adjudge.evals.benchmarks.benchmark import Benchmark
 from adjudge.evals.benchmarks.case import Case
@@ -45,6 +40,8 @@ from adjudge.evals.results.result import Comparison, Counts, Result
 from adjudge.evals.statistics.draws import NO_DRAWS
 from adjudge.evals.statistics.multiple import NOTE
 from adjudge.io.errors import JobStopped
+from adjudge.io.jobs.ordered import in_order, run_to_end
+from adjudge.io.jobs.report import JobProgress, JobSnapshot, Pace, Patience
 from adjudge.io.row import Cursor
 from adjudge.protocol import NO_COST, Cost, Sample
 

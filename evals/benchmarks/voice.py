@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from adjudge import registry
-from adjudge.data_pipelines.labeling.bench import LocalBench
+from adjudge.data_pipelines.label.stages import LocalBench
 from adjudge.evals.benchmarks.asking import asked
 from adjudge.evals.benchmarks.benchmark import Benchmark
 from adjudge.evals.benchmarks.case import Case

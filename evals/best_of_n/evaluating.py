@@ -9,7 +9,6 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.best_of_n.candidates import Candidates, Group
 from adjudge.evals.best_of_n.config import BestOfNConfig, options_of
 from adjudge.evals.best_of_n.curves import LAW, ORACLE, SINGLE, Bounded, bounded, distances, prompt_curves
@@ -27,6 +26,7 @@ from adjudge.evals.statistics.bootstrap import cluster_bootstrap
 from adjudge.evals.statistics.draws import Draws
 from adjudge.evals.statistics.ranks import spearman
 from adjudge.intervals import Interval
+from adjudge.io.jobs.report import JobProgress
 from adjudge.response_weights import KEEPING, explained, response_weights
 
 if TYPE_CHECKING:

@@ -11,12 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from adjudge import registry, wire
-from adjudge.data_pipelines.jobs.engines import GONE
-from adjudge.data_pipelines.jobs.opening import Glance, glance
-from adjudge.data_pipelines.jobs.pace import Pace
-from adjudge.data_pipelines.jobs.report import JobProgress, JobSnapshot
-from adjudge.data_pipelines.labeling.bench import LocalBench
-from adjudge.data_pipelines.labeling.samples import Item, Sampler
+from adjudge.data_pipelines.label.samples import Item, Sampler
+from adjudge.data_pipelines.label.stages import LocalBench
 from adjudge.evals.benchmarks.asking import asked
 from adjudge.evals.best_of_n.candidates import Candidate, Candidates, Group
 from adjudge.evals.best_of_n.config import CandidatesConfig
@@ -32,6 +28,9 @@ from adjudge.evals.best_of_n.said import (
 from adjudge.evals.results.config import input_facts
 from adjudge.io.columns import MISSING, Choice, Column, ColumnMap, map_columns
 from adjudge.io.errors import JobError
+from adjudge.io.jobs.engines import GONE
+from adjudge.io.jobs.opening import Glance, glance
+from adjudge.io.jobs.report import JobProgress, JobSnapshot, Pace
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source
 from adjudge.io.values import is_chat

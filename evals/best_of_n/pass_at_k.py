@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.best_of_n.candidates import Group
 from adjudge.evals.best_of_n.config import PassAtKConfig, options_of
 from adjudge.evals.best_of_n.estimators import pass_all_k, pass_at_k, powers_of_two
@@ -27,6 +26,7 @@ from adjudge.evals.results.measure import Measure
 from adjudge.evals.results.reading import ReadCase
 from adjudge.evals.results.result import Result
 from adjudge.intervals import Interval
+from adjudge.io.jobs.report import JobProgress
 
 if TYPE_CHECKING:
     from adjudge.evals.best_of_n.estimators import Floats

@@ -18,7 +18,6 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
-from adjudge.data_pipelines.hygiene.row_scores import number_of
 from adjudge.evals.best_of_n.config import BestOfNConfig, options_of
 from adjudge.evals.best_of_n.laws import fit_law, refusal
 from adjudge.evals.results.config import input_facts
@@ -29,6 +28,7 @@ from adjudge.evals.statistics.bootstrap import weighted_bootstrap
 from adjudge.intervals import Interval
 from adjudge.io.columns import Choice, Column, no_column
 from adjudge.io.row import Cursor
+from adjudge.io.values import number_of
 
 if TYPE_CHECKING:
     from adjudge.evals.best_of_n.estimators import Floats

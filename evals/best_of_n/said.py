@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adjudge.data_pipelines.hygiene.row_scores import number_of
 from adjudge.evals.benchmarks.score_file import evidence_in, given_in
 from adjudge.io.columns import MISSING
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
+from adjudge.io.values import number_of
 from adjudge.protocol import Score, Status
 from adjudge.solutions.aggregate import Aggregate, aggregate, needs_probabilities
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import time
 
-from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.calibration.config import CalibrationConfig
 from adjudge.evals.calibration.measuring import calibration_measures, right_calls
 from adjudge.evals.calibration.reliability import Binning, calibration_error, risk_coverage
@@ -22,6 +21,7 @@ from adjudge.evals.results.result import Result
 from adjudge.evals.statistics.confusion import confusion_grid
 from adjudge.evals.verdicts.table import counts_of, texts_of
 from adjudge.intervals import Interval, wilson
+from adjudge.io.jobs.report import JobProgress
 
 _POINTS = 200  # of a risk-coverage curve that are drawn
 

@@ -11,13 +11,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from adjudge.data_pipelines.jobs.engines import GONE
-from adjudge.data_pipelines.labeling.bench import LocalBench
-from adjudge.data_pipelines.step_labels.solutions_in_rows import Problem
+from adjudge.data_pipelines.label.stages import LocalBench
+from adjudge.data_pipelines.steps.solutions_in_rows import Problem
 from adjudge.evals.benchmarks.asking import asked
 from adjudge.evals.best_of_n.said import UNFIT, said_by
 from adjudge.evals.decoding.paths import Path, Writer
 from adjudge.io.errors import JobError
+from adjudge.io.jobs.engines import GONE
 from adjudge.protocol import Score
 
 

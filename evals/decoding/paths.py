@@ -12,8 +12,8 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
-from adjudge.data_pipelines.step_labels.completer import Completer
-from adjudge.data_pipelines.step_labels.solutions_in_rows import Problem
+from adjudge.data_pipelines.steps.rollouts import Completer
+from adjudge.data_pipelines.steps.solutions_in_rows import Problem
 from adjudge.engines.interface import Completion, Fault
 from adjudge.protocol import NO_COST, Cost
 

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from adjudge.data_pipelines.jobs.engines import GONE
-from adjudge.data_pipelines.labeling.bench import LocalBench
-from adjudge.data_pipelines.step_labels.completer import EngineCompleter
-from adjudge.data_pipelines.step_labels.solutions_in_rows import Problem
+from adjudge.data_pipelines.label.stages import LocalBench
+from adjudge.data_pipelines.steps.rollouts import EngineCompleter
+from adjudge.data_pipelines.steps.solutions_in_rows import Problem
 from adjudge.engines.interface import Engine, Sampling
 from adjudge.evals.benchmarks.asking import asked
 from adjudge.evals.best_of_n.said import UNFIT, Said, said_by
@@ -22,6 +21,7 @@ from adjudge.evals.decoding.guide import Guide
 from adjudge.evals.decoding.paths import Account, Writer
 from adjudge.evals.decoding.searches import Finished, beam, tree, whole_solutions
 from adjudge.io.errors import JobError
+from adjudge.io.jobs.engines import GONE
 from adjudge.protocol import NO_COST, Cost, Score
 
 _AT_ONCE = 4  # whole solutions in one call, at most

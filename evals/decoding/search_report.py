@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from adjudge import registry
-from adjudge.data_pipelines.step_labels.solutions_in_rows import Problem
+from adjudge.data_pipelines.steps.solutions_in_rows import Problem
 from adjudge.evals.benchmarks.worst import cut
 from adjudge.evals.best_of_n.estimators import chances
 from adjudge.evals.decoding.config import SearchConfig

@@ -13,11 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjudge import registry
-from adjudge.data_pipelines.jobs.engines import engine_named
-from adjudge.data_pipelines.jobs.opening import glance
-from adjudge.data_pipelines.jobs.report import JobProgress, JobSnapshot
-from adjudge.data_pipelines.labeling.bench import LocalBench
-from adjudge.data_pipelines.step_labels.solutions_in_rows import Problem
+from adjudge.data_pipelines.label.stages import LocalBench
+from adjudge.data_pipelines.steps.solutions_in_rows import Problem
 from adjudge.engines.interface import Engine
 from adjudge.evals.best_of_n.config import options_of
 from adjudge.evals.decoding.config import SearchConfig
@@ -28,6 +25,9 @@ from adjudge.evals.results.result import Counts, Result
 from adjudge.evals.statistics.multiple import NOTE
 from adjudge.io.columns import MISSING, Column
 from adjudge.io.columns import Choice as ColumnChoice
+from adjudge.io.jobs.engines import engine_named
+from adjudge.io.jobs.opening import glance
+from adjudge.io.jobs.report import JobProgress, JobSnapshot
 from adjudge.io.row import Cursor
 from adjudge.io.source import Source
 from adjudge.io.values import prompt_of, reference_of

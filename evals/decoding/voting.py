@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adjudge import registry
-from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.best_of_n.candidates import Candidates, Group
 from adjudge.evals.best_of_n.config import options_of
 from adjudge.evals.best_of_n.estimators import chances, pass_at_k, powers_of_two
@@ -41,6 +40,7 @@ from adjudge.evals.statistics.bootstrap import mean_interval
 from adjudge.evals.statistics.multiple import NOTE, holm
 from adjudge.evals.statistics.paired import permutation_test
 from adjudge.intervals import Interval
+from adjudge.io.jobs.report import JobProgress
 
 if TYPE_CHECKING:
     from adjudge.evals.best_of_n.estimators import Floats

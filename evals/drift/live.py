@@ -9,7 +9,6 @@ import dataclasses
 import time
 from typing import TYPE_CHECKING
 
-from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.drift.config import LiveDriftConfig
 from adjudge.evals.drift.stream import SHARES
 from adjudge.evals.drift.windows import LiveDrift, look
@@ -20,6 +19,7 @@ from adjudge.evals.results.result import Check, Counts, Result
 from adjudge.evals.statistics.bootstrap import mean_interval
 from adjudge.evals.statistics.draws import Draws
 from adjudge.intervals import Interval
+from adjudge.io.jobs.report import JobProgress
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.drift.comparison import differ
 from adjudge.evals.drift.config import DriftConfig
 from adjudge.evals.drift.scorings import Scorings, by_group, read_scorings, texts_of_rows
@@ -28,6 +27,7 @@ from adjudge.evals.statistics.ranks import spearman_of
 from adjudge.evals.verdicts.table import counts_of
 from adjudge.evals.verdicts.verdict import MISSING, Verdict
 from adjudge.intervals import Interval, wilson
+from adjudge.io.jobs.report import JobProgress
 from adjudge.protocol import STATUSES
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from adjudge import registry, wire
-from adjudge.data_pipelines.labeling.samples import Item, Sampler
+from adjudge.data_pipelines.label.samples import Item, Sampler
 from adjudge.evals.drift.config import DriftConfig
 from adjudge.evals.verdicts.table import VerdictTable, read_verdicts, shortened, texts_of
 from adjudge.evals.verdicts.verdict import Verdict

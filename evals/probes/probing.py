@@ -15,7 +15,6 @@ from typing import Final
 
 from adjudge import registry
 from adjudge.compose.auto import auto_scorer
-from adjudge.data_pipelines.jobs.report import JobProgress, JobSnapshot
 from adjudge.evals.benchmarks.comparing import compares
 from adjudge.evals.probes.asking import Asker
 from adjudge.evals.probes.config import ProbesConfig
@@ -29,6 +28,7 @@ from adjudge.evals.probes.tally import Broken, Tally
 from adjudge.evals.probes.trying import FIRST, Base, Trials, Yardstick, plain, scored_bases, yardstick
 from adjudge.evals.results.result import Counts, Result
 from adjudge.io.columns import GUESSES
+from adjudge.io.jobs.report import JobProgress, JobSnapshot
 from adjudge.io.values import reference_of
 from adjudge.protocol import Scorer
 from adjudge.runtime.contract import validate_sample

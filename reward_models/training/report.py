@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from adjudge.card_tables import card_cell, card_rows
 from adjudge.intervals import Interval
+from adjudge.io.cards.card import card_cell, card_rows
 
 Kind = Literal["scalar", "process", "critique", "ngrams", "policy"]
 

@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from tests.data_pipelines.jobs.toys import Doubler, Gives, numbers, records
+from tests.io.jobs.toys import Doubler, Gives, numbers, records
 
 from adjudge.cli import data, exits
 from adjudge.cli.config_flags import field_helps, flags_of, options_of
 from adjudge.cli.data_flags import layout_of
 from adjudge.cli.data_kinds import KINDS, DataKind
 from adjudge.cli.main import main
-from adjudge.data_pipelines.jobs.config import JobConfig
-from adjudge.data_pipelines.jobs.job import run_job
-from adjudge.data_pipelines.jobs.number_source import NumberSource
-from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
 from adjudge.io.errors import JobError, JobStopped
+from adjudge.io.jobs.config import JobConfig
+from adjudge.io.jobs.groups import NumberSource
+from adjudge.io.jobs.job import run_job
+from adjudge.io.jobs.report import JobProgress, JobReport
 
 Adjudge = Callable[..., Any]
 

@@ -12,7 +12,7 @@ import pytest
 
 from adjudge.cli import exits
 from adjudge.cli.label import LabelCommand
-from adjudge.data_pipelines.labeling.config import LabelConfig
+from adjudge.data_pipelines.label.config import LabelConfig
 from adjudge.io.errors import JobStopped
 
 Adjudge = Callable[..., Any]
@@ -134,7 +134,7 @@ def test_interrupted_says_how_to_go_on(
     def stop(*_: object, **__: object) -> None:
         raise JobStopped("stopped; make the same call again to go on")
 
-    monkeypatch.setattr("adjudge.data_pipelines.labeling.run_label", stop)
+    monkeypatch.setattr("adjudge.data_pipelines.label.run_label", stop)
     ran = adjudge("label", rows, str(tmp_path / "scores.jsonl"), "--scorer", f"{toys}:Toy")
     assert (ran.code, ran.err) == (exits.INTERRUPTED, "adjudge: stopped; make the same call again to go on\n")
 

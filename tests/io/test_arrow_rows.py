@@ -17,8 +17,7 @@ import pytest
 
 from adjudge.io.arrow_rows import HubDataset, ParquetFile, SavedDataset
 from adjudge.io.errors import JobError
-from adjudge.io.row import Place, Row
-from adjudge.io.source import Part
+from adjudge.io.row import Part, Place, Row
 
 
 @pytest.fixture(autouse=True)

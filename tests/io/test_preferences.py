@@ -19,9 +19,9 @@ from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.data_pipelines.hygiene.row_text import text_columns
-from adjudge.data_pipelines.pairs.leak_config import LeaksConfig
-from adjudge.data_pipelines.pairs.leak_rows import told_of
+from adjudge.data_pipelines.hygiene.rows import text_columns
+from adjudge.data_pipelines.pairs.balance import told_of
+from adjudge.data_pipelines.pairs.config import LeaksConfig
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.preferences.pairs import Pairs
 from adjudge.io.preferences import read_preference

@@ -21,7 +21,7 @@ from tests.rl_integration.adapters.test_verifiers import plain as message
 from tests.rl_integration.adapters.test_verifiers import trace
 
 from adjudge.areal import ArealReward
-from adjudge.data_pipelines.labeling.samples import Sampler
+from adjudge.data_pipelines.label.samples import Sampler
 from adjudge.io.columns import Wanted, map_columns
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source

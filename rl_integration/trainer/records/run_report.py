@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from adjudge.card_tables import card_cell, card_rows
+from adjudge.io.cards.card import card_cell, card_rows
 
 FILE = "report.json"
 POLICY = "policy"

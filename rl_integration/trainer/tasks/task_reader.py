@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from adjudge.data_pipelines.labeling.samples import Sampler
+from adjudge.data_pipelines.label.samples import Sampler
 from adjudge.io.columns import MISSING, Choice, Column, ColumnMap, no_column
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source, open_source

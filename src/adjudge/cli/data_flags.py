@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any, Final
 
 from adjudge.cli.config_flags import Layout, required
-from adjudge.data_pipelines.jobs.config import JobConfig
+from adjudge.io.jobs.config import JobConfig
 
 _OF_AN_INPUT: Final = ("input", "split", "subset", "revision", "max_row_mb")
 _PLACES: Final = {"input": "IN", "output": "OUT"}

@@ -46,11 +46,11 @@ def _kind(folder: str, config: str, call: str, line: str) -> DataKind:
 
 
 def _making(folder: str, config: str, call: str, line: str) -> DataKind:
-    return _kind(folder, f"config:{config}", f"maker:{call}", line)
+    return _kind("tasks", f"config:{config}", f"{folder}:{call}", line)
 
 
 def _rubric(name: str, line: str) -> DataKind:
-    return _kind("rubrics", f"config:{name.title()}Config", f"{name}:make_{name}", line)
+    return _kind("items", f"config:{name.title()}Config", f"{name}:make_{name}", line)
 
 
 def _hygiene(name: str, line: str) -> DataKind:
@@ -58,9 +58,9 @@ def _hygiene(name: str, line: str) -> DataKind:
 
 
 KINDS: Final[Mapping[str, DataKind]] = {
-    "pairs": _kind("pairs", "config:PairsConfig", "building:build_pairs", "preference pairs from scored answers"),
-    "leaks": _kind("pairs", "leak_config:LeaksConfig", "leaks:find_leaks", "what a test set shares with its train set"),
-    "steps": _kind("step_labels", "config:StepsConfig", "labeling:label_steps", "a label for each step of a solution"),
+    "pairs": _kind("pairs", "config:PairsConfig", "maker:build_pairs", "preference pairs from scored answers"),
+    "leaks": _kind("pairs", "config:LeaksConfig", "leaks:find_leaks", "what a test set shares with its train set"),
+    "steps": _kind("steps", "config:StepsConfig", "labeling:label_steps", "a label for each step of a solution"),
     "nuggets": _rubric("nuggets", "facts that an answer should hold, from passages"),
     "rubrics": _rubric("rubrics", "rubric items that tell good answers from bad ones"),
     "citations": _rubric("citations", "rubrics for answers that cite, with placeholders"),
@@ -76,6 +76,10 @@ KINDS: Final[Mapping[str, DataKind]] = {
     "decontaminate": _hygiene("decontaminate", "rows that no benchmark holds"),
     "difficulty": _hygiene("difficulty", "how often each prompt is solved"),
     "filter": _hygiene("filter", "rows and groups that teach something"),
-    "card": _kind("cards", "card_command:CardConfig", "card_command:run_card", "a card for files that have none"),
+    "card": DataKind(
+        "adjudge.io.cards.card_command:CardConfig",
+        "adjudge.io.cards.card_command:run_card",
+        "a card for files that have none",
+    ),
 }
 """Each kind, in the order in which `adjudge data --help` lists them."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from adjudge.cli.console import plain, print_table, visible
 from adjudge.cli.shown import JobBar
-from adjudge.data_pipelines.jobs.report import JobSnapshot
+from adjudge.io.jobs.report import JobSnapshot
 
 
 class DataBar(JobBar):

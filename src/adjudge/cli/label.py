@@ -1,4 +1,4 @@
-"""`adjudge label`: the batch job of `adjudge.data_pipelines.labeling`, with its progress on the terminal."""
+"""`adjudge label`: the batch job of `adjudge.data_pipelines.label`, with its progress on the terminal."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import tyro
 from adjudge.cli import exits
 from adjudge.cli.console import JsonFlag, plain, print_json, print_table, visible
 from adjudge.cli.shown import JobBar, duration
-from adjudge.data_pipelines.labeling.config import LabelConfig
-from adjudge.data_pipelines.labeling.report import LabelReport, Snapshot
+from adjudge.data_pipelines.label.config import LabelConfig
+from adjudge.data_pipelines.label.report import LabelReport, Snapshot
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ class LabelCommand(LabelConfig):
 
     def run(self) -> int:
         """Run the job, print the counts, and return the exit code."""
-        from adjudge.data_pipelines.labeling import run_label
+        from adjudge.data_pipelines.label import run_label
 
         names = [item.name for item in dataclasses.fields(LabelConfig)]
         given: dict[str, Any] = {name: getattr(self, name) for name in names}

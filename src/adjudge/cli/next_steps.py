@@ -16,7 +16,7 @@ from typing import Any, Final
 import yaml
 
 from adjudge.cli.rows import PairOptions, RowOptions, Rows
-from adjudge.io.remote import is_remote
+from adjudge.io.source import is_remote
 from adjudge.protocol import EMPTY
 
 _JUDGE: Final = '{judge: {engine: "openai:MODEL"}}'

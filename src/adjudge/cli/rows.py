@@ -12,9 +12,9 @@ from typing import Any, Final, Literal
 
 from adjudge.cli.column_facts import ColumnFact, column_facts, preference_roles, references_by_kind
 from adjudge.cli.trials import Finding
-from adjudge.data_pipelines.jobs.opening import Glance, glance
-from adjudge.data_pipelines.labeling.samples import Item, Sampler
+from adjudge.data_pipelines.label.samples import Item, Sampler
 from adjudge.io.columns import GUESSES, Column, ColumnMap, ColumnOptions, map_columns, nested_names
+from adjudge.io.jobs.opening import Glance, glance
 from adjudge.io.preferences import Preference, PreferenceColumns, PreferenceOptions, is_preference, read_preference
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source, open_source

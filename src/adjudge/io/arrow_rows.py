@@ -19,12 +19,12 @@ from adjudge.extras import need
 from adjudge.io.errors import JobError
 from adjudge.io.json_rows import TOO_DEEP, nested_too_deeply
 from adjudge.io.lines import not_utf8
-from adjudge.io.row import Place, Row
+from adjudge.io.row import Part, Place, Row
 
 _BATCH = 256  # rows decoded at once; a batch of long solutions (8 kB each) is about 2 MB
 
 
-class ParquetFile:
+class ParquetFile(Part):
     """One Parquet file, read row group by row group.
 
     Raises:
@@ -87,7 +87,7 @@ class ParquetFile:
             raise JobError(_damaged(self.path, record, error)) from error
 
 
-class SavedDataset:
+class SavedDataset(Part):
     """A folder written by `datasets.Dataset.save_to_disk`, memory-mapped.
 
     Args:
@@ -137,7 +137,7 @@ class SavedDataset:
             yield from _batch_rows(batch, record)
 
 
-class HubDataset:
+class HubDataset(Part):
     """A dataset of the Hugging Face hub, streamed: nothing is downloaded ahead.
 
     Args:
@@ -175,10 +175,6 @@ class HubDataset:
     def columns(self) -> list[str] | None:
         """Return the column names, or None where only the rows tell."""
         return list(self._names) if self._names is not None else None
-
-    def count(self) -> int | None:
-        """Return None: a stream has no known end."""
-        return None
 
     def select(self, columns: list[str] | None) -> None:
         """Hand out only these top-level columns; None hands out all."""

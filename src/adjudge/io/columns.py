@@ -66,7 +66,6 @@ class Column:
     path: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Split the path once."""
         object.__setattr__(self, "path", tuple(self.name.split(".")))
 
     def of(self, row: Mapping[str, Any]) -> Any:
@@ -223,15 +222,8 @@ class ColumnOptions:
 
     def wanted_columns(self) -> Wanted:
         """Return the column names that were given."""
-        return Wanted(
-            prompt=self.prompt_column,
-            responses=self.response_column,
-            reference=self.reference_column,
-            id=self.id_column,
-            group=self.group_column,
-            finish_reason=self.finish_reason_column,
-            extra=self.extra_column,
-        )
+        roles = ("prompt", "reference", "id", "group", "finish_reason", "extra")
+        return Wanted(responses=self.response_column, **{role: getattr(self, f"{role}_column") for role in roles})
 
 
 def flag_of(role: str) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.io.lines import UTF8_BOM, Line, not_utf8, open_bytes, read_lines, too_long
-from adjudge.io.row import Place, Row
+from adjudge.io.row import Part, Place, Row
 
 _OTHER_DELIMITERS = (";", "\t", "|", ",")
 _FEW_LINES = 16
@@ -92,7 +92,7 @@ class _Feed:
         del self.taken[1:]
 
 
-class CsvFile:
+class CsvFile(Part):
     """A delimited text file, plain or gzip-compressed.
 
     Args:
@@ -141,13 +141,6 @@ class CsvFile:
     def columns(self) -> list[str] | None:
         """Return the header."""
         return list(self._header)
-
-    def count(self) -> int | None:
-        """Return None: nobody knows before the file is read."""
-        return None
-
-    def select(self, columns: list[str] | None) -> None:
-        """Do nothing: a row is parsed as a whole."""
 
     def rows(self, start: Place) -> Iterator[Row]:
         """Yield the rows behind a place."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from adjudge.io.lines import UTF8_BOM, not_utf8, open_bytes, read_lines, too_long
-from adjudge.io.row import Place, Row
+from adjudge.io.row import Part, Place, Row
 
 _LIST_LIMIT_MB = 256
 _MOST_LEVELS: Final = 100  # Python walks and pickles no more than some hundred, and no data needs as many
@@ -53,7 +53,7 @@ def as_object(value: Any) -> tuple[dict[str, Any] | None, str]:
     return None, f"the row is {_WHAT[type(value)]}; it must be a JSON object"
 
 
-class JsonLines:
+class JsonLines(Part):
     """A JSON Lines file, plain or gzip-compressed.
 
     Args:
@@ -64,17 +64,6 @@ class JsonLines:
     def __init__(self, path: Path, limit: int) -> None:
         self.path = path
         self._limit = limit
-
-    def columns(self) -> list[str] | None:
-        """Return None: only the rows tell."""
-        return None
-
-    def count(self) -> int | None:
-        """Return None: nobody knows before the file is read."""
-        return None
-
-    def select(self, columns: list[str] | None) -> None:
-        """Do nothing: a line is parsed as a whole."""
 
     def rows(self, start: Place) -> Iterator[Row]:
         """Yield the rows behind a place."""
@@ -100,7 +89,7 @@ class JsonLines:
                 yield Row(data, problem, place, size, line)
 
 
-class JsonList:
+class JsonList(Part):
     """A file with one JSON list of objects, read as a whole.
 
     Raises:
@@ -127,16 +116,9 @@ class JsonList:
         self._items: list[Any] = items
         self._size = len(raw) // max(1, len(items))
 
-    def columns(self) -> list[str] | None:
-        """Return None: only the rows tell."""
-        return None
-
     def count(self) -> int | None:
         """Return the length of the list."""
         return len(self._items)
-
-    def select(self, columns: list[str] | None) -> None:
-        """Do nothing: everything is in memory already."""
 
     def rows(self, start: Place) -> Iterator[Row]:
         """Yield the items behind a place."""

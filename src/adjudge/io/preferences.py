@@ -22,7 +22,7 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final, Literal
 
 from adjudge.io.columns import GUESSES, Column
@@ -131,17 +131,8 @@ class PreferenceOptions:
 
     def preference_columns(self) -> PreferenceColumns:
         """Return the columns that were named."""
-        return PreferenceColumns(
-            prompt=self.prompt_column,
-            chosen=self.chosen_column,
-            rejected=self.rejected_column,
-            first=self.first_column,
-            second=self.second_column,
-            label=self.label_column,
-            first_label=self.first_label,
-            second_label=self.second_label,
-            tie_label=self.tie_label,
-        )
+        named = {item.name.removesuffix("_column"): getattr(self, item.name) for item in fields(PreferenceOptions)}
+        return PreferenceColumns(**named)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -30,7 +31,7 @@ class Cursor(NamedTuple):
         row: rows of the dataset before it.
         part: index of the file.
         place: the place in that file.
-        unit: groups and single rows before it (see `batches`).
+        unit: groups and single rows before it (see `data_pipelines.label.plan`).
         group: group of the row before it, "" if none.
     """
 
@@ -77,3 +78,33 @@ class Row:
         if self.data is None or not self.filled:
             return self.data
         return {name: without_absent(value) for name, value in self.data.items()}
+
+
+class Part(ABC):
+    """One file, or one dataset, that can be entered at any row.
+
+    Attributes:
+        path: where it is: the `Path` of a file or folder, or a name on the hub.
+    """
+
+    path: Any
+
+    def columns(self) -> list[str] | None:
+        """Return the top-level columns, or None where only the rows tell."""
+        return None
+
+    def count(self) -> int | None:
+        """Return the number of rows, or None if unknown."""
+        return None
+
+    def select(self, columns: list[str] | None) -> None:
+        """Read only these top-level columns where that saves work; None reads all."""
+        return
+
+    @abstractmethod
+    def rows(self, start: Place) -> Iterator[Row]:
+        """Yield the rows behind a place.
+
+        Raises:
+            JobError: the file is damaged, or the stream breaks off.
+        """

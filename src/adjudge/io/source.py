@@ -2,9 +2,10 @@
 
 What an input may be is decided here, for every command: a file by its suffix, a folder written by `save_to_disk`, a
 folder of data files, a pattern (`runs/*.jsonl`, `runs/**/*.parquet`; files are read in the order of their names), an
-address that fsspec knows (`s3://...`, see `remote`), or else a name on the Hugging Face hub (`hub:NAME` where a file
-here has that name).  Several stand one behind the other, with commas.  Not covered: standard input, which cannot be
-entered again where an interrupted job stopped.
+address that fsspec knows (`s3://...`, `gs://...`, `hf://...`; fetched once into the user's cache folder, under its
+address and version), or else a name on the Hugging Face hub (`hub:NAME` where a file here has that name). Several stand
+one behind the other, with commas. Not covered: standard input, which cannot be entered again where an interrupted job
+stopped.
 """
 
 from __future__ import annotations
@@ -12,46 +13,63 @@ from __future__ import annotations
 import glob
 import hashlib
 import itertools
+import os
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, Protocol
+from pathlib import Path, PurePosixPath
+from typing import Any
 
+from adjudge.extras import need
 from adjudge.io.arrow_rows import HubDataset, ParquetFile, SavedDataset
 from adjudge.io.csv_rows import CsvFile
 from adjudge.io.json_rows import JsonLines, JsonList, holds_list
 from adjudge.io.lines import DAMAGE, is_gzip
-from adjudge.io.remote import fetched, is_remote
-from adjudge.io.row import Cursor, Place, Row
+from adjudge.io.row import Cursor, Part, Place, Row
+
+
+def is_remote(name: str) -> bool:
+    """Return whether a name is an address with a protocol."""
+    protocol, found, rest = name.partition("://")
+    return bool(found and rest) and protocol.replace("+", "").isalnum()
+
+
+def fetched(name: str) -> list[Path]:
+    """Return local copies of the files that an address names: one, those of a folder, or those that a pattern fits.
+
+    Raises:
+        ValueError: fsspec or a package of it is missing, or there is nothing there that can be read.
+    """
+    fsspec = need("fsspec", f"reading {name}")
+    try:
+        files, root = fsspec.core.url_to_fs(name)
+    except (ImportError, ValueError) as error:  # a package is missing, or no package has this protocol
+        raise ValueError(f"{name} cannot be read: {error}") from error
+    try:
+        found = files.glob(root) if any(sign in root for sign in "*?[") else files.find(root)
+        if not found:
+            raise ValueError(f"there is nothing at {name}; check the address")
+        return [_copy(files, path) for path in sorted(map(str, found))]
+    except OSError as error:
+        raise ValueError(f"{name} cannot be read: {error}; check the address and your credentials") from error
+
+
+def _copy(files: Any, path: str) -> Path:
+    """The local copy of a file, under a name that changes with its address and its version."""
+    protocol = files.protocol if isinstance(files.protocol, str) else files.protocol[0]
+    version = f"{protocol}://{path} {files.ukey(path)}"
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "adjudge" / "fetched"
+    home = folder / hashlib.sha256(version.encode()).hexdigest()[:16] / PurePosixPath(path).name
+    if not home.exists():
+        home.parent.mkdir(parents=True, exist_ok=True)
+        draft = home.with_name(f"{home.name}.{os.getpid()}.partial")
+        files.get_file(path, str(draft))
+        draft.replace(home)
+    return home
+
 
 _HEAD_BYTES = 1 << 20
 _HEADS, _HEAD_ROWS = 64, 8
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
-
-
-class Part(Protocol):
-    """One file, or one dataset, that can be entered at any row."""
-
-    @property
-    def path(self) -> Path | str:
-        """Where it is."""
-        ...
-
-    def columns(self) -> list[str] | None:
-        """Return the top-level columns, or None where only the rows tell."""
-        ...
-
-    def count(self) -> int | None:
-        """Return the number of rows, or None if unknown."""
-        ...
-
-    def select(self, columns: list[str] | None) -> None:
-        """Read only these top-level columns where that saves work; None reads all."""
-        ...
-
-    def rows(self, start: Place) -> Iterator[Row]:
-        """Yield the rows behind a place."""
-        ...
 
 
 class Source:

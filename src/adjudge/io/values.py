@@ -24,6 +24,7 @@ MISSING: Final = object()
 Text: TypeAlias = str | Sequence[Message]
 """A prompt or a response: text, or chat turns."""
 
+_LARGEST: Final = 1e300
 _EMPTY: Final = ("", "nan", "NaN", "<NA>")
 
 _ROLES: Final = {"human": "user", "gpt": "assistant", "bot": "assistant"}
@@ -89,6 +90,25 @@ def reference_of(value: Any) -> Any:
         or (isinstance(found, float) and found != found)
     )
     return None if empty else found
+
+
+def number_of(value: Any) -> float | None:
+    """Return a number, true and false as 1 and 0, text that spells one of these; None for anything else.
+
+    Numbers beyond 1e300 are none: their sums are not finite.
+    """
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return {"true": 1.0, "false": 0.0}.get(value.strip().lower())
+    if not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if abs(number) <= _LARGEST else None  # NaN is not either
 
 
 def prompt_of(value: Any, column: str = "") -> Text:

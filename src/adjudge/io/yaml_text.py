@@ -1,7 +1,4 @@
-"""YAML or JSON text as plain data.
-
-Not covered: files, and what the data means.
-"""
+"""YAML or JSON text as plain data."""
 
 from __future__ import annotations
 

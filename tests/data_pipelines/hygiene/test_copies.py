@@ -14,9 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.data_pipelines.hygiene.copies import Copies, CopyFinder, TextSpool
+from adjudge.data_pipelines.hygiene.copies import (
+    Clusters,
+    Copies,
+    CopyFinder,
+    Similarity,
+    TextSpool,
+    buckets,
+    join_alike,
+)
 from adjudge.data_pipelines.hygiene.minhash import Bands, MinHash
-from adjudge.data_pipelines.hygiene.near_copies import Clusters, Similarity, buckets, join_alike
 from adjudge.data_pipelines.hygiene.shingles import Shingles, jaccard, normalised
 from adjudge.io.errors import JobError
 

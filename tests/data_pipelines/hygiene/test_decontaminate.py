@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.data_pipelines.hygiene.row_files import read, write
 
-from adjudge.data_pipelines.hygiene.benchmark_index import BenchmarkIndex
 from adjudge.data_pipelines.hygiene.config import DecontaminateConfig
-from adjudge.data_pipelines.hygiene.decontaminate import run_decontaminate
+from adjudge.data_pipelines.hygiene.decontaminate import BenchmarkIndex, run_decontaminate
 
 QUESTION = "A robe takes two bolts of blue fiber, and half that much white fiber: how many bolts in total does it take?"
 CHINESE = "".join(chr(0x4E00 + 7 * number) for number in range(40))

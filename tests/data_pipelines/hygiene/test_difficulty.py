@@ -14,9 +14,9 @@ from tests.data_pipelines.hygiene.row_files import read, write
 from adjudge.data_pipelines.hygiene.config import DifficultyConfig
 from adjudge.data_pipelines.hygiene.difficulty import band, run_difficulty
 from adjudge.data_pipelines.hygiene.prompt_scores import PromptScores
-from adjudge.data_pipelines.hygiene.row_scores import number_of
-from adjudge.data_pipelines.jobs.report import JobReport
-from adjudge.data_pipelines.labeling import LabelConfig, run_label
+from adjudge.data_pipelines.label import LabelConfig, run_label
+from adjudge.io.jobs.report import JobReport
+from adjudge.io.values import number_of
 
 
 def labelled(prompt: str, value: float | None, status: str = "scored") -> dict[str, Any]:

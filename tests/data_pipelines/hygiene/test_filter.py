@@ -12,7 +12,7 @@ from tests.data_pipelines.hygiene.row_files import read, write
 
 from adjudge.data_pipelines.hygiene.config import FilterConfig, FilterRule
 from adjudge.data_pipelines.hygiene.filter import run_filter, sieve_of
-from adjudge.data_pipelines.jobs.report import JobReport
+from adjudge.io.jobs.report import JobReport
 
 
 def run(tmp_path: Path, rows: list[dict[str, Any]], **options: Any) -> tuple[list[dict[str, Any]], JobReport]:

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 from tests.data_pipelines.hygiene.row_files import read
 
-from adjudge.data_pipelines.hygiene.benchmark_index import BenchmarkIndex
 from adjudge.data_pipelines.hygiene.config import DecontaminateConfig, DedupConfig, DifficultyConfig
-from adjudge.data_pipelines.hygiene.decontaminate import run_decontaminate
+from adjudge.data_pipelines.hygiene.decontaminate import BenchmarkIndex, run_decontaminate
 from adjudge.data_pipelines.hygiene.dedup import run_dedup
 from adjudge.data_pipelines.hygiene.difficulty import run_difficulty
-from adjudge.data_pipelines.hygiene.side_file import SideFile
+from adjudge.data_pipelines.hygiene.rows import SideFile
 
 DATA = Path(os.environ.get("ADJUDGE_DATA", ""))
 pytestmark = pytest.mark.skipif("ADJUDGE_DATA" not in os.environ, reason="ADJUDGE_DATA is not set")

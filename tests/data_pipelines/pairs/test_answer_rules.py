@@ -9,15 +9,8 @@ import pytest
 from tests.data_pipelines.pairs.made_groups import made, rows, scored, sides
 
 from adjudge.data_pipelines.pairs.answers import ScoredGroup
-from adjudge.data_pipelines.pairs.rules.agreement import Agreement
-from adjudge.data_pipelines.pairs.rules.all_ordered import AllOrdered
-from adjudge.data_pipelines.pairs.rules.best_random import BestRandom
-from adjudge.data_pipelines.pairs.rules.best_worst import BestWorst
-from adjudge.data_pipelines.pairs.rules.duoguard import DuoGuard
-from adjudge.data_pipelines.pairs.rules.execution_order import ExecutionOrder
-from adjudge.data_pipelines.pairs.rules.gap_split import GapSplit
-from adjudge.data_pipelines.pairs.rules.heron import Heron
-from adjudge.data_pipelines.pairs.rules.pass_fail import PassFail
+from adjudge.data_pipelines.pairs.rules_by_score import AllOrdered, BestRandom, BestWorst, GapSplit, PassFail
+from adjudge.data_pipelines.pairs.rules_by_verdict import Agreement, DuoGuard, ExecutionOrder, Heron
 
 
 def test_best_worst_takes_the_two_ends() -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from adjudge.data_pipelines.jobs.report import JobReport
-from adjudge.data_pipelines.labeling import LabelConfig, run_label
-from adjudge.data_pipelines.pairs.building import build_pairs
+from adjudge.data_pipelines.label import LabelConfig, run_label
 from adjudge.data_pipelines.pairs.config import PairsConfig
+from adjudge.data_pipelines.pairs.maker import build_pairs
+from adjudge.io.jobs.report import JobReport
 from adjudge.reward_models.training.pair_readers import Reading
 from adjudge.reward_models.training.pairs import Pair
 from adjudge.reward_models.training.preference_data import parse_preferences, read_preferences

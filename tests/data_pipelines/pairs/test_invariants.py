@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.data_pipelines.jobs.maker import Made, Unit
+from adjudge.data_pipelines.pairs.answers import side_of
 from adjudge.data_pipelines.pairs.config import PairsConfig
 from adjudge.data_pipelines.pairs.layout import layout_of
 from adjudge.data_pipelines.pairs.maker import LearningPairMaker
-from adjudge.data_pipelines.pairs.rule_specs import rule_of
-from adjudge.data_pipelines.pairs.split import side_of
+from adjudge.data_pipelines.pairs.rule import rule_of
+from adjudge.io.jobs.maker import Made, Unit
 
 RULES = {
     "best_worst": "score",

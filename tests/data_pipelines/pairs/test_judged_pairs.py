@@ -8,9 +8,9 @@ from typing import Any
 
 from tests.engines.scripted import ScriptedEngine, field_of, key_of
 
-from adjudge.data_pipelines.labeling import LabelConfig, run_label
-from adjudge.data_pipelines.pairs.building import build_pairs
+from adjudge.data_pipelines.label import LabelConfig, run_label
 from adjudge.data_pipelines.pairs.config import PairsConfig
+from adjudge.data_pipelines.pairs.maker import build_pairs
 from adjudge.engines.interface import Prompt
 from adjudge.judges.pairwise.judge import PairwiseJudge
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from adjudge.data_pipelines.labeling import LabelConfig, run_label
-from adjudge.data_pipelines.pairs.building import build_pairs
+from adjudge.data_pipelines.label import LabelConfig, run_label
 from adjudge.data_pipelines.pairs.config import PairsConfig
+from adjudge.data_pipelines.pairs.maker import build_pairs
 from adjudge.io.errors import JobError
 
 

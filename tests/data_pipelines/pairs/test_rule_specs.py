@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.data_pipelines.pairs.rule import LearningRule, Rule
-from adjudge.data_pipelines.pairs.rule_specs import RULES, rule_of
-from adjudge.data_pipelines.pairs.rules.gap_split import GapSplit
-from adjudge.data_pipelines.pairs.rules.heron import Heron
-from adjudge.data_pipelines.pairs.rules.pass_fail import PassFail
+from adjudge.data_pipelines.pairs.rule import RULES, LearningRule, Rule, rule_of
+from adjudge.data_pipelines.pairs.rules_by_score import GapSplit, PassFail
+from adjudge.data_pipelines.pairs.rules_by_verdict import Heron
 
 NEEDED = {"heron": "{factors: [a]}", "agreement": "{first: a, second: b}"}
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.data_pipelines.pairs.made_groups import made, rows, sides
 
-from adjudge.data_pipelines.pairs.rules.both_orders import BothOrders
-from adjudge.data_pipelines.pairs.rules.first_bad_step import FirstBadStep
-from adjudge.data_pipelines.pairs.rules.sibling_error import SiblingError
-from adjudge.data_pipelines.pairs.rules.step_apo import StepApo
+from adjudge.data_pipelines.pairs.rules_by_step import FirstBadStep, SiblingError, StepApo
+from adjudge.data_pipelines.pairs.rules_by_verdict import BothOrders
 
 
 def _solution(score: float, *steps: tuple[str, float | bool | None]) -> dict[str, object]:

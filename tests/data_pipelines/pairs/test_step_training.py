@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.engines.tiny_models import write_model
 
-from adjudge.data_pipelines.pairs.building import build_pairs
 from adjudge.data_pipelines.pairs.config import PairsConfig
+from adjudge.data_pipelines.pairs.maker import build_pairs
 from adjudge.reward_models.training.policy_config import PolicyTraining
 from adjudge.reward_models.training.policy_training import train_policy
 from adjudge.training.config_file import config_of

@@ -14,7 +14,6 @@ import pytest
 from tests.evals.attacks import weak_scorers
 from tests.evals.attacks.weak_scorers import TASKS, PlainScorer, write_tasks
 
-from adjudge.data_pipelines.jobs.report import JobSnapshot
 from adjudge.evals.attacks.attacker import Attacker
 from adjudge.evals.attacks.attacking import run_attack
 from adjudge.evals.attacks.config import AttackConfig
@@ -27,6 +26,7 @@ from adjudge.evals.results.figures import Curves, Grid
 from adjudge.evals.results.measure import Measure
 from adjudge.evals.results.result import Result
 from adjudge.intervals import wilson
+from adjudge.io.jobs.report import JobSnapshot
 from adjudge.protocol import Sample, Score
 from adjudge.reward_models.baselines.preference_model import PreferenceModel
 from adjudge.reward_models.training.pairs import Pair

@@ -12,8 +12,8 @@ import pytest
 from tests.engines.scripted import ScriptedEngine, field_of, key_of
 from tests.evals.benchmarks.toys import CALLS, HOME, numbers_of, rows, run, write
 
-from adjudge.data_pipelines.labeling import LabelConfig, run_label
-from adjudge.data_pipelines.labeling.bench import LocalBench
+from adjudge.data_pipelines.label import LabelConfig, run_label
+from adjudge.data_pipelines.label.stages import LocalBench
 from adjudge.engines.interface import Prompt
 from adjudge.evals.benchmarks.case import Case
 from adjudge.evals.benchmarks.comparing import Comparing, beside, compares

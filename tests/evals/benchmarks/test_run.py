@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.evals.benchmarks import toys
 from tests.evals.benchmarks.toys import CALLS, HOME, Numbers, numbers_of, rows, run, write
 
-from adjudge.data_pipelines.labeling import LabelConfig, run_label
+from adjudge.data_pipelines.label import LabelConfig, run_label
 from adjudge.evals.benchmarks.config import BenchmarkConfig
 from adjudge.evals.benchmarks.run import run_benchmark
 from adjudge.evals.results.result import Result

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.evals.benchmarks.toys import HOME, numbers_of, rows, run, write
 
-from adjudge.data_pipelines.labeling import LabelConfig, run_label
+from adjudge.data_pipelines.label import LabelConfig, run_label
 from adjudge.evals.benchmarks.score_file import ScoreFile
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from tests.evals.decoding.tree_engine import GAP, Letters, TreeEngine, letters_of
 
-from adjudge.data_pipelines.labeling.bench import LocalBench
-from adjudge.data_pipelines.step_labels.completer import EngineCompleter
-from adjudge.data_pipelines.step_labels.solutions_in_rows import Problem
+from adjudge.data_pipelines.label.stages import LocalBench
+from adjudge.data_pipelines.steps.rollouts import EngineCompleter
+from adjudge.data_pipelines.steps.solutions_in_rows import Problem
 from adjudge.engines.interface import Fault, Sampling
 from adjudge.evals.best_of_n.said import Said
 from adjudge.evals.decoding import paths

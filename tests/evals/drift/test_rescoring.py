@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.data_pipelines.labeling.config import LabelConfig
-from adjudge.data_pipelines.labeling.job import run_label
+from adjudge.data_pipelines.label.config import LabelConfig
+from adjudge.data_pipelines.label.job import run_label
 from adjudge.evals.drift import scorings
 from adjudge.evals.drift.config import DriftConfig
 from adjudge.evals.drift.rescoring import order_measures, run_drift

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from adjudge import registry
-from adjudge.data_pipelines.jobs.report import JobSnapshot
 from adjudge.evals.probes import trying
 from adjudge.evals.probes.asking import Asker
 from adjudge.evals.probes.catalogue import PROBES
@@ -18,6 +17,7 @@ from adjudge.evals.probes.probing import run_probes
 from adjudge.evals.probes.row import ProbeRow
 from adjudge.evals.probes.trying import plain
 from adjudge.evals.results.result import Result
+from adjudge.io.jobs.report import JobSnapshot
 
 HERE = "tests.evals.probes.hackable:"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from adjudge.data_pipelines.labeling.config import LabelConfig
-from adjudge.data_pipelines.labeling.job import run_label
+from adjudge.data_pipelines.label.config import LabelConfig
+from adjudge.data_pipelines.label.job import run_label
 from adjudge.evals.verdicts.table import read_verdicts, shortened, texts_of
 from adjudge.evals.verdicts.verdict import MISSING, NOTHING, Verdict, VerdictConfig, verdict_of
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge import api, wire
-from adjudge.data_pipelines.procedural.gym import GymFamily
+from adjudge.data_pipelines.tasks.gym import GymFamily
 from adjudge.protocol import Limits, Sample, Score
 from adjudge.verifiers.logic import gym_forms
 from adjudge.verifiers.logic.gym import COMPOSITE, ReasoningGymVerifier, ask, stands, tasks

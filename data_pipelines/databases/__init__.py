@@ -1,1 +1,0 @@
-"""SQLite databases made from schemas and sample values, chosen because they tell queries apart."""

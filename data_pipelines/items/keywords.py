@@ -1,0 +1,234 @@
+"""Keywords of right answers, and checkers in Python: RAIDEN-R1's single-term and multi-term validation.
+
+A keyword, with other ways to write it, is kept if most of several correct answers affirm it; the scorer `persona`
+decides what affirms.  Answers that somebody could mistake for the right one are kept as excluded ones if no correct
+answer holds them.  A checker is refused if it does what checkers may not, runs in the sandbox of the scorer `program`,
+and is kept if it agrees with the judgements on more than 70 % of the responses: of the good and of the bad ones alike,
+for one that always says yes agrees wherever most are good.
+
+Source: RAIDEN-R1 (2505.10218); no code was published.  Not covered: judging the responses; `adjudge label` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from adjudge import registry
+from adjudge.data_pipelines.items.config import KeywordsConfig
+from adjudge.data_pipelines.items.gate import Agrees, Gate, labelled_of, prompt_of, texts_of
+from adjudge.data_pipelines.items.item_maker import ItemMaker
+from adjudge.data_pipelines.items.model import Model, is_text, keyed_object, numbered_turns
+from adjudge.engines.interface import Engine
+from adjudge.io.errors import JobError
+from adjudge.io.jobs.job import run_job
+from adjudge.io.jobs.maker import DroppedError, Kind, Unit
+from adjudge.io.jobs.report import JobProgress, JobReport
+from adjudge.io.jobs.row_maker import Account
+from adjudge.protocol import Message, Sample, Scorer
+from adjudge.runtime.contract import BrokenScorer, score_checked, validate_sample
+
+_TERMS = "data_pipelines/items/keywords_terms"
+_CHECKER = "data_pipelines/items/keywords_checker"
+_LONGEST_KEY = 100  # characters; a keyword is a name, a number, a phrase
+_LONGEST_PROGRAM = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What a model proposed.
+
+    Attributes:
+        keys: each a term and other ways to write it.
+        excluded: other answers.
+    """
+
+    keys: tuple[tuple[str, ...], ...]
+    excluded: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TermsReader:
+    """Reads `{"key": .., "keys": [[".."]], "excluded": [".."]}`.
+
+    Attributes:
+        most: most keys there may be.
+    """
+
+    most: int
+
+    def __call__(self, text: str, nonce: str = "", /) -> Terms | None:
+        """Return the terms, or None."""
+        found = keyed_object(text, nonce, {"keys": list, "excluded": list})
+        if found is None or len(found["keys"]) > self.most:
+            return None
+        if not all(isinstance(key, list) and key and len(key) <= 20 for key in found["keys"]):
+            return None
+        words = [word for key in found["keys"] for word in key] + found["excluded"]
+        if len(words) > 200 or not all(is_text(word, _LONGEST_KEY) for word in words):
+            return None
+        return Terms(
+            keys=tuple(tuple(dict.fromkeys(" ".join(word.split()) for word in key)) for key in found["keys"]),
+            excluded=tuple(dict.fromkeys(" ".join(word.split()) for word in found["excluded"])),
+        )
+
+
+def read_program(text: str, nonce: str = "", /) -> str | None:
+    """Return the program of `{"key": .., "program": ".."}`, or None."""
+    found = keyed_object(text, nonce, {"program": str})
+    return found["program"] if found and is_text(found["program"], _LONGEST_PROGRAM) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeywordMaker(ItemMaker[KeywordsConfig]):
+    """Makes references for the scorers `persona` and `program`, one row for each.
+
+    Attributes:
+        persona: says whether a text affirms a keyword.
+    """
+
+    name: ClassVar[str] = "keywords"
+    reads = ("prompt", "references")
+    templates: ClassVar[tuple[str, ...]] = (_TERMS, _CHECKER)
+    fields: ClassVar[Mapping[str, Kind]] = {"prompt": "chat", "scorer": "text", "reference": "any", "tried": "any"}
+
+    persona: Scorer
+
+    def further_fingerprints(self) -> Sequence[str]:
+        """Return the scorer that looks for keywords."""
+        return (self.persona.fingerprint,)
+
+    async def rows_of(self, unit: Unit, account: Account) -> list[dict[str, Any]]:
+        """Return a row for the keywords of a question, and one for its checker."""
+        config = self.config
+        prompt = prompt_of(unit, config.prompt_column)
+        references = texts_of(unit, config.references_column, reason="bad_reference")
+        if len(references) < config.least_references:
+            raise DroppedError("too_few_references")
+        values = {
+            "question": prompt,
+            "references": numbered_turns("reference", references),
+            "most": str(config.most_keys),
+        }
+        terms = await self.model.ask_one(_TERMS, values, TermsReader(most=config.most_keys), account)
+        rows = [await self._keywords(prompt, references, terms, account)]
+        if self.gate is not None:
+            rows.append(await self._checker(prompt, references, terms, unit, account))
+        made = [row for row in rows if row is not None]
+        for row in made:
+            account.counts[row["scorer"]] += 1
+        return made
+
+    async def _keywords(
+        self, prompt: str | Sequence[Message], references: Sequence[str], terms: Terms, account: Account
+    ) -> dict[str, Any] | None:
+        """Return the row with the keywords that the references agree on; None if there is none."""
+        keys: list[list[str]] = []
+        tried = []
+        for key in map(list, terms.keys):
+            if not self._is_readable(key, prompt):
+                account.drop("unreadable_item")
+                continue
+            affirmed = sum(await self._affirmed(key, prompt, references))
+            if affirmed < self.config.least_references or 2 * affirmed <= len(references):
+                account.drop("key_not_agreed")
+                continue
+            keys.append(key)
+            tried.append({"key": key, "affirmed": affirmed, "references": len(references)})
+        if not keys:
+            account.drop("no_key")
+            return None
+        excluded = await self._excluded(keys, prompt, references, terms.excluded, account)
+        reference = {"keys": keys, **({"excluded": excluded} if excluded else {})}
+        return {"prompt": prompt, "scorer": "persona", "reference": reference, "tried": tried}
+
+    async def _excluded(
+        self,
+        keys: list[list[str]],
+        prompt: str | Sequence[Message],
+        references: Sequence[str],
+        words: Sequence[str],
+        account: Account,
+    ) -> list[str]:
+        """Return the other answers with which every reference that was right without them is still right."""
+        right = await self._affirmed({"keys": keys}, prompt, references)
+        kept = []
+        for word in words:
+            reference = {"keys": keys, "excluded": [word]}
+            if not self._is_readable(reference, prompt):
+                account.drop("excluded_is_in_a_key")
+            elif await self._affirmed(reference, prompt, references) == right and any(right):
+                kept.append(word)
+            else:
+                account.drop("excluded_is_in_a_reference")
+        return kept
+
+    def _is_readable(self, reference: Any, prompt: str | Sequence[Message]) -> bool:
+        try:
+            validate_sample(self.persona, Sample(prompt=prompt, response="", reference=reference))
+        except ValueError:
+            return False
+        return True
+
+    async def _affirmed(self, reference: Any, prompt: str | Sequence[Message], texts: Sequence[str]) -> list[bool]:
+        """Return for each text whether the scorer `persona` is content with it.
+
+        Raises:
+            DroppedError: it has no verdict on one of them, so nobody knows how many agree.
+            JobError: it is broken.
+        """
+        samples = [Sample(prompt=prompt, response=text, reference=reference) for text in texts]
+        try:
+            scores = await score_checked(self.persona, samples, called="the scorer of keywords")
+        except BrokenScorer as error:
+            raise JobError(f"{error}; repair it, and make the same call again") from error
+        if any(score.value is None for score in scores):
+            raise DroppedError("unjudged")
+        return [score.value == 1.0 for score in scores]
+
+    async def _checker(
+        self,
+        prompt: str | Sequence[Message],
+        references: Sequence[str],
+        terms: Terms,
+        unit: Unit,
+        account: Account,
+    ) -> dict[str, Any] | None:
+        """Return the row with a checker that agrees with the judgements; None if it does not."""
+        assert self.gate is not None
+        responses = labelled_of(unit, self.config, account)
+        if not responses.good or not responses.bad:
+            account.drop("judged_on_one_side_only")
+            return None
+        words = "\n".join("; ".join(key) for key in terms.keys) or "(none)"
+        values = {"question": prompt, "references": numbered_turns("reference", references), "terms": words}
+        (program,) = await self.model.ask(_CHECKER, [values], read_program, account)
+        if program is None:
+            return None
+        ((trial, why),) = await self.gate.tried([program], prompt, responses, account)
+        if why:
+            account.drop(f"checker_{why}")
+            return None
+        return {"prompt": prompt, "scorer": "program", "reference": program, "tried": trial.to_dict()}
+
+
+def make_keywords(
+    config: KeywordsConfig,
+    *,
+    progress: JobProgress | None = None,
+    engine: Engine | None = None,
+) -> JobReport:
+    """Make keywords and checkers, or go on with a job that was interrupted.
+
+    Args:
+        config: the options.
+        progress: who is told how far the job is.
+        engine: who writes, in place of what `config.engine` names.
+    """
+    gate = None
+    if config.good_column and config.checker == "when_judged":
+        rule = Agrees(least=config.least_agreement, balanced=not config.unbalanced)
+        gate = Gate(scorer=registry.load({"program": {"isolation": config.isolation}}), rule=rule)
+    maker = KeywordMaker(config=config, model=Model.of(config, engine), gate=gate, persona=registry.load("persona"))
+    return run_job(config, maker, group_column=config.group_column, progress=progress)

@@ -1,0 +1,329 @@
+"""How alike two texts are, from 0 to 1: by their words, by their letters, or by a model's vectors.
+
+"words" is the cosine of counts of words and of pairs of neighbouring words, so the order of words matters: "Ada beat
+Bob" and "Bob beat Ada" are 0.6 alike.  "letters" is the cosine of counts of two to four letters within words, which
+also sees inflected forms and scripts without blanks.  Both are about wording: "is brief" and "does not ramble" have
+little in common.  A model of embeddings knows better; RLBFF used Qwen3-Embedding-8B.
+
+What two texts get does not depend on any other text, so neither order nor company changes a decision.
+
+A text's vector is the mean of the last hidden states of its tokens, or the state of its last token where the folder
+says so (`1_Pooling/config.json` with `pooling_mode_lasttoken`, as Qwen3-Embedding has); its length is 1.  One text at
+a time costs speed, and keeps what a text gets from depending on its neighbours.  Instructions that some models want
+before a text, other ways of pooling, and the pooling file of a hub name (download the folder) are not read.
+
+Texts that say the same form groups.  Two are tied when they are alike enough and have the same particulars: numbers,
+names and denials.  Wording alone would merge "won in 1990" with "won in 1991".  A group is what ties connect; its
+middle, the text most like the others, stands for it.  So groups depend neither on the order of the texts nor on
+repetition, and merging the merged changes nothing.
+
+A quotation is right in a text by `1 - edits / length`: edits are the fewest insertions, deletions and changes of
+characters that make the quotation of some part of the text (Myers 1999, bit-parallel: a passage of 50,000 characters
+and a quotation of 300 take 0.2 s whatever they hold).  Case, kinds of quotation marks and runs of white space make no
+difference.  RapidFuzz's `partial_ratio`, which RLBFF asks to be above 60, counts a change as two edits and divides by
+both lengths, so a loose quotation has more there than here; an exact one has everything in both.
+
+Not covered: names in scripts without capital letters, denials in other languages than English and Chinese, quotations
+with an ellipsis in the middle, and choosing a threshold; 0.8 of letters and 0.8 of a model's vectors are different
+things.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import math
+import re
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from adjudge.engines.model_digest import folder_digest, is_folder
+from adjudge.extras import need
+
+Matrix: TypeAlias = list[list[float]]
+
+_WORD = re.compile(r"\w+")
+
+
+class Likeness(Protocol):
+    """Compares texts."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever two texts could be found more or less alike."""
+        ...
+
+    async def matrix(self, texts: Sequence[str]) -> Matrix:
+        """Return the likeness of each text with each, symmetric, 1 on the diagonal."""
+        ...
+
+
+class CountLikeness:
+    """Cosines of counts.
+
+    Args:
+        of: "words" or "letters".
+    """
+
+    def __init__(self, of: str) -> None:
+        self._counts = {"words": word_counts, "letters": letter_counts}[of]
+        self.fingerprint = f"{of}:1"
+
+    async def matrix(self, texts: Sequence[str]) -> Matrix:
+        """Return the cosines; texts that hold no word are like their equals alone."""
+        counts = [self._counts(text) for text in texts]
+        lengths = [sum(n * n for n in one.values()) for one in counts]
+        found = [[1.0] * len(texts) for _ in texts]
+        for a, one in enumerate(counts):
+            for b in range(a):
+                if texts[a] != texts[b]:
+                    found[a][b] = found[b][a] = _cosine(one, counts[b], lengths[a] * lengths[b])
+        return found
+
+
+def word_counts(text: str) -> Counter[str]:
+    """Return how often each word and each pair of neighbouring words is in a text, in small letters."""
+    words = _WORD.findall(text.casefold())
+    return Counter(words) + Counter(f"{one} {two}" for one, two in itertools.pairwise(words))
+
+
+def letter_counts(text: str) -> Counter[str]:
+    """Return how often each run of two to four letters is in the words of a text, with a blank around each word."""
+    return Counter(
+        word[at : at + n]
+        for word in (f" {found} " for found in _WORD.findall(text.casefold()))
+        for n in (2, 3, 4)
+        for at in range(len(word) - n + 1)
+    )
+
+
+def likeness_of(spec: str, flag: str = "--likeness") -> Likeness:
+    """Return what compares texts: "words", "letters", or "transformers:MODEL", a folder or name of an embedding model.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    if spec in ("words", "letters"):
+        return CountLikeness(spec)
+    kind, _, model = spec.partition(":")
+    if kind == "transformers" and model.strip():
+        return VectorLikeness(model.strip())
+    raise ValueError(f"{flag} is {spec!r}; it must be words, letters, or transformers:MODEL with a model of embeddings")
+
+
+def _cosine(one: Counter[str], two: Counter[str], lengths: int) -> float:
+    if not lengths:
+        return 0.0
+    few, many = (one, two) if len(one) <= len(two) else (two, one)
+    return sum(n * many[key] for key, n in few.items() if key in many) / math.sqrt(lengths)
+
+
+_LONGEST = 512  # tokens; a principle or a fact is a sentence
+
+
+class VectorLikeness:
+    """Cosines of a model's vectors, no less than 0; the model is loaded when first used.
+
+    Args:
+        model: a folder, or a name on the Hugging Face hub.
+    """
+
+    def __init__(self, model: str) -> None:
+        self._name = model
+        self._lock = threading.Lock()
+        self._loaded: tuple[Any, Any, bool] | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """The digest of a folder, or the name on the hub; and what is taken of the hidden states."""
+        what = folder_digest(Path(self._name).expanduser()) if is_folder(self._name) else self._name
+        return f"vectors:1:{what}:{'last' if _takes_last(self._name) else 'mean'}"
+
+    async def matrix(self, texts: Sequence[str]) -> Matrix:
+        """Return the cosines.
+
+        Raises:
+            ValueError: there is no such model, or Transformers is not installed.
+        """
+        vectors = await asyncio.to_thread(self._vectors, list(texts))
+        return [
+            [
+                1.0 if texts[a] == texts[b] else max(0.0, math.fsum(x * y for x, y in zip(one, two, strict=True)))
+                for b, two in enumerate(vectors)
+            ]
+            for a, one in enumerate(vectors)
+        ]
+
+    def _vectors(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return a vector of length 1 for each text."""
+        with self._lock:
+            found = {text: self._vector(text) for text in dict.fromkeys(texts)}
+        return [found[text] for text in texts]
+
+    def _vector(self, text: str) -> list[float]:
+        import torch
+
+        tokenizer, network, last = self._ready()
+        row = tokenizer(text, return_tensors="pt", truncation=True, max_length=_LONGEST)
+        with torch.inference_mode():
+            states = network(input_ids=row["input_ids"], attention_mask=row["attention_mask"]).last_hidden_state[0]
+        pooled = (states[-1] if last else states.mean(dim=0)).double()
+        vector: list[float] = (pooled / pooled.norm().clamp_min(1e-12)).tolist()
+        return vector
+
+    def _ready(self) -> tuple[Any, Any, bool]:
+        if self._loaded is None:
+            transformers = need("transformers", "embedding texts with a model", "models")
+            try:
+                tokenizer = transformers.AutoTokenizer.from_pretrained(self._name)
+                network = transformers.AutoModel.from_pretrained(self._name).eval()
+            except (OSError, ValueError) as error:
+                raise ValueError(f"the model of embeddings {self._name!r} cannot be loaded: {error}") from error
+            self._loaded = tokenizer, network, _takes_last(self._name)
+        return self._loaded
+
+
+def _takes_last(model: str) -> bool:
+    pooling = Path(model).expanduser() / "1_Pooling" / "config.json"
+    if not pooling.is_file():
+        return False
+    return bool(json.loads(pooling.read_text(encoding="utf-8")).get("pooling_mode_lasttoken"))
+
+
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_WORDS = re.compile(r"\w+")
+_DENIAL = re.compile(r"\b(?:not|no|never|without|neither|nor|cannot|lacks?|fails?)\b|n['’]t\b|[不没無无]")
+_OPENING = frozenset(
+    """a an the this that these those it its he she they his her their in on at by of for from with to as after before
+    when while if and or but there who which what is are was were does do did has have each every all no not""".split()
+)
+
+Particulars = tuple[tuple[str, ...], tuple[str, ...], bool]
+
+
+def particulars(text: str) -> Particulars:
+    """Return the numbers of a text, its names (words with a capital), and whether it denies something."""
+    names = {word.casefold() for word in _WORDS.findall(text) if any(map(str.isupper, word))} - _OPENING
+    return tuple(sorted(set(_NUMBER.findall(text)))), tuple(sorted(names)), denies(text)
+
+
+def denies(text: str) -> bool:
+    """Return whether a text denies something."""
+    return _DENIAL.search(text.casefold()) is not None
+
+
+def groups(texts: Sequence[str], alike: Matrix, least: float, *, names: bool = True) -> list[list[int]]:
+    """Return the places of texts that say the same, the middle of each group first, groups in order of appearance.
+
+    Args:
+        texts: the texts.
+        alike: likeness of each with each.
+        least: likeness from which two are tied.
+        names: whether numbers and names must be the same too; denials always must.
+    """
+    keys = [particulars(text) if names else ((), (), denies(text)) for text in texts]
+    left = list(range(len(texts)))
+    found = []
+    while left:
+        waiting, members = [left.pop(0)], []
+        while waiting:
+            one = waiting.pop()
+            members.append(one)
+            tied = {two for two in left if keys[two] == keys[one] and alike[one][two] >= least}
+            left = [two for two in left if two not in tied]
+            waiting += sorted(tied)
+        found.append(_middle_first(sorted(members), texts, alike))
+    return found
+
+
+def _middle_first(members: list[int], texts: Sequence[str], alike: Matrix) -> list[int]:
+    """Put the member that is most like the others first; of equals the shortest, then the first by alphabet."""
+    distinct = {texts[one]: one for one in reversed(members)}
+
+    def rank(one: int) -> tuple[float, int, str]:
+        return -math.fsum(alike[one][two] for two in distinct.values()), len(texts[one]), texts[one]
+
+    middle = min(distinct.values(), key=rank)
+    return [middle, *(one for one in members if one != middle)]
+
+
+SHORTEST = 4
+"""Characters that are no blanks: fewer stand in nearly every text, and so prove nothing."""
+
+_MARKS = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "\u00a0": " "})
+
+
+class Found(NamedTuple):
+    """The best place of a quotation.
+
+    Attributes:
+        share: how much of it is right there, from 0 to 1.
+        start: where the place begins, in characters of the text.
+        end: behind its last character.
+    """
+
+    share: float
+    start: int
+    end: int
+
+
+def best_place(quote: str, text: str) -> Found | None:
+    """Return the first of the places that hold most of a quotation; None if it is too short to prove anything."""
+    pattern, _ = _plain(quote)
+    if len(pattern.replace(" ", "")) < SHORTEST:
+        return None
+    plain, offsets = _plain(text)
+    at = plain.find(pattern)
+    if at >= 0:
+        return Found(1.0, offsets[at], offsets[at + len(pattern) - 1] + 1)
+    edits, end = _search(pattern, plain)
+    if edits >= len(pattern):
+        return Found(0.0, 0, 0)
+    window = plain[max(0, end - 2 * len(pattern)) : end]
+    _, length = _search(pattern[::-1], window[::-1])
+    return Found(1 - edits / len(pattern), offsets[end - length], offsets[end - 1] + 1)
+
+
+def _plain(text: str) -> tuple[str, list[int]]:
+    """A text in small letters with plain marks and single blanks, and where each of its characters stood."""
+    chars: list[str] = []
+    offsets: list[int] = []
+    for found in re.finditer(r"\s+|\S+", text):
+        if found[0].isspace():
+            chars.append(" ")
+            offsets.append(found.start())
+            continue
+        for at, char in enumerate(found[0].translate(_MARKS), start=found.start()):
+            small = char.lower()
+            chars.append(small if len(small) == 1 else char)
+            offsets.append(at)
+    start = 1 if chars[:1] == [" "] else 0
+    end = len(chars) - 1 if len(chars) > start and chars[-1] == " " else len(chars)
+    return "".join(chars[start:end]), offsets[start:end]
+
+
+def _search(pattern: str, text: str) -> tuple[int, int]:
+    """Return the fewest edits between the pattern and a part of the text, and where the first such part ends."""
+    full, high = (1 << len(pattern)) - 1, 1 << (len(pattern) - 1)
+    where: dict[str, int] = {}
+    for at, char in enumerate(pattern):
+        where[char] = where.get(char, 0) | 1 << at
+    up, down, edits = full, 0, len(pattern)
+    best, end = edits, 0
+    for at, char in enumerate(text, start=1):
+        equal = where.get(char, 0)
+        vertical = equal | down
+        equal = (((equal & up) + up) ^ up) | equal
+        rise = down | (~(equal | up) & full)
+        fall = up & equal
+        edits += (rise & high != 0) - (fall & high != 0)
+        rise, fall = rise << 1, fall << 1
+        up = (fall | ~(vertical | rise)) & full
+        down = rise & vertical & full
+        if edits < best:
+            best, end = edits, at
+    return best, end

@@ -1,0 +1,206 @@
+"""Nuggets: the facts that an answer should hold, taken out of passages with the words that state them.
+
+Each passage is read by itself, so no passage can talk about another.  A fact whose quotation does not stand in its
+passage is left out.  Facts that say the same become one, which keeps the sources of all.  Importance is voted on with
+the facts in another order each time; more than half of the votes that could be read make a fact vital.  Two facts have
+two orders, and one has one: there are no more votes than orders.
+
+With labelled responses, a nugget is kept if more of the good ones support it (`adjudge.data_pipelines.items.gate`).
+
+Source: nugget-as-rubric (Search-Gen-V), nuggetizer (2411.09607).  Not covered: finding passages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from adjudge.data_pipelines.items.config import NuggetsConfig
+from adjudge.data_pipelines.items.gate import labelled_of, prompt_of, texts_of
+from adjudge.data_pipelines.items.item_maker import ItemMaker, judged_by
+from adjudge.data_pipelines.items.likeness import Likeness, best_place, groups, likeness_of
+from adjudge.data_pipelines.items.model import Model, RecordsReader, TextsReader
+from adjudge.engines.interface import Engine
+from adjudge.io.jobs.job import run_job
+from adjudge.io.jobs.maker import DroppedError, Kind, Unit
+from adjudge.io.jobs.report import JobProgress, JobReport
+from adjudge.io.jobs.row_maker import Account
+from adjudge.protocol import Message, Scorer
+
+_EXTRACT = "data_pipelines/items/nuggets_extract"
+_RANK = "data_pipelines/items/nuggets_rank"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One statement of one passage.
+
+    Attributes:
+        text: the fact in the model's words, on one line.
+        passage: number of the passage, from 0.
+        start: where the words that state it begin in the passage, in characters.
+        end: behind the last of them.
+        quote: those words, as the passage has them.
+    """
+
+    text: str
+    passage: int
+    start: int
+    end: int
+    quote: str
+
+    def source(self) -> dict[str, Any]:
+        """Return where it comes from, as plain JSON data."""
+        return {"passage": self.passage, "start": self.start, "end": self.end, "quote": self.quote, "text": self.text}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NuggetMaker(ItemMaker[NuggetsConfig]):
+    """Makes references for the scorer `nuggets`."""
+
+    name: ClassVar[str] = "nuggets"
+    reads = ("prompt", "passages")
+    templates: ClassVar[tuple[str, ...]] = (_EXTRACT, _RANK)
+    fields: ClassVar[Mapping[str, Kind]] = {"prompt": "chat", "reference": "any", "nuggets": "any"}
+
+    likeness: Likeness
+
+    def further_fingerprints(self) -> Sequence[str]:
+        """Return what tells likeness."""
+        return (self.likeness.fingerprint,)
+
+    async def rows_of(self, unit: Unit, account: Account) -> list[dict[str, Any]]:
+        """Return one row with the nuggets of a question."""
+        config = self.config
+        prompt = prompt_of(unit, config.prompt_column)
+        passages = texts_of(unit, config.passages_column, reason="bad_passage")
+        if not passages:
+            raise DroppedError("no_passage")
+        facts = await self._facts(prompt, passages, account)
+        if not facts:
+            raise DroppedError("no_fact")
+        members = await self._merged(facts, account)
+        votes = await self._votes(prompt, [facts[group[0]].text for group in members], account)
+        made = []
+        for group, (vital, read) in zip(members, votes, strict=True):
+            made.append(
+                {
+                    "text": facts[group[0]].text,
+                    "importance": "vital" if 2 * vital > read else "okay",
+                    "votes": {"vital": vital, "read": read},
+                    "sources": [facts[one].source() for one in group],
+                }
+            )
+        references = [{"nuggets": [nugget["text"]]} for nugget in made]
+        made = await self.kept(made, references, prompt, labelled_of(unit, config, account), account)
+        account.counts["vital"] += sum(nugget["importance"] == "vital" for nugget in made)
+        account.counts["okay"] += sum(nugget["importance"] == "okay" for nugget in made)
+        account.counts["rows_without_vital"] += all(nugget["importance"] == "okay" for nugget in made)
+        reference = {"nuggets": [{name: nugget[name] for name in ("text", "importance")} for nugget in made]}
+        return [{"prompt": prompt, "reference": reference, "nuggets": made}]
+
+    async def _facts(self, prompt: str | Sequence[Message], passages: Sequence[str], account: Account) -> list[Fact]:
+        """Return the facts of all passages whose quotations are there."""
+        config = self.config
+        taken = passages[: config.most_passages]
+        account.drop("passage_too_many", len(passages) - len(taken))
+        read = {at: text for at, text in enumerate(taken) if len(text) <= config.longest_passage}
+        account.drop("passage_too_long", len(taken) - len(read))
+        values = [{"question": prompt, "passage": text, "most": str(config.most_facts)} for text in read.values()]
+        reader = RecordsReader(name="nuggets", fields=("text", "quote"), most=config.most_facts)
+        answers = await self.model.ask(_EXTRACT, values, reader, account)
+        found = []
+        for (at, passage), records in zip(read.items(), answers, strict=True):
+            if records == ():
+                account.drop("passage_without_fact")
+            for record in records or ():
+                account.counts["facts"] += 1
+                place = await asyncio.to_thread(best_place, record["quote"], passage)
+                if place is None:
+                    account.drop("quote_too_short")
+                elif place.share < config.least_quote:
+                    account.drop("quote_not_there")
+                else:
+                    text = " ".join(record["text"].split())
+                    quote = passage[place.start : place.end]
+                    found.append(Fact(text=text, passage=at, start=place.start, end=place.end, quote=quote))
+        return found
+
+    async def _merged(self, facts: Sequence[Fact], account: Account) -> list[list[int]]:
+        """Return the facts that say the same, the one that stands for them first; the most often stated are kept."""
+        texts = [fact.text for fact in facts]
+        found = groups(texts, await self.likeness.matrix(texts), self.config.least_likeness)
+        account.counts["merged"] += len(facts) - len(found)
+        most = self.config.most_nuggets
+        stated = sorted(found, key=lambda group: -len({facts[one].passage for one in group}))[:most]
+        account.drop("nugget_too_many", len(found) - len(stated))
+        return [group for group in found if group in stated]
+
+    async def _votes(
+        self, prompt: str | Sequence[Message], texts: Sequence[str], account: Account
+    ) -> list[tuple[int, int]]:
+        """Return for each fact how many votes call it vital, and how many votes could be read.
+
+        Raises:
+            DroppedError: half of the votes or more could not be read.
+        """
+        orders = different_orders(len(texts), self.config.votes, self.config.seed)
+        values = [
+            {
+                "question": prompt,
+                "facts": "\n".join(f"{number}. {texts[one]}" for number, one in enumerate(order, start=1)),
+                "count": str(len(texts)),
+            }
+            for order in orders
+        ]
+        reader = TextsReader(name="labels", most=len(texts), labels=("vital", "okay"), count=len(texts))
+        answers = await self.model.ask(_RANK, values, reader, account)
+        read = [(order, labels) for order, labels in zip(orders, answers, strict=True) if labels is not None]
+        if 2 * len(read) <= len(orders):
+            raise DroppedError("votes_missing")
+        vital = [0] * len(texts)
+        for order, labels in read:
+            for one, label in zip(order, labels, strict=True):
+                vital[one] += label == "vital"
+        return [(count, len(read)) for count in vital]
+
+
+def different_orders(count: int, most: int, seed: int) -> list[tuple[int, ...]]:
+    """Return as many different orders of `count` things as there are, at most `most`, the given one first."""
+    order = list(range(count))
+    found = [tuple(order)]
+    draw = random.Random(seed)
+    while len(found) < min(most, math.factorial(min(count, 8))):
+        draw.shuffle(order)
+        if tuple(order) not in found:
+            found.append(tuple(order))
+    return found
+
+
+def make_nuggets(
+    config: NuggetsConfig,
+    *,
+    progress: JobProgress | None = None,
+    engine: Engine | None = None,
+    judge: Scorer | None = None,
+) -> JobReport:
+    """Make nuggets of passages, or go on with a job that was interrupted.
+
+    Args:
+        config: the options.
+        progress: who is told how far the job is.
+        engine: who writes, in place of what `config.engine` names.
+        judge: judges at the quality gate, a reference `{"nuggets": [one]}` at a time, in place of the scorer `nuggets`.
+    """
+    model = Model.of(config, engine)
+    maker = NuggetMaker(
+        config=config,
+        model=model,
+        gate=judged_by(config, model, "nuggets", {"metric": "all"}, judge),
+        likeness=likeness_of(config.likeness),
+    )
+    return run_job(config, maker, group_column=config.group_column, progress=progress)

@@ -1,0 +1,250 @@
+"""Principles out of free-text feedback: (prompt, response, principle) with yes or no, as RLBFF trains on.
+
+Each feedback is read by itself.  Principles whose words are not in the feedback, generic ones and "partially" are left
+out; of the rest stays what all persons agree on (`consensus`).  The counts `yes` and
+`no` are the mix of labels; RLBFF's data have 64.6 % yes.
+
+With labelled responses to the same prompt, a principle is kept if more of the good ones are judged good by it.
+
+Source: RLBFF (2509.21319); no code was published.  Not covered: training on them (`adjudge train`).
+
+Of several persons who judged a response, a principle is kept if every other one has one that is more alike than a
+threshold, with the same verdict.  Where anybody has one as much alike with the opposite verdict, both are disputed and
+count for nothing.  What is kept is then merged; RLBFF went from 1.2 million principles to 100,000 by agreement and to
+33,000 by merging.  A principle with a denial ("is not too long") is like others with one alone, whatever wording says.
+The result does not depend on the order of persons or of their principles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from adjudge.data_pipelines.items.config import PrinciplesConfig
+from adjudge.data_pipelines.items.gate import labelled_of, prompt_of, responses_of, texts_of
+from adjudge.data_pipelines.items.item_maker import ItemMaker, judged_by
+from adjudge.data_pipelines.items.likeness import Likeness, Matrix, best_place, denies, groups, likeness_of
+from adjudge.data_pipelines.items.model import Model, RecordsReader
+from adjudge.engines.interface import Engine
+from adjudge.io.jobs.job import run_job
+from adjudge.io.jobs.maker import DroppedError, Kind, Unit
+from adjudge.io.jobs.report import JobProgress, JobReport
+from adjudge.io.jobs.row_maker import Account
+from adjudge.protocol import Message, Scorer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """One principle of one person.
+
+    Attributes:
+        principle: the quality, in a few words.
+        holds: whether the response has it.
+        person: number of the person.
+        quote: the person's words.
+    """
+
+    principle: str
+    holds: bool
+    person: int
+    quote: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreed:
+    """What persons agree on.
+
+    Attributes:
+        groups: places of judgements that say the same, the one that stands for them first.
+        alone: judgements that some other person has nothing like.
+        disputed: judgements to which another one is opposite.
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+    alone: int
+    disputed: int
+
+
+def consensus(judgements: Sequence[Judgement], alike: Matrix, persons: int, least: float) -> Agreed:
+    """Return what the persons agree on.
+
+    Args:
+        judgements: of all persons.
+        alike: likeness of each principle with each.
+        persons: how many judged; who said nothing that could be kept agrees with nobody.
+        least: likeness that must be exceeded.
+    """
+    denied = [denies(one.principle) for one in judgements]
+    near = [
+        [at for at, likeness in enumerate(row) if at != place and likeness > least and denied[at] is denied[place]]
+        for place, row in enumerate(alike)
+    ]
+    calm = [
+        place for place, one in enumerate(judgements) if all(judgements[at].holds is one.holds for at in near[place])
+    ]
+    undisputed = frozenset(calm)
+    kept = [
+        place
+        for place in calm
+        if len({judgements[at].person for at in undisputed.intersection(near[place])} - {judgements[place].person})
+        == persons - 1
+    ]
+    merged: list[tuple[int, ...]] = []
+    for holds in (True, False):
+        mine = [place for place in kept if judgements[place].holds is holds]
+        part = [[alike[a][b] for b in mine] for a in mine]
+        found = groups([judgements[place].principle for place in mine], part, least, names=False)
+        merged += [tuple(mine[at] for at in group) for group in found]
+    return Agreed(
+        groups=tuple(sorted(merged, key=min)),
+        alone=len(calm) - len(kept),
+        disputed=len(judgements) - len(calm),
+    )
+
+
+_EXTRACT = "data_pipelines/items/principles_extract"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrincipleMaker(ItemMaker[PrinciplesConfig]):
+    """Makes references for the scorers `principles` and `rlbff`, with the label that people gave."""
+
+    name: ClassVar[str] = "principles"
+    reads = ("prompt", "response", "feedback")
+    templates: ClassVar[tuple[str, ...]] = (_EXTRACT,)
+    fields: ClassVar[Mapping[str, Kind]] = {
+        "prompt": "chat",
+        "response": "text",
+        "principle": "text",
+        "label": "flag",
+        "reference": "any",
+        "quotes": "texts",
+        "variants": "texts",
+        "gate": "any",
+    }
+
+    likeness: Likeness
+
+    def further_fingerprints(self) -> Sequence[str]:
+        """Return what tells likeness."""
+        return (self.likeness.fingerprint,)
+
+    async def rows_of(self, unit: Unit, account: Account) -> list[dict[str, Any]]:
+        """Return one row for each principle that all persons agree on."""
+        config = self.config
+        prompt = prompt_of(unit, config.prompt_column)
+        responses = dict.fromkeys(responses_of(unit, config.response_column))
+        if len(responses) != 1:
+            raise DroppedError("no_response" if not responses else "responses_differ")
+        (response,) = responses
+        feedback = texts_of(unit, config.feedback_column, inside=config.feedback_inside, reason="bad_feedback")
+        if len(feedback) < config.least_annotators:
+            raise DroppedError("too_few_annotators")
+        judgements = await self._judgements(prompt, response, feedback, account)
+        alike = await self.likeness.matrix([one.principle for one in judgements])
+        agreed = consensus(judgements, alike, len(feedback), config.least_likeness)
+        account.drop("no_consensus", agreed.alone)
+        account.drop("disputed", agreed.disputed)
+        account.counts["merged"] += sum(len(group) - 1 for group in agreed.groups)
+        rows = [_row(prompt, response, [judgements[at] for at in group]) for group in agreed.groups]
+        if not rows:
+            raise DroppedError("no_principle")
+        rows = await self._gated(rows, prompt, unit, account)
+        account.counts["yes"] += sum(row["label"] for row in rows)
+        account.counts["no"] += sum(not row["label"] for row in rows)
+        return rows
+
+    async def _judgements(
+        self, prompt: str | Sequence[Message], response: str, feedback: Sequence[str], account: Account
+    ) -> list[Judgement]:
+        """Return the principles of each person, checked against the person's words.
+
+        Raises:
+            DroppedError: the model gave no answer on one of the persons, so nobody knows what all agree on.
+        """
+        config = self.config
+        values = [
+            {"question": prompt, "response": response, "feedback": text, "most": str(config.most_principles)}
+            for text in feedback
+        ]
+        reader = RecordsReader(
+            name="principles",
+            fields=("principle", "verdict", "quote"),
+            most=config.most_principles,
+            labels=(("verdict", ("yes", "no", "partially")),),
+        )
+        generic = {_key(one) for one in config.generic}
+        found: list[Judgement] = []
+        for person, (text, records) in enumerate(
+            zip(feedback, await self.model.ask(_EXTRACT, values, reader, account), strict=True)
+        ):
+            if records is None:
+                raise DroppedError("annotator_without_answer")
+            for record in records:
+                account.counts["principles"] += 1
+                if problem := self._problem(record, text, generic):
+                    account.drop(problem)
+                else:
+                    principle, holds = " ".join(record["principle"].split()), record["verdict"] == "yes"
+                    found.append(Judgement(principle=principle, holds=holds, person=person, quote=record["quote"]))
+        return found
+
+    def _problem(self, record: Mapping[str, str], feedback: str, generic: set[str]) -> str:
+        if _key(record["principle"]) in generic:
+            return "generic"
+        if record["verdict"] == "partially":
+            return "partially"
+        place = best_place(record["quote"], feedback)
+        if place is None:
+            return "quote_too_short"
+        return "quote_not_there" if place.share <= self.config.least_quote else ""
+
+    async def _gated(
+        self, rows: list[dict[str, Any]], prompt: str | Sequence[Message], unit: Unit, account: Account
+    ) -> list[dict[str, Any]]:
+        references = [row["reference"] for row in rows]
+        kept = await self.kept(rows, references, prompt, labelled_of(unit, self.config, account), account)
+        return [{"gate": None, **row} for row in kept]
+
+
+def _row(prompt: str | Sequence[Message], response: str, group: Sequence[Judgement]) -> dict[str, Any]:
+    return {
+        "prompt": prompt,
+        "response": response,
+        "principle": group[0].principle,
+        "label": group[0].holds,
+        "reference": {"principles": [group[0].principle]},
+        "quotes": [one.quote for one in group],
+        "variants": sorted({one.principle for one in group} - {group[0].principle}),
+    }
+
+
+def _key(principle: str) -> str:
+    return " ".join(principle.casefold().strip(" .").split())
+
+
+def make_principles(
+    config: PrinciplesConfig,
+    *,
+    progress: JobProgress | None = None,
+    engine: Engine | None = None,
+    judge: Scorer | None = None,
+) -> JobReport:
+    """Make principles of feedback, or go on with a job that was interrupted.
+
+    Args:
+        config: the options.
+        progress: who is told how far the job is.
+        engine: who reads the feedback, in place of what `config.engine` names.
+        judge: judges at the quality gate, a reference `{"principles": [one]}` at a time, in place of the scorer
+            `principles`.
+    """
+    model = Model.of(config, engine)
+    maker = PrincipleMaker(
+        config=config,
+        model=model,
+        gate=judged_by(config, model, "principles", {}, judge),
+        likeness=likeness_of(config.likeness),
+    )
+    return run_job(config, maker, group_column=config.group_column, progress=progress)

@@ -1,0 +1,155 @@
+"""Rubrics out of contrast: what do the good responses to a prompt do that the bad ones do not?
+
+The writer sees some good and some bad responses.  What it proposes is tried on responses it never saw, each criterion
+alone, by the judge of the scorer `rubric`; only what separates them stays, and its weight is the difference of shares.
+Criteria with the same verdict on every held-back response are one.
+
+Not covered: criteria that hold for many prompts; each prompt has a rubric of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from adjudge.data_pipelines.items.config import RubricsConfig
+from adjudge.data_pipelines.items.gate import Labelled, Trial, labelled_of, prompt_of
+from adjudge.data_pipelines.items.item_maker import ItemMaker, judged_by
+from adjudge.data_pipelines.items.model import Model, TextsReader, numbered_turns
+from adjudge.engines.interface import Engine
+from adjudge.io.jobs.job import run_job
+from adjudge.io.jobs.maker import DroppedError, Kind, Unit
+from adjudge.io.jobs.report import JobProgress, JobReport
+from adjudge.io.jobs.row_maker import Account
+from adjudge.protocol import Message, Scorer
+
+_CONTRAST = "data_pipelines/items/rubrics_contrast"
+_DIGITS = 4  # of a weight
+
+
+@dataclass(frozen=True, kw_only=True)
+class RubricMaker(ItemMaker[RubricsConfig]):
+    """Makes references for the scorer `rubric`."""
+
+    name: ClassVar[str] = "rubrics"
+    templates: ClassVar[tuple[str, ...]] = (_CONTRAST,)
+    fields: ClassVar[Mapping[str, Kind]] = {
+        "prompt": "chat",
+        "reference": "any",
+        "items": "any",
+        "shown": "whole",
+        "held_back": "whole",
+    }
+
+    async def rows_of(self, unit: Unit, account: Account) -> list[dict[str, Any]]:
+        """Return one row with the rubric of a prompt."""
+        config = self.config
+        prompt = prompt_of(unit, config.prompt_column)
+        responses = _short(labelled_of(unit, config, account), config.longest_response, account)
+        shown, held = responses.split(config.held_back, config.seed)
+        shown, held = _fewer(shown, held, config.most_shown)
+        values = {
+            "question": prompt,
+            "good": numbered_turns("response", shown.good),
+            "bad": numbered_turns("response", shown.bad),
+            "most": str(config.most_items),
+        }
+        reader = TextsReader(name="items", most=config.most_items)
+        proposed = await self.model.ask_one(_CONTRAST, values, reader, account)
+        texts = list(dict.fromkeys(" ".join(text.split()) for text in proposed))
+        account.counts["proposed"] += len(texts)
+        account.drop("item_twice", len(proposed) - len(texts))
+        if not texts:
+            raise DroppedError("no_item")
+        items = await self._kept(texts, prompt, held, account)
+        account.counts["items"] += len(items)
+        reference = {"rubric": [{"text": item["text"], "weight": item["weight"]} for item in items]}
+        shares = {"shown": len(shown.good) + len(shown.bad), "held_back": len(held.good) + len(held.bad)}
+        return [{"prompt": prompt, "reference": reference, "items": items, **shares}]
+
+    async def _kept(
+        self, texts: Sequence[str], prompt: str | Sequence[Message], held: Labelled, account: Account
+    ) -> list[dict[str, Any]]:
+        """Return the criteria that separate the held-back responses, redundant ones merged.
+
+        Raises:
+            DroppedError: none does.
+        """
+        assert self.gate is not None
+        references = [{"rubric": [text]} for text in texts]
+        passed: list[tuple[str, Trial]] = []
+        for text, (trial, why) in zip(texts, await self.gate.tried(references, prompt, held, account), strict=True):
+            if why:
+                account.drop(why)
+            else:
+                passed.append((text, trial))
+        if not passed:
+            raise DroppedError("no_item_kept")
+        items = []
+        for text, trial, others in distinct(passed, self.config.redundant_from):
+            account.drop("redundant", len(others))
+            weight = round(trial.difference.known, _DIGITS)
+            items.append({"text": text, "weight": weight, "gate": trial.to_dict(), "same_verdicts": list(others)})
+        return items
+
+
+def distinct(passed: Sequence[tuple[str, Trial]], least: int) -> list[tuple[str, Trial, tuple[str, ...]]]:
+    """Return criteria without those that agree with another one on all responses.
+
+    The shortest text stands for its equals, and of texts of one length the first by alphabet.
+
+    Args:
+        passed: criteria and how they did.
+        least: on fewer responses, or where a verdict is missing, none is redundant.
+
+    Returns:
+        For each that stays, its text, its trial, and the texts it stands for.
+    """
+    alike: dict[Any, list[tuple[str, Trial]]] = {}
+    for place, (text, trial) in enumerate(passed):
+        telling = len(trial.verdicts) >= least and None not in trial.verdicts
+        alike.setdefault(trial.verdicts if telling else place, []).append((text, trial))
+    found = []
+    for members in alike.values():
+        (text, trial), *others = sorted(members, key=lambda member: (len(member[0]), member[0]))
+        found.append((text, trial, tuple(other for other, _ in others)))
+    return found
+
+
+def _short(responses: Labelled, longest: int, account: Account) -> Labelled:
+    kept = Labelled(
+        good=tuple(text for text in responses.good if len(text) <= longest),
+        bad=tuple(text for text in responses.bad if len(text) <= longest),
+    )
+    left = len(kept.good) + len(kept.bad)
+    account.drop("response_too_long", len(responses.good) + len(responses.bad) - left)
+    return kept
+
+
+def _fewer(shown: Labelled, held: Labelled, most: int) -> tuple[Labelled, Labelled]:
+    """Hold back what is more than `most` of either side."""
+    kept = replace(shown, good=shown.good[:most], bad=shown.bad[:most])
+    return kept, Labelled(good=(*held.good, *shown.good[most:]), bad=(*held.bad, *shown.bad[most:]))
+
+
+def make_rubrics(
+    config: RubricsConfig,
+    *,
+    progress: JobProgress | None = None,
+    engine: Engine | None = None,
+    judge: Scorer | None = None,
+) -> JobReport:
+    """Make rubrics of good and bad responses, or go on with a job that was interrupted.
+
+    Args:
+        config: the options.
+        progress: who is told how far the job is.
+        engine: who writes, in place of what `config.engine` names.
+        judge: judges at the quality gate, a reference `{"rubric": [one]}` at a time, in place of the scorer `rubric`.
+    """
+    model = Model.of(config, engine)
+    maker = RubricMaker(
+        config=config, model=model, gate=judged_by(config, model, "rubric", {"unsure": "abstain"}, judge)
+    )
+    return run_job(config, maker, group_column=config.group_column, progress=progress)

@@ -1,0 +1,426 @@
+"""All that is decided before the first sample is scored, so that a user's mistake costs no work.
+
+A batch holds whole rows, and for a groupwise scorer whole groups.  A unit is a run of rows that name the same group, or
+a single row that names none; a row that cannot be read belongs to the unit it stands in.  Sharding deals out units in
+turn: shard i of n takes those whose number leaves the rest i, so all rows of a group reach the same shard.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from adjudge.data_pipelines.label.config import LabelConfig
+from adjudge.data_pipelines.label.outputs import converter
+from adjudge.data_pipelines.label.samples import Item, Sampler, hash_of
+from adjudge.data_pipelines.label.stages import Column, Load, Stages
+from adjudge.io.columns import MISSING, USUAL, ColumnMap, Wanted, flag_of, map_columns, no_column
+from adjudge.io.errors import JobError
+from adjudge.io.jobs.journal import RETRY
+from adjudge.io.jobs.opening import check_paths, peek, unreadable
+from adjudge.io.row import Cursor, Row
+from adjudge.io.source import Source, open_source
+from adjudge.io.values import kind_of
+from adjudge.protocol import MissingReferenceError, Sample, Score
+
+_BATCH_BYTES = 4 << 20  # a batch of long rows closes early, so that memory does not follow the row length
+
+
+@dataclass(slots=True)
+class Batch:
+    """Items scored in one call.
+
+    Attributes:
+        after: the place behind the last row read, other shards' rows included.
+        items: in input order; may be empty at the end of a shard.
+        rows: how many rows they come from.
+        earlier: of a job that judges again what failed: what an earlier run came to, for the items with a sample.
+    """
+
+    after: Cursor
+    items: list[Item] = field(default_factory=list)
+    rows: int = 0
+    earlier: Mapping[str, Column] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batcher:
+    """Cuts a stream of rows into batches.
+
+    Attributes:
+        read: yields the rows behind a place.
+        sampler: makes items of rows.
+        size: items after which a batch closes.
+        whole_groups: whether a group must not be cut.
+        shard: this job's shard.
+        shards: how many shards there are.
+        limit: rows to read, all shards together; None reads all.
+    """
+
+    read: Callable[[Cursor], Iterator[Row]]
+    sampler: Sampler
+    size: int
+    whole_groups: bool = False
+    shard: int = 0
+    shards: int = 1
+    limit: int | None = None
+
+    def batches(self, start: Cursor) -> Iterator[Batch]:
+        """Yield the batches behind a place; the last one, maybe empty, ends where the input ends."""
+        batch, taken = Batch(after=start), 0
+        size = self.size if self.limit is None else 1  # a first batch alone shows what starting takes
+        for row, before, after in self._placed(start):
+            begins = after.unit != before.unit
+            full = len(batch.items) >= size or taken >= _BATCH_BYTES
+            if full and (begins or not self.whole_groups):
+                yield batch
+                batch, taken, size = Batch(after=before), 0, self.size
+            if (after.unit - 1) % self.shards == self.shard:
+                batch.items += self.sampler.items(row, after.group)
+                batch.rows += 1
+                taken += row.size
+            batch.after = after
+        yield batch
+
+    def check_groups(self) -> None:
+        """Read the input once and see that the rows of each group stand together.
+
+        Keeps 8-byte hashes of the groups, about 60 bytes of memory for each.
+
+        Raises:
+            ValueError: a group goes on after another one began.
+        """
+        seen: set[int] = set()
+        for row, before, after in self._placed(Cursor()):
+            if after.unit == before.unit or not after.group:
+                continue
+            key = hash(after.group)
+            if key in seen:
+                raise ValueError(
+                    f"the scorer compares the samples of a group, and the group {after.group!r} goes on at row "
+                    f"{row.index} after other rows; sort the input by its group column"
+                )
+            seen.add(key)
+
+    def _placed(self, start: Cursor) -> Iterator[tuple[Row, Cursor, Cursor]]:
+        """Yield each row with the places before and behind it."""
+        before = start
+        if self.limit is not None and before.row >= self.limit:
+            return
+        for row in self.read(start):
+            group = self.sampler.group_of(row)
+            joins = before.unit > 0 and (row.data is None or (group != "" and group == before.group))
+            unit = before.unit if joins else before.unit + 1
+            kept = before.group if row.data is None else group
+            after = Cursor(row.index + 1, row.part, row.place, unit, kept)
+            yield row, before, after
+            if after.row == self.limit:
+                return
+            before = after
+
+
+_LINE_BYTES: Final = 1 << 30  # of a line that adjudge wrote itself
+_FIELDS: Final = (
+    "value", "status", "reason", "steps", "parts", "evidence", "uncertainty", "provenance", "cost",
+)  # fmt: skip
+
+
+class EarlierOutput:
+    """The scores that an earlier run wrote.
+
+    Args:
+        path: its output.
+        stages: who scores; it must hold the scores of these.
+
+    Raises:
+        ValueError: it is no output of such a job.
+    """
+
+    def __init__(self, path: str, stages: Stages) -> None:
+        self._source: Source = open_source(path, limit=_LINE_BYTES)
+        self._stages = stages
+        first = next(self._records(), None)
+        if first is None:
+            return
+        named = "scores" in first
+        there = [*first["scores"]] if named else [first.get("provenance", {}).get("scorer", "")]
+        wanted = [*stages.names] if stages.named else [stages.each[0].bench.name]
+        if named != stages.named or there != wanted != ["auto"]:  # scores by "auto" say whom it chose
+            raise ValueError(
+                f"--retry-failed: {path} holds the scores of {', '.join(map(str, there))}, and the call is for "
+                f"{', '.join(wanted)}; make the call that wrote it, with --retry-failed"
+            )
+
+    def identity(self) -> dict[str, Any]:
+        """Return what must be the same for a job to go on."""
+        return self._source.identity()
+
+    def beside(self, batches: Iterator[Batch], start: Cursor) -> Iterator[Batch]:
+        """Yield the batches, each with the scores of its samples.
+
+        Raises:
+            JobError: the output is not that of these rows.
+        """
+        records = itertools.dropwhile(lambda record: record["row"] < start.row, self._records())
+        for batch in batches:
+            columns: dict[str, Column] = {name: [] for name in self._stages.names}
+            for item in batch.items:
+                record = self._fitting(item, next(records, None))
+                if item.sample is not None:
+                    for name, column in columns.items():
+                        column.append(_score_in(record["scores"][name] if self._stages.named else record))
+            batch.earlier = columns
+            yield batch
+
+    def _records(self) -> Iterator[Mapping[str, Any]]:
+        for row in self._source.rows(Cursor()):
+            if row.data is None or not isinstance(row.data.get("row"), int):
+                raise JobError(f"line {row.index + 1} of {self._source.name} is no line of a label job; {row.error}")
+            yield row.data
+
+    def _fitting(self, item: Item, record: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        found = None if record is None else (record["row"], record["id"], record.get("sample_hash"))
+        if record is None or found != (item.row, item.id, hash_of(item.sample)):
+            there = "nothing" if record is None else f"row {record['row']}, id {record['id']!r}"
+            raise JobError(
+                f"{self._source.name} is not of these rows: where row {item.row}, id {item.id!r} should stand it has "
+                f"{there}, or its prompt or response has changed; make the call that wrote it, with --retry-failed, on "
+                "the rows as they were then"
+            )
+        return record
+
+
+def _score_in(record: Mapping[str, Any] | None) -> Score | None:
+    if record is None:
+        return None
+    fields = {name: record[name] for name in _FIELDS}
+    for name in ("evidence", "parts"):
+        if isinstance(fields[name], str):  # Parquet and datasets folders have one shape for a column
+            fields[name] = json.loads(fields[name])
+    return Score.from_dict(fields)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A job ready to run.
+
+    Attributes:
+        config: what was asked for.
+        source: the input.
+        columns: which column is what.
+        stages: who scores.
+        batcher: cuts the input into batches.
+        identity: what must be the same for a job to go on.
+        convert: makes the output's format from the lines, or None.
+        notes: how the input was understood.
+        late_notes: says which columns first said something behind the rows by which columns were guessed.
+        earlier: the output of which only what failed is judged again, or None.
+    """
+
+    config: LabelConfig
+    source: Source
+    columns: ColumnMap
+    stages: Stages
+    batcher: Batcher
+    identity: Mapping[str, Any]
+    convert: Callable[[Path, Path], None] | None
+    notes: tuple[str, ...]
+    late_notes: Callable[[], list[str]]
+    references: tuple[str, ...] = ()
+    earlier: EarlierOutput | None = None
+
+    @property
+    def at_once(self) -> int:
+        """How many batches are under way at most."""
+        return self.config.in_flight * max(stage.bench.width for stage in self.stages.each)
+
+    @property
+    def several_columns(self) -> bool:
+        """Whether a score must say which response column it is of."""
+        return len(self.columns.responses) > 1
+
+
+def make_plan(config: LabelConfig, load: Load) -> Plan:
+    """Open the input, decide about its columns, and load the scorers.
+
+    Args:
+        config: the options.
+        load: makes the scorers.
+
+    Raises:
+        ValueError: whatever is wrong with the call, before any work.
+    """
+    check_paths(config.input, config.output)
+    source = open_source(
+        config.input,
+        limit=config.max_row_mb << 20,
+        split=config.split,
+        subset=config.subset,
+        revision=config.revision,
+    )
+    peeked = peek(source)
+    columns, notes = _columns(config, source, peeked)
+    samples = _first_samples(columns, peeked)
+    stages = load()
+    if columns.reference is None and samples:
+        _check(stages, samples[0], peeked, notes)
+    convert = converter(
+        config.output,
+        timings=config.timings,
+        columns=len(columns.responses) > 1,
+        keep=config.keep_columns,
+        names=stages.names if stages.named else (),
+    )
+    seen = [row.data for row in peeked if row.data is not None]
+    awaited = set(USUAL) - {name for row in seen for name, value in row.items() if value is not None}
+    late: dict[int, dict[str, Any]] = {}
+    _select(source, columns, config.keep_columns, awaited)
+    earlier = _earlier(config, stages)
+    shard, shards = config.shard_of()
+    batcher = Batcher(
+        read=functools.partial(_watched, source, awaited, late),
+        sampler=Sampler(columns=columns, keep=config.keep_columns),
+        size=config.batch_size,
+        whole_groups=stages.groupwise,
+        shard=shard,
+        shards=shards,
+        limit=config.limit,
+    )
+    return Plan(
+        config=config,
+        source=source,
+        columns=columns,
+        stages=stages,
+        batcher=batcher,
+        identity=_identity(config, source, columns, stages) | ({RETRY: earlier.identity()} if earlier else {}),
+        convert=convert,
+        notes=tuple(notes),
+        references=tuple(dict.fromkeys(kind_of(sample.reference) for sample in samples)),
+        earlier=earlier,
+        late_notes=functools.partial(_late_notes, config.wanted_columns(), columns, seen, late),
+    )
+
+
+def _earlier(config: LabelConfig, stages: Stages) -> EarlierOutput | None:
+    if not config.retry_failed or not Path(config.output).exists():
+        return None
+    if stages.groupwise:
+        raise ValueError(
+            "--retry-failed judges single samples again, and the scorer compares those of a group; label again with "
+            "--overwrite"
+        )
+    return EarlierOutput(config.output, stages)
+
+
+def _columns(config: LabelConfig, source: Source, peeked: list[Row]) -> tuple[ColumnMap, list[str]]:
+    readable = [row.data for row in peeked if row.data is not None]
+    schema = source.columns()
+    if peeked and not readable and (schema is not None or not config.response_column):
+        raise ValueError(unreadable(source, peeked))
+    wanted, heads = config.wanted_columns(), source.heads()
+    if schema is not None:
+        _check_files(wanted, heads, None)
+    elif not peeked:
+        return ColumnMap(), [f"{source.name} holds no rows; the output will hold none"]
+    readable += [data for _, rows in heads for row in rows if (data := row.data) is not None]
+    names = schema if schema is not None else _names(readable)
+    columns, notes = map_columns(wanted, names, readable, closed=schema is not None)
+    _check_files(wanted, heads, columns)
+    return columns, notes
+
+
+def _check_files(wanted: Wanted, heads: Sequence[tuple[str, Sequence[Row]]], columns: ColumnMap | None) -> None:
+    """Raise `ValueError` where a file has another column for what was guessed, of all files or else of the first."""
+    given = {wanted.prompt, wanted.reference, *wanted.responses}
+    for file, head in heads:
+        rows = [row.data for row in head if row.data is not None]
+        if not rows:
+            continue
+        own, _ = map_columns(Wanted(), _names(rows), rows, closed=False, needs_response=False)
+        columns = columns or own
+        of_all, of_this = ((each.prompt, each.reference, *each.responses[:1]) for each in (columns, own))
+        for role, one, other in zip(("prompt", "reference", "response"), of_all, of_this, strict=False):
+            names = [column.name for column in (one, other) if column is not None]
+            unread = one is None or all(one.of(row) is MISSING for row in rows)
+            if other is not None and unread and given.isdisjoint(names):
+                others = f"not in {one.name!r}" if one is not None else "other files have none"
+                raise ValueError(
+                    f"the files have different columns: {file} has the {role} in {other.name!r}, and {others}; label "
+                    f"them one by one, or {flag_of(role)} '{'|'.join(names)}' reads the first that a row has"
+                )
+
+
+def _first_samples(columns: ColumnMap, peeked: list[Row]) -> list[Sample]:
+    sampler = Sampler(columns=columns)
+    items = [item for row in peeked if row.data is not None for item in sampler.items(row, "")]
+    samples = [item.sample for item in items if item.sample is not None]
+    if items and not samples:
+        raise ValueError(f"none of the first {len(items)} responses can be read: {items[0].error}; name other columns")
+    return samples
+
+
+def _watched(source: Source, awaited: set[str], late: dict[int, dict[str, Any]], start: Cursor) -> Iterator[Row]:
+    """Yield the rows behind a place; note in `late` what awaited columns say first, by the number of the row."""
+    for row in source.rows(start):
+        if row.data is not None and not awaited.isdisjoint(row.data):
+            new = {name: row.data[name] for name in awaited & row.data.keys() if row.data[name] is not None}
+            if new:
+                awaited.difference_update(new)
+                late[row.index] = new
+        yield row
+
+
+def _late_notes(
+    wanted: Wanted, columns: ColumnMap, seen: Sequence[Mapping[str, Any]], late: Mapping[int, Mapping[str, Any]]
+) -> list[str]:
+    """Return a sentence for each role that late columns would have been taken for, had they been there at first."""
+    rows = [*seen, *late.values()]
+    again = map_columns(wanted, _names(rows), rows, closed=False)[0] if late else columns
+    return [
+        f"{role}: from row {min(late)} on the input has other columns, which were not read; "
+        f"{flag_of(role)} '{names}' reads them"
+        for role, names in again.to_dict().items()
+        if role in ("prompt", "reference") and names != columns.to_dict()[role]
+    ]
+
+
+def _names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def _check(stages: Stages, sample: Sample, peeked: list[Row], notes: Sequence[str]) -> None:
+    """Ask the scorers about rows without a reference: no row can have what no column holds."""
+    try:
+        stages.check(sample)
+    except MissingReferenceError as error:
+        names = _names([row.data for row in peeked if row.data is not None])
+        taken = [note for note in notes if "(guessed;" in note]
+        raise ValueError(". ".join([str(error), *taken, no_column("reference", names)])) from None
+
+
+def _select(source: Source, columns: ColumnMap, keep: bool, awaited: set[str]) -> None:
+    names = source.columns()
+    if names is None or keep:
+        return
+    wanted = awaited.union(top for column in columns.all() for top in column.tops(names))
+    source.select([name for name in names if name in wanted])
+
+
+def _identity(config: LabelConfig, source: Source, columns: ColumnMap, stages: Stages) -> dict[str, Any]:
+    return {
+        "input": source.identity(),
+        "columns": columns.to_dict(),
+        "options": {
+            "shard": config.shard,
+            "limit": config.limit,
+            "keep_columns": config.keep_columns,
+            "timings": config.timings,
+            "max_row_mb": config.max_row_mb,
+        },
+        **stages.identity(),
+    }

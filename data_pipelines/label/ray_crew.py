@@ -1,0 +1,376 @@
+"""The Ray workers of one scorer.  A worker that dies is replaced, and what it had is scored again.
+
+Each worker has a bounded number of batches.  When one dies, each batch it had is tried again, with no other batch
+beside it on its worker, so that the next death says whose fault it is.  After the third, its samples (its groups, for a
+scorer that compares groups) go one by one; what ends two workers on its own is failed as `worker_died`.  Whoever asked
+gets one answer, so whatever was scored twice is written once.
+
+Every scorer has workers of its own, so those that need GPUs and those that do not are apart.  A composite is one
+scorer: its worker reserves the GPUs, and its verifiers run in worker processes on that worker's machine.
+
+Not covered: a Ray that is gone as a whole.  The job ends then, and the same call goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from adjudge.data_pipelines.label.config import LabelConfig, Shares
+from adjudge.data_pipelines.label.ray_cluster import Demand, cluster, counts, need_ray
+from adjudge.data_pipelines.label.ray_worker import Fields, Order, Worker, fields_of, order_for
+from adjudge.data_pipelines.label.stages import Bench, Verdict
+from adjudge.io.errors import JobError
+from adjudge.protocol import Sample, Score
+from adjudge.runtime.contract import BrokenScorer
+
+
+@dataclass(eq=False, slots=True)
+class Member:
+    """A worker and what it is busy with.
+
+    Attributes:
+        actor: Ray's handle.
+        opening: what becomes its name, fingerprint and kind when the scorer is loaded.
+        load: batches it has.
+        ready: whether the scorer is loaded.
+        watched: whether a task waits for `opening`.
+        alone: whether the batch that it has, or waits for, must be the only one.
+        lost: whether it is dead.
+    """
+
+    actor: Any
+    opening: Any
+    load: int = 0
+    ready: bool = False
+    watched: bool = False
+    alone: bool = False
+    lost: bool = False
+
+
+_BATCH_TRIES: Final = 3
+_LONE_TRIES: Final = 2
+_STILLBORN: Final = 3  # workers in a row that died while they loaded the scorer
+_PATIENCE: Final = 30.0  # seconds before a job begins without the workers that are not there yet, or says that it waits
+
+
+class Crew:
+    """A scorer behind Ray workers; a `Bench`.
+
+    Args:
+        called: what errors and notes call the scorer.
+        order: what each worker loads.
+        workers: how many there shall be.
+        cpus: CPUs that each reserves.
+        gpus: GPUs that each reserves.
+        in_flight: batches that a worker has at the same time.
+        note: is told of lost workers and of waiting.
+
+    Attributes:
+        name: the scorer's name, once `open` has returned.
+        fingerprint: its fingerprint.
+        groupwise: whether it compares the samples of a group.
+        width: how many workers there shall be.
+    """
+
+    name: str
+    fingerprint: str
+    groupwise: bool
+    width: int
+
+    def __init__(
+        self,
+        called: str,
+        order: Order,
+        *,
+        workers: int,
+        cpus: float,
+        gpus: float,
+        in_flight: int,
+        note: Callable[[str], None],
+    ) -> None:
+        self.name, self.fingerprint, self.groupwise, self.width = called, "", False, workers
+        self._ray = need_ray()
+        self._called, self._order, self._in_flight, self._note = called, order, in_flight, note
+        self._actor = self._ray.remote(num_cpus=cpus, num_gpus=gpus, max_restarts=0, max_concurrency=in_flight + 1)(
+            Worker
+        )
+        self._members = [self._hired() for _ in range(workers)]
+        self._changed = asyncio.Event()
+        self._joining: set[asyncio.Task[None]] = set()
+        self._suspects = 0  # batches that wait for a worker of their own
+        self._stillborn = 0
+        self._broken: JobError | None = None
+
+    def open(self) -> None:
+        """Wait until workers have loaded the scorer: all of them, or those that had the room to.
+
+        Raises:
+            ValueError: the scorer cannot be loaded in a worker.
+        """
+        waiting = [member.opening for member in self._members]
+        while waiting:
+            done, waiting = self._ray.wait(waiting, num_returns=1, timeout=_PATIENCE)
+            if not done and any(member.ready for member in self._members):
+                self._note(f"{self._called} begins without {len(waiting)} of {self.width} workers; they join later")
+                break
+            if not done:
+                self._note(f"waiting for Ray to start a worker for {self._called}")
+            for member in self._members:
+                if member.opening in done:
+                    self._welcome_first(member)
+
+    def _welcome_first(self, member: Member) -> None:
+        try:
+            described = self._ray.get(member.opening)
+        except self._ray.exceptions.RayTaskError as error:
+            raise ValueError(f"in a Ray worker, {_told(error)}") from None
+        except self._ray.exceptions.RayError as error:
+            raise ValueError(f"the Ray workers for {self._called} cannot start: {_plain(error)}") from None
+        if self.fingerprint and described != (self.name, self.fingerprint, self.groupwise):
+            raise ValueError(self._unlike(described))
+        self.name, self.fingerprint, self.groupwise = described
+        member.ready = True
+
+    def check(self, sample: Sample) -> None:
+        """Raise `ValueError` if the sample lacks what the scorer needs; asks a worker and waits."""
+        member = next(member for member in self._members if member.ready)
+        told = self._ray.get(member.actor.check.remote(fields_of(sample)))
+        if told:
+            raise ValueError(told)
+
+    async def judge(self, samples: Sequence[Sample]) -> list[Verdict]:
+        """Return one verdict for each sample, in order."""
+        if not samples:
+            return []
+        rows = [fields_of(sample) for sample in samples]
+        for tried in range(_BATCH_TRIES):
+            verdicts = await self._try(rows, alone=tried > 0)
+            if verdicts is not None:
+                return verdicts
+        found: list[Verdict] = []
+        for piece in self._pieces(samples, rows):
+            found += await self._judge_alone(piece)
+        return found
+
+    def _pieces(self, samples: Sequence[Sample], rows: Sequence[Fields]) -> list[list[Fields]]:
+        if not self.groupwise:
+            return [[row] for row in rows]
+        groups = itertools.groupby(zip(samples, rows, strict=True), key=lambda pair: pair[0].group)
+        return [[row for _, row in group] for _, group in groups]
+
+    async def _judge_alone(self, rows: list[Fields]) -> list[Verdict]:
+        for _ in range(_LONE_TRIES):
+            verdicts = await self._try(rows, alone=True)
+            if verdicts is not None:
+                return verdicts
+        what = "this sample" if len(rows) == 1 else "the samples of this group"
+        error = f"the worker process that judged {what}, and nothing else, ended {_LONE_TRIES} times"
+        return [Score.failed("worker_died", error=error) for _ in rows]
+
+    async def _try(self, rows: Sequence[Fields], *, alone: bool) -> list[Verdict] | None:
+        """Return the verdicts of one worker, or None if it was lost meanwhile."""
+        member = await self._seat(alone)
+        try:
+            verdicts: list[Verdict] = await member.actor.judge.remote(rows)
+        except self._ray.exceptions.RayTaskError as error:
+            cause = _cause(error)
+            told = (
+                str(cause) if isinstance(cause, BrokenScorer) else f"the Ray worker for {self._called} {_raised(cause)}"
+            )
+            raise BrokenScorer(told) from error
+        except self._ray.exceptions.RayError as error:
+            self._replace(member, error)
+            return None
+        finally:
+            member.load -= 1
+            if alone:
+                member.alone = False
+            self._changed.set()
+        return verdicts
+
+    async def _seat(self, alone: bool) -> Member:
+        """Wait for room on a worker; with `alone`, for a worker that has nothing else.
+
+        Who must be alone comes first: those batches are the oldest, and others wait for them to be written.
+        """
+        self._start_joining()
+        while True:
+            member = await self._chosen(alone)
+            while alone and member.load and not member.lost:
+                await self._change()
+            if not member.lost:
+                member.load += 1
+                return member
+
+    async def _chosen(self, alone: bool) -> Member:
+        """Return the least busy worker that has room; with `alone`, one that takes nothing more from now on."""
+        self._suspects += alone
+        try:
+            while True:
+                if self._broken is not None:
+                    raise self._broken
+                room = [
+                    member
+                    for member in self._members
+                    if member.ready and not member.alone and (alone or member.load < self._in_flight)
+                ]
+                if room and (alone or not self._suspects):
+                    member = min(room, key=lambda each: each.load)
+                    member.alone = alone
+                    return member
+                await self._change()
+        finally:
+            self._suspects -= alone
+            if alone:
+                self._changed.set()
+
+    async def _change(self) -> None:
+        self._changed.clear()
+        while True:
+            try:
+                await asyncio.wait_for(self._changed.wait(), _PATIENCE)
+            except TimeoutError:
+                if not any(member.ready for member in self._members):
+                    self._note(f"no worker for {self._called} is left; waiting for Ray to start one")
+            else:
+                return
+
+    def _hired(self) -> Member:
+        actor = self._actor.remote(self._order)
+        return Member(actor, actor.open.remote())
+
+    def _replace(self, member: Member, error: Exception) -> None:
+        """Put a new worker in the place of one that is lost; the first of its batches to notice does it."""
+        if member.lost:
+            return
+        member.lost = True
+        self._members.remove(member)
+        self._ray.kill(member.actor)
+        self._note(f"a worker for {self._called} was lost ({_plain(error)}); another one takes its place")
+        self._members.append(self._hired())
+        self._start_joining()
+
+    def _start_joining(self) -> None:
+        """Watch the workers that are not ready yet."""
+        for member in self._members:
+            if not member.ready and not member.watched:
+                member.watched = True
+                task = asyncio.create_task(self._join(member))
+                self._joining.add(task)
+                task.add_done_callback(self._joining.discard)
+
+    async def _join(self, member: Member) -> None:
+        try:
+            described = await member.opening
+        except self._ray.exceptions.RayTaskError as error:
+            self._broken = JobError(f"in a new Ray worker, {_told(error)}; make the same call again to go on")
+        except self._ray.exceptions.RayError as error:
+            self._stillborn += 1
+            if self._stillborn < _STILLBORN:
+                self._replace(member, error)
+            else:
+                self._broken = JobError(
+                    f"{_STILLBORN} Ray workers in a row died while they loaded {self._called} ({_plain(error)}); "
+                    "see to the machines, and make the same call again to go on"
+                )
+        else:
+            if described != (self.name, self.fingerprint, self.groupwise):
+                self._broken = JobError(f"{self._unlike(described)}; make the same call again to go on")
+            member.ready = True
+            self._stillborn = 0
+        self._changed.set()
+
+    def close(self) -> None:
+        """End the workers."""
+        for member in self._members:
+            self._ray.kill(member.actor)
+
+    def _unlike(self, described: tuple[str, str, bool]) -> str:
+        return (
+            f"the Ray workers for {self._called} are not alike: one has the fingerprint {self.fingerprint!r}, another "
+            f"{described[1]!r}; install the same version on every machine"
+        )
+
+
+def _cause(error: Any) -> Exception:
+    """Return what was raised in the worker, without the way it came."""
+    cause = getattr(error, "cause", None)
+    return cause if isinstance(cause, Exception) else error
+
+
+def _raised(error: Exception) -> str:
+    return f"raised {type(error).__name__}: {error}"
+
+
+def _told(error: Any) -> str:
+    """Return what kept a worker from loading its scorer; a `ValueError` speaks for itself."""
+    cause = _cause(error)
+    return str(cause) if isinstance(cause, ValueError) else f"loading the scorer {_raised(cause)}"
+
+
+def _plain(error: Exception) -> str:
+    """Return why a worker is gone, of the page that Ray writes about it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if line.startswith("The actor") or "Error: " in line] or lines or [str(type(error))]
+    return told[-1].partition(" Some common causes")[0][:300]
+
+
+_BATCH_BYTES = 16 << 20  # a batch closes at 4 MiB, but a long row may be larger; twice, for the way there and back
+
+
+@contextmanager
+def ray_benches(
+    config: LabelConfig, names: Sequence[str], specs: Sequence[Any], note: Callable[[str], None]
+) -> Iterator[Sequence[Bench]]:
+    """Start the workers of every scorer; end them, and a Ray that was started for them.
+
+    Args:
+        config: the options.
+        names: of the scorers in the output; "" where the scorer's own will do.
+        specs: what each loads: the text of a spec, or a scorer as an object.
+        note: is told of lost workers and of waiting.
+
+    Raises:
+        ValueError: Ray cannot be joined, there is no room, or a scorer cannot be loaded in a worker.
+    """
+    processes = config.workers or 1
+    orders = [order_for(spec, cache=config.cache, processes=processes, timings=config.timings) for spec in specs]
+    called = [name or _short(spec) for name, spec in zip(names, specs, strict=True)]
+    demands = [_demand(config, names, name, shown, processes) for name, shown in zip(names, called, strict=True)]
+    least = sum((demand.workers or 1) * demand.cpus for demand in demands)
+    at_once = config.in_flight * max(demand.workers or 8 for demand in demands)
+    with cluster(config.ray_address, cpus=least, store_bytes=at_once * _BATCH_BYTES) as there, ExitStack() as opened:
+        crews = []
+        for demand, order, number in zip(
+            demands, orders, counts(demands, there, may_grow=bool(config.ray_address)), strict=True
+        ):
+            crew = Crew(
+                demand.scorer,
+                order,
+                workers=number,
+                cpus=demand.cpus,
+                gpus=demand.gpus,
+                in_flight=config.in_flight,
+                note=note,
+            )
+            opened.callback(crew.close)
+            crews.append(crew)
+        for crew in crews:  # all have been hired, so they load at the same time
+            crew.open()
+        yield crews
+
+
+def _demand(config: LabelConfig, names: Sequence[str], name: str, called: str, processes: int) -> Demand:
+    workers = Shares.read("--ray-workers", config.ray_workers, names, whole=True).of(name)
+    gpus = Shares.read("--ray-gpus", config.ray_gpus, names, whole=False).of(name)
+    return Demand(scorer=called, cpus=processes, gpus=gpus or 0.0, workers=None if workers is None else int(workers))
+
+
+def _short(spec: Any) -> str:
+    text = spec if isinstance(spec, str) else str(getattr(spec, "name", "the scorer"))
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,204 @@
+"""From a row of the input to the samples it holds: one response, a list of them, or several response columns.
+
+A row gives one item for each response; whatever is wrong with one of them stays with that item.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from adjudge.io.columns import MISSING, Column, ColumnMap
+from adjudge.io.jobs.groups import group_key
+from adjudge.io.row import Row
+from adjudge.io.values import (
+    Text,
+    exchange,
+    is_chat,
+    kind_of,
+    prompt_of,
+    reference_of,
+    response_of,
+    said_in_choice,
+)
+from adjudge.protocol import Sample
+
+
+@dataclass(slots=True)
+class Item:
+    """One line of the output to be: a sample to score, or the reason why there is none.
+
+    Attributes:
+        row: number of the input row, from 0.
+        id: the row's id, with "/k" if the row holds several responses.
+        group: its group, or "".
+        column: the response column.
+        sample: what is scored, or None.
+        error: why there is no sample, else "".
+        line: number of the row's first text line, from 1; 0 where there are no lines.
+        input: the columns of the row that are written out too, with the item's own response in the place of all that
+            the row lists; or None.
+    """
+
+    row: int
+    id: str
+    group: str
+    column: str
+    sample: Sample | None
+    error: str
+    line: int
+    input: Mapping[str, Any] | None = None
+
+
+class _Bad(Exception):
+    """The value of one field cannot be used; the text says why."""
+
+
+def _any_will_do(sample: Sample) -> None:
+    """Take any sample."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampler:
+    """Makes items of rows.
+
+    Attributes:
+        columns: which column is what.
+        keep: whether items carry the row's columns.
+        validate: raises `ValueError` for a sample that will not do.
+    """
+
+    columns: ColumnMap
+    keep: bool = False
+    validate: Callable[[Sample], None] = _any_will_do
+
+    def group_of(self, row: Row) -> str:
+        """Return the group of a row's samples: the one it names, or its id if it holds several responses, or ""."""
+        if row.data is None:
+            return ""
+        named = group_key(self.columns.group.of(row.data)) if self.columns.group is not None else ""
+        return named or ("" if self._single(row.data) else self._name(row))
+
+    def items(self, row: Row, group: str) -> list[Item]:
+        """Return the items of a row of this group, at least one."""
+        data = row.cells()
+        if data is None:
+            return [Item(row.index, str(row.index), "", "", None, row.error, row.line)]
+        name, single = self._name(row), self._single(data)
+        responses = self._responses(data)
+        found: list[Item] = []
+        for index, response in enumerate(responses):
+            item_id = name if single else f"{name}/{index}"
+            kept = self._kept(data, response) if self.keep else None
+            item = Item(row.index, item_id, group, response.column, None, "", row.line, kept)
+            try:
+                item.sample = self._sample(data, response, item_id, group)
+                self.validate(item.sample)
+            except (_Bad, ValueError) as error:
+                item.sample, item.error = None, str(error)
+            found.append(item)
+        return found
+
+    def _name(self, row: Row) -> str:
+        return _text_or_empty(self.columns.id, row.data or {}) or str(row.index)
+
+    def _single(self, data: Mapping[str, Any]) -> bool:
+        columns = self.columns.responses
+        if len(columns) != 1:
+            return not columns
+        value = columns[0].of(data)
+        return not isinstance(value, list) or not value or is_chat(value)
+
+    def _responses(self, data: Mapping[str, Any]) -> list[_Response]:
+        if not self.columns.responses:  # prompts that nobody has answered yet
+            return [_response("", "", 0, 0)]
+        found: list[_Response] = []
+        for column in self.columns.responses:
+            value = column.of(data)
+            if not isinstance(value, list) or is_chat(value):
+                found.append(_response(column.name, value, 0, 0))
+            elif not value:
+                found.append(_response(column.name, _EMPTY_LIST, 0, 0))
+            else:
+                found += [_response(column.name, each, index, len(value)) for index, each in enumerate(value)]
+        return found
+
+    def _kept(self, data: Mapping[str, Any], response: _Response) -> Mapping[str, Any]:
+        """Return a row with one response, and its finish reason, in the place of those that the row lists."""
+        for column in self.columns.responses:
+            value = column.of(data)
+            if isinstance(value, list) and value and not is_chat(value):
+                data = column.with_item(data, response.index if column.name == response.column else None)
+        finish = self.columns.finish_reason
+        reasons = finish.of(data) if finish is not None else None
+        if finish is not None and isinstance(reasons, list) and len(reasons) == response.listed:
+            data = finish.with_item(data, response.index)
+        return data
+
+    def _sample(self, data: Mapping[str, Any], response: _Response, item_id: str, group: str) -> Sample:
+        prompt: Text = ""
+        if self.columns.prompt is not None:
+            prompt = prompt_of(self.columns.prompt.of(data), self.columns.prompt.name)
+        if response.value is _EMPTY_LIST:
+            raise _Bad(f"the list of responses in {response.column!r} is empty")
+        prompt, said = exchange(prompt, response_of(response.value, response.column))
+        extra = {column.name: column.of(data) for column in self.columns.extra}
+        return Sample(
+            prompt=prompt,
+            response=said,
+            reference=reference_of(self.columns.reference.of(data)) if self.columns.reference is not None else None,
+            id=item_id,
+            group=group,
+            finish_reason=self._finish_reason(data, response),
+            extra={name: value for name, value in extra.items() if value is not MISSING},
+        )
+
+    def _finish_reason(self, data: Mapping[str, Any], response: _Response) -> str | None:
+        column = self.columns.finish_reason
+        value = column.of(data) if column is not None else response.finish_reason
+        if isinstance(value, list) and column is not None:
+            if len(value) != response.listed:
+                raise _Bad(f"{column.name!r} lists {len(value)} finish reasons for {response.listed or 1} responses")
+            value = value[response.index]
+        if value is None or value is MISSING or value == "":
+            return None
+        if not isinstance(value, str):
+            raise _Bad(f"the finish reason is {kind_of(value)}; it must be text")
+        return value
+
+
+def hash_of(sample: Sample | None) -> str | None:
+    """Return 16 hexadecimal digits of the SHA-256 of a sample's prompt and response, which join scores and rows."""
+    if sample is None:
+        return None
+    said = json.dumps([sample.prompt, sample.response], sort_keys=True, default=str)
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+_EMPTY_LIST = object()
+
+
+@dataclass(slots=True)
+class _Response:
+    """One response of a row: its column, its value, and its place in a list of `listed` (0: not in a list)."""
+
+    column: str
+    value: Any
+    index: int
+    listed: int
+    finish_reason: Any = None
+
+
+def _response(column: str, value: Any, index: int, listed: int) -> _Response:
+    reason = value.get("finish_reason") if isinstance(value, Mapping) else None
+    return _Response(column, said_in_choice(value), index, listed, reason)
+
+
+def _text_or_empty(column: Column | None, data: Mapping[str, Any]) -> str:
+    value = column.of(data) if column is not None else None
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""

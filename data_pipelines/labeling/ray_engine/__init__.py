@@ -1,1 +1,0 @@
-"""Label jobs whose scorers work in Ray actors; reading, numbering and writing stay in the calling process."""

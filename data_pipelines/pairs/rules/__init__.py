@@ -1,1 +1,0 @@
-"""The rules by which scored answers become pairs, one file each."""

@@ -1,1 +1,0 @@
-"""Tasks that a program writes, with answers that it knows."""

@@ -1,0 +1,205 @@
+"""The options of labelling steps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from adjudge.data_pipelines.steps.rollouts import Hardness
+from adjudge.data_pipelines.steps.searches import TreeOptions
+from adjudge.io.jobs.config import JobConfig
+from adjudge.solutions.steps import SPLITTINGS, Splitting
+
+Method: TypeAlias = Literal["mc", "binary", "tree", "pav", "rest_mcts", "consensus", "spa", "arithmetic", "worked"]
+SpaRule: TypeAlias = Literal["regression", "centred"]
+Opinion: TypeAlias = Literal["mc", "binary"]
+
+WITH_ENGINE: frozenset[Method] = frozenset({"mc", "binary", "tree", "pav", "rest_mcts", "consensus"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepsConfig(JobConfig):
+    """Label the steps of solutions: by rollouts, a worked solution, arithmetic, or the final rewards of many.
+
+    Raises:
+        ValueError: an option is out of its range, or the method needs one that is not there.
+    """
+
+    method: Method = "mc"
+    """How labels are found: rollouts at every step (mc), halving for the first error (binary), a tree of rollouts
+    (tree), advantages of a prover (pav), ReST-MCTS* values (rest_mcts), mc or binary where a judge agrees
+    (consensus), regression of final rewards (spa), equations checked by a scorer (arithmetic), results compared
+    with a worked solution (worked)."""
+
+    engine: str = ""
+    """Who goes on from prefixes: transformers:MODEL, vllm:MODEL, openai:MODEL, or a mapping as YAML text."""
+
+    prover: str = ""
+    """The prover's policy (pav), an engine; without one, that of --engine."""
+
+    scorer: str = "math"
+    """Says which ends are right: a name, or a spec as YAML or JSON text."""
+
+    critic: str = ""
+    """The judge of consensus: a scorer that gives a value for each step, such as {critic: {engine: ..}}."""
+
+    prompt_column: str = "prompt"
+    """Column of the problem: text or chat turns."""
+
+    response_column: tuple[str, ...] = ("response",)
+    """Column of the solution: text, a list of texts, or chat turns (spa).
+    Give it several times for several columns of a row; tree needs none."""
+
+    steps_column: str = ""
+    """Column with the solution's steps as a list of texts; without it, --splitting cuts the solution."""
+
+    reference_column: str = "reference"
+    """Column of what the scorer checks against; for worked, of the worked solution."""
+
+    outcome_column: tuple[str, ...] = ()
+    """Column that says whether the solution is right (true, false, or a number), one for each --response-column;
+    of a list of solutions, a list. Without it the scorer says so. For spa, the final reward."""
+
+    id_column: str = ""
+    """Column of the id; without one, the number of the row, from 0."""
+
+    group_column: str = ""
+    """Column that names a family of problems, which trainings never divide."""
+
+    splitting: Splitting = "blank_line"
+    """Where a step begins: blank_line, line, numbered, sentence, list or whole."""
+
+    most_steps: int = 100
+    """Most steps of a solution; the last one holds the rest."""
+
+    rollouts: int = 8
+    """Rollouts from each prefix that is asked."""
+
+    labels: Hardness = "soft"
+    """The share of rollouts that ended right (soft), or 1 as soon as one did (hard), for mc and tree."""
+
+    pass_at: float = 1.0
+    """An end is right if its score is at least this."""
+
+    verify: int = 0
+    """How often the place a binary search ended at is asked again, with --rollouts more each time."""
+
+    max_calls_per_row: int | None = None
+    """Most rollouts for one row; steps that would need more stay unknown."""
+
+    best_of: int = 4
+    """K of the prover, which takes the best of K rollouts (pav); 1 for the policy itself."""
+
+    first_pit: bool = False
+    """Stop behind the first prefix from which no rollout ends right (pav)."""
+
+    opinion: Opinion = "mc"
+    """How rollouts find the first error for consensus: mc or binary."""
+
+    critic_threshold: float = 0.5
+    """A step is an error if the critic's value is at most this (consensus)."""
+
+    rule: SpaRule = "regression"
+    """What a turn gets (spa): its contribution by regression, or the reward less the mean of the prompt's others."""
+
+    ridge: float = 1.0
+    """Ridge of the regression (spa), in trajectories."""
+
+    tree_searches: int = 100
+    """Most wrong rollouts that a tree searches."""
+
+    tree_alpha: float = 0.5
+    """alpha of a tree: how strongly promising prefixes come first."""
+
+    tree_beta: float = 0.9
+    """beta of a tree: how strongly short rollouts come first."""
+
+    tree_length: int = 500
+    """L of a tree, in tokens: the length that beta counts in."""
+
+    tree_c_puct: float = 0.125
+    """c_puct of a tree: the weight of prefixes that were seldom chosen."""
+
+    chat: bool = True
+    """The problem is a user's turn, and the prefix the beginning of the answer; with --no-chat both are plain text."""
+
+    temperature: float = 0.7
+    """Temperature of rollouts."""
+
+    top_p: float = 1.0
+    """Share of probability that rollouts are drawn from."""
+
+    max_tokens: int = 1024
+    """Most tokens of a rollout."""
+
+    seed: int = 0
+    """Of the rollouts."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, known in (("method", Method), ("labels", Hardness), ("rule", SpaRule), ("opinion", Opinion)):
+            _one_of(name, getattr(self, name), get_args(known))
+        _one_of("splitting", self.splitting, SPLITTINGS)
+        for name in ("most_steps", "rollouts", "best_of", "max_tokens"):
+            _at_least(name, getattr(self, name), 1)
+        _at_least("verify", self.verify, 0)
+        _at_least("seed", self.seed, 0)
+        if self.max_calls_per_row is not None:
+            _at_least("max_calls_per_row", self.max_calls_per_row, 1)
+        if not self.response_column:
+            raise ValueError("--response-column is empty; name the column of the solution")
+        if self.outcome_column and len(self.outcome_column) != len(self.response_column):
+            raise ValueError(
+                f"--outcome-column names {len(self.outcome_column)} columns and --response-column "
+                f"{len(self.response_column)}; give one outcome for each response"
+            )
+        if self.steps_column and len(self.response_column) > 1:
+            raise ValueError("--steps-column goes with one --response-column; this call has several")
+        if self.rollouts * (1 + self.verify) > 1 and self.temperature == 0:
+            raise ValueError("--temperature is 0, so that all rollouts would be the same; give one above 0")
+        for name in ("pass_at", "critic_threshold"):
+            if not math.isfinite(getattr(self, name)):
+                raise ValueError(f"--{name.replace('_', '-')} is {getattr(self, name)}; it must be a finite number")
+        if not 0 <= self.temperature < math.inf:
+            raise ValueError(f"--temperature is {self.temperature}; it must be 0 or more")
+        if not 0 < self.top_p <= 1:
+            raise ValueError(f"--top-p is {self.top_p}; it must be above 0 and at most 1")
+        if not self.ridge > 0:
+            raise ValueError(f"--ridge is {self.ridge}; it must be above 0, or the weights are not determined")
+        self._check_method()
+        self.tree()
+
+    def _check_method(self) -> None:
+        if self.method == "pav" and self.rollouts < self.best_of:
+            raise ValueError(
+                f"--rollouts is {self.rollouts} and --best-of is {self.best_of}; the chance of the best of "
+                f"{self.best_of} needs as many rollouts from each prefix"
+            )
+        if self.prover and self.method != "pav":
+            raise ValueError(f"--prover is for the method pav, and the method is {self.method}")
+        if self.critic and self.method != "consensus":
+            raise ValueError(f"--critic is for the method consensus, and the method is {self.method}")
+        if self.method == "spa" and not self.outcome_column:
+            raise ValueError("the method spa explains final rewards; name their column with --outcome-column")
+
+    def tree(self) -> TreeOptions:
+        """Return the options of a tree."""
+        return TreeOptions(
+            rollouts=self.rollouts,
+            searches=self.tree_searches,
+            alpha=self.tree_alpha,
+            beta=self.tree_beta,
+            length=self.tree_length,
+            c_puct=self.tree_c_puct,
+        )
+
+
+def _one_of(name: str, value: object, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ValueError(f"--{name.replace('_', '-')} is {value!r}; give one of {', '.join(known)}")
+
+
+def _at_least(name: str, value: int, least: int) -> None:
+    if value < least:
+        raise ValueError(f"--{name.replace('_', '-')} is {value}; it must be {least} or more")

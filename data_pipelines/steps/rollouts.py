@@ -1,0 +1,322 @@
+"""What searches know about a solution in the making: rollouts from a prefix, whether they ended right, what they cost.
+
+A prefix is a tuple of pieces, steps with the gaps behind them, so that joining them gives the very text.
+
+Monte-Carlo labels (Math-Shepherd, arXiv 2312.08935) are the share of rollouts from each prefix that end right; the last
+prefix is the whole solution, whose outcome is known.  A wrong step from which the policy finds back has a high share,
+and a right step of a problem that is too hard for it has none.
+
+An end is right from a score of `pass_at` on; a score that is no number has no vote.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, TypeAlias
+
+from adjudge.engines.interface import Completion, Engine, Fault, Generation, Prompt, Sampling
+from adjudge.io.errors import JobError
+from adjudge.io.jobs.engines import GONE
+from adjudge.io.jobs.row_maker import Account
+from adjudge.protocol import Message, Sample, Score, Scorer
+from adjudge.runtime.contract import BrokenScorer, score_checked
+
+Prefix: TypeAlias = tuple[str, ...]
+"""The first pieces of a solution; `()` before its first step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollout:
+    """One way on from a prefix to an end.
+
+    Attributes:
+        pieces: what follows the prefix, cut into steps; none where the model added nothing to see.
+        right: whether the solution that came of it is right; None where that could not be judged.
+        length: tokens of what was added.
+    """
+
+    pieces: Prefix
+    right: bool | None
+    length: int = 0
+
+
+class Oracle(Protocol):
+    """Whoever can go on from a prefix."""
+
+    async def rollouts(self, prefix: Prefix, n: int) -> Sequence[Rollout]:
+        """Return the first `n` rollouts from a prefix: those that were asked for before, and as many new ones as lack.
+
+        Fewer come back where the budget does not cover the new ones, or the model cannot read the prefix.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """How often rollouts from one prefix ended right.
+
+    Attributes:
+        right: how many did.
+        judged: how many were judged; those that could not be have no vote.
+    """
+
+    right: int = 0
+    judged: int = 0
+
+    @property
+    def value(self) -> float | None:
+        """The share that ended right (Math-Shepherd's soft estimate); None if none was judged."""
+        return self.right / self.judged if self.judged else None
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether any ended right (its hard estimate); None if none was judged."""
+        return self.right > 0 if self.judged else None
+
+
+UNKNOWN = Estimate()
+
+
+def estimate_of(rollouts: Iterable[Rollout]) -> Estimate:
+    """Return the votes of rollouts; those that nobody could judge have none."""
+    votes = [rollout.right for rollout in rollouts if rollout.right is not None]
+    return Estimate(right=sum(votes), judged=len(votes))
+
+
+def certain(outcome: bool | None) -> Estimate:
+    """Return the estimate of a whole solution: its own outcome, with one vote."""
+    return UNKNOWN if outcome is None else Estimate(right=int(outcome), judged=1)
+
+
+async def monte_carlo(oracle: Oracle, pieces: Prefix, *, k: int, outcome: bool | None) -> tuple[Estimate, ...]:
+    """Return an estimate for each step, in order; (n - 1) k calls for n steps.
+
+    Args:
+        oracle: goes on from prefixes.
+        pieces: of the solution, at least one.
+        k: rollouts from each prefix.
+        outcome: whether the solution is right; None where unknown.
+    """
+    found = await asyncio.gather(*[oracle.rollouts(pieces[:length], k) for length in range(1, len(pieces))])
+    return (*map(estimate_of, found), certain(outcome))
+
+
+Label: TypeAlias = float | None
+"""The probability in [0, 1] that the right answer is reached from a step on; None where nobody knows."""
+
+Hardness: TypeAlias = Literal["soft", "hard"]
+
+NO_ERROR = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labelled:
+    """Labels of one solution.
+
+    Attributes:
+        steps: their texts; none is blank.
+        labels: one for each.
+        outcome: 1 if the final answer is right, 0 if not, None where unknown.
+        values: what the method computes, one for each step, in its own units; None where unknown.
+        estimates: the votes behind each step, where there are any.
+        start: the value before the first step; None where the method does not ask for it.
+        first_error: place of the first wrong step, from 0; -1 for none; None where that is not known.
+    """
+
+    steps: tuple[str, ...]
+    labels: tuple[Label, ...]
+    outcome: Label = None
+    values: tuple[float | None, ...] = ()
+    estimates: tuple[Estimate, ...] = ()
+    start: float | None = None
+    first_error: int | None = None
+
+    @property
+    def known(self) -> int:
+        """How many steps have a label."""
+        return sum(label is not None for label in self.labels)
+
+    def row(self) -> Mapping[str, Any]:
+        """Return the columns that are this solution's own."""
+        blank = [None] * len(self.steps)
+        return {
+            "steps": list(self.steps),
+            "labels": list(self.labels),
+            "outcome": self.outcome,
+            "values": list(self.values) or blank,
+            "start": self.start,
+            "first_error": self.first_error,
+            "right": [estimate.right for estimate in self.estimates] or blank,
+            "judged": [estimate.judged for estimate in self.estimates] or blank,
+            "unknown": len(self.steps) - self.known,
+        }
+
+
+def label_of(estimate: Estimate, hardness: Hardness) -> Label:
+    """Return the share of rollouts that ended right, or 1.0 as soon as one did; None where none was judged."""
+    if hardness == "soft" or estimate.reached is None:
+        return estimate.value
+    return float(estimate.reached)
+
+
+def first_error_of(labels: Sequence[Label], *, threshold: float = 0.0) -> int | None:
+    """Return the place of the first label at or below the threshold; -1 if there is none; None if that is not known.
+
+    It is not known where a step without a label stands before the first error, or there is no error and some step has
+    no label.
+    """
+    for at, label in enumerate(labels):
+        if label is None:
+            return None
+        if label <= threshold:
+            return at
+    return NO_ERROR
+
+
+def labels_until(first_error: int, steps: int) -> tuple[Label, ...]:
+    """Return hard labels of a solution whose first error is known (-1: none); what is behind it stays unknown."""
+    if first_error == NO_ERROR:
+        return (1.0,) * steps
+    return (*[1.0] * first_error, 0.0, *[None] * (steps - first_error - 1))
+
+
+def number_of(outcome: bool | None) -> Label:
+    """Return an outcome as a number."""
+    return None if outcome is None else float(outcome)
+
+
+@dataclass(slots=True, kw_only=True)
+class Spending(Account):
+    """The account of one row; `calls` are rollouts drawn, `asks` requests for them, other counts say what went wrong.
+
+    Attributes:
+        most: rollouts that may be drawn; None for any number.
+    """
+
+    most: int | None = None
+
+    def take(self, calls: int) -> bool:
+        """Take rollouts from the budget, all or none, and return whether it covered them."""
+        if self.most is not None and self.counts["calls"] + calls > self.most:
+            self.counts["over_budget"] += 1
+            return False
+        self.counts["calls"] += calls
+        self.counts["asks"] += 1
+        return True
+
+
+_DRAWS = 1 << 16  # of one prefix; the seeds of two configurations stay apart
+
+
+class Completer(Protocol):
+    """Writes the rest of a solution."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the same prefix could get other completions."""
+        ...
+
+    async def complete(self, prompt: str | Sequence[Message], prefix: str, *, first: int, n: int) -> Generation | Fault:
+        """Return draws `first` to `first + n - 1` of a prefix; the text of each goes on behind the prefix.
+
+        They depend on the prompt, the prefix and these numbers alone.
+
+        Raises:
+            JobError: the model is gone.
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineCompleter:
+    """An engine that continues.
+
+    Attributes:
+        engine: the language model.
+        sampling: how it writes; `n` and `seed` are set for each prefix.
+        chat: the prompt is a user's turn and the prefix the beginning of the assistant's; else both are plain text.
+    """
+
+    engine: Engine
+    sampling: Sampling
+    chat: bool = True
+
+    @property
+    def fingerprint(self) -> str:
+        """The engine's, with all that shapes what it writes."""
+        return f"{self.engine.fingerprint} {self.sampling} chat={self.chat}"
+
+    async def complete(self, prompt: str | Sequence[Message], prefix: str, *, first: int, n: int) -> Generation | Fault:
+        """Return completions behind the prefix.
+
+        Blanks at the prefix's end are not shown to the model, whose tokens begin with them; where it writes them, they
+        are taken off.
+        """
+        shown = prefix.rstrip(" \t")
+        seed = self.sampling.seed * _DRAWS + first
+        try:
+            (found,) = await self.engine.generate([self._asked(prompt, shown)], replace(self.sampling, n=n, seed=seed))
+        except ValueError as error:  # the engine says that it cannot do this at all
+            raise JobError(f"the engine {self.engine.name!r} cannot go on from a prefix: {error}") from error
+        if isinstance(found, Fault):
+            if found.reason in GONE:
+                raise JobError(
+                    f"the engine {self.engine.name!r} with the model {self.engine.model!r} is gone "
+                    f"({found.reason}: {found.detail})"
+                )
+            return found
+        if shown == prefix:
+            return found
+        return replace(found, completions=tuple(map(_without_blanks, found.completions)))
+
+    def _asked(self, prompt: str | Sequence[Message], prefix: str) -> Prompt:
+        if not self.chat:
+            return f"{prompt}{prefix}"
+        turns: list[Any] = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
+        return [*turns, {"role": "assistant", "content": prefix}] if prefix else turns
+
+
+def _without_blanks(completion: Completion) -> Completion:
+    return replace(completion, text=completion.text.lstrip(" \t"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ends:
+    """Judges of whole solutions.
+
+    Attributes:
+        scorer: who scores them.
+        pass_at: the least score of a right one.
+    """
+
+    scorer: Scorer
+    pass_at: float = 1.0
+
+    async def right(self, samples: Sequence[Sample], spending: Spending) -> list[bool | None]:
+        """Return whether each solution is right; None where the scorer gave no number.
+
+        Raises:
+            JobError: the scorer is broken, or the model behind it is gone.
+        """
+        scores = await scores_of(self.scorer, samples, spending)
+        spending.counts["unjudged"] += sum(score.value is None for score in scores)
+        return [None if score.value is None else score.value >= self.pass_at for score in scores]
+
+
+async def scores_of(scorer: Scorer, samples: Sequence[Sample], spending: Spending) -> list[Score]:
+    """Return a scorer's scores, with their cost on the account.
+
+    Raises:
+        JobError: the scorer is broken, or the model behind it is gone.
+    """
+    try:
+        scores = await score_checked(scorer, samples)
+    except BrokenScorer as error:
+        raise JobError(str(error)) from error
+    for score in scores:
+        spending.cost += score.cost
+        if score.status == "failed" and score.reason in GONE:
+            raise JobError(f"the model behind the scorer {scorer.name!r} is gone ({score.reason})")
+    return scores

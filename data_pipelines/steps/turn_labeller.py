@@ -1,0 +1,205 @@
+"""The maker of SPA-RL's contributions: final rewards, explained turn by turn; it must see all rows first.
+
+`values` are the contributions.  By regression, the sum of those up to a turn is the reward that the trajectory so far
+lets expect; where all rewards lie in [0, 1] it is the turn's label, cut off at 0 and 1.  Of other rewards, as of -1 and
+1, it is no probability, and neither is what `centred` gives; those have no labels.
+
+What each turn contributed is found by regression over many trajectories (SPA-RL, arXiv 2505.20732):
+
+    reward of a trajectory = sum over its turns of w . x(turn)
+
+`w` is found by least squares with a small ridge, and w . x is the turn's contribution.  x counts a turn's words in
+hashed cells, beside a constant; the paper has the last hidden state of a language model in its place, with the same sum
+and the same loss.  Weights that judge a prompt are fitted without it: prompts fall into folds by their text, so that no
+trajectory explains its own reward.  The released data step gives every turn of a trajectory the reward less the mean
+reward of the prompt's other trajectories instead.  That is `centred`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from adjudge.data_pipelines.steps.config import StepsConfig
+from adjudge.data_pipelines.steps.rollouts import Labelled, Spending
+from adjudge.data_pipelines.steps.solutions_in_rows import Problem, Solution, SolutionReader
+from adjudge.data_pipelines.steps.step_labeller import FIELDS, made_of, row_of, steps_fingerprint
+from adjudge.io.jobs.maker import Made, Unit
+
+Numbers = npt.NDArray[np.float64]
+
+CELLS = 256  # of hashed words; the normal equations of a fold then take half a MiB
+FOLDS = 5
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+def features(turn: str) -> Numbers:
+    """Return (CELLS + 1,) numbers of a turn: a constant, and log(1 + count) of the words in each cell."""
+    found = np.zeros(CELLS + 1)
+    for word in _WORD.findall(turn.casefold()):
+        found[1 + int.from_bytes(hashlib.blake2s(word.encode("utf-8", "replace"), digest_size=4).digest()) % CELLS] += 1
+    found = np.log1p(found)
+    found[0] = 1.0
+    return found
+
+
+def fold_of(prompt: str) -> int:
+    """Return the fold of a prompt."""
+    return hashlib.blake2s(prompt.encode("utf-8", "replace"), digest_size=4).digest()[0] % FOLDS
+
+
+class Contributions:
+    """The regression; trajectories are added one by one, in any order, and memory does not grow with them.
+
+    Args:
+        ridge: added to the diagonal, in units of trajectories; above 0.
+    """
+
+    def __init__(self, ridge: float = 1.0):
+        if not ridge > 0:
+            raise ValueError(f"the ridge is {ridge!r}; it must be above 0, or the weights are not determined")
+        self._ridge = ridge
+        self._squares = np.zeros((FOLDS, CELLS + 1, CELLS + 1))
+        self._products = np.zeros((FOLDS, CELLS + 1))
+        self._weights: dict[int, Numbers] = {}
+        self.trajectories = 0
+
+    def add(self, prompt: str, turns: Sequence[str], reward: float) -> None:
+        """Learn from a trajectory with its final reward."""
+        if not turns:
+            return
+        summed = np.sum([features(turn) for turn in turns], axis=0)
+        fold = fold_of(prompt)
+        self._squares[fold] += np.outer(summed, summed)
+        self._products[fold] += reward * summed
+        self.trajectories += 1
+        self._weights.clear()
+
+    def of(self, prompt: str, turns: Sequence[str]) -> list[float] | None:
+        """Return the contribution of each turn; None if all that was learnt is of the prompt's own fold."""
+        fold = fold_of(prompt)
+        if fold not in self._weights:
+            others = [one for one in range(FOLDS) if one != fold]
+            squares = self._squares[others].sum(axis=0)
+            if not squares.any():
+                return None
+            squares += self._ridge * np.eye(CELLS + 1)
+            self._weights[fold] = np.linalg.solve(squares, self._products[others].sum(axis=0))
+        return [float(features(turn) @ self._weights[fold]) for turn in turns]
+
+
+class Centred:
+    """Rewards less the mean reward of the prompt's other trajectories; one number for each prompt is kept."""
+
+    def __init__(self) -> None:
+        self._sums: dict[bytes, tuple[float, int]] = {}
+
+    def add(self, prompt: str, reward: float) -> None:
+        """Take a trajectory's final reward."""
+        total, count = self._sums.get(_key(prompt), (0.0, 0))
+        self._sums[_key(prompt)] = (total + reward, count + 1)
+
+    def of(self, prompt: str, reward: float) -> float | None:
+        """Return what every turn of a trajectory gets; None if the prompt has no other one."""
+        total, count = self._sums.get(_key(prompt), (0.0, 0))
+        return reward - (total - reward) / (count - 1) if count > 1 else None
+
+
+def _key(prompt: str) -> bytes:
+    return hashlib.blake2s(prompt.encode("utf-8", "replace"), digest_size=16).digest()
+
+
+class TurnLabeller:
+    """See `adjudge.io.jobs.maker.Maker` and `Prepares`.
+
+    Args:
+        config: the options; `method` is "spa".
+    """
+
+    name = "steps"
+    grouped = False
+    fields = FIELDS
+
+    def __init__(self, config: StepsConfig):
+        self._config = config
+        self._reader = SolutionReader(config)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._contributions, self._centred = Contributions(self._config.ridge), Centred()
+        self._shares = True  # all rewards so far lie in [0, 1]
+
+    @property
+    def fingerprint(self) -> str:
+        """The options; there are no models."""
+        return steps_fingerprint(self._config, [])
+
+    def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+        """Look for the columns."""
+        self._reader.check(columns, first)
+        return ()
+
+    def prepare(self, units: Iterable[Unit]) -> None:
+        """Learn from all trajectories that have a reward."""
+        self._begin()
+        for unit in units:
+            for problem, solution in self._found(unit):
+                if isinstance(problem, str) or isinstance(solution, str) or solution.outcome is None:
+                    continue
+                self._shares = self._shares and 0 <= solution.outcome <= 1
+                if self._config.rule == "centred":
+                    self._centred.add(problem.text, solution.outcome)
+                else:
+                    self._contributions.add(problem.text, solution.cut.steps, solution.outcome)
+
+    async def make(self, unit: Unit) -> Made:
+        """Return a row's trajectories with what each turn contributed."""
+        spending = Spending()
+        rows: list[Mapping[str, Any]] = []
+        for problem, solution in self._found(unit):
+            if isinstance(problem, str) or isinstance(solution, str):
+                spending.drop(problem if isinstance(problem, str) else str(solution))
+                continue
+            found = self._labelled(problem, solution)
+            if isinstance(found, str):
+                spending.drop(found)
+            else:
+                rows.append(row_of(problem, solution.id, solution.text, found, calls=0, method="spa"))
+        return made_of(rows, spending)
+
+    def _found(self, unit: Unit) -> Iterable[tuple[Problem | str, Solution | str]]:
+        (row,) = unit.rows
+        problem = self._reader.problem(row, unit.first)
+        if isinstance(problem, str):
+            yield problem, ""
+            return
+        for solution in self._reader.solutions(row, problem):
+            yield problem, solution
+
+    def _labelled(self, problem: Problem, solution: Solution) -> Labelled | str:
+        reward, steps = solution.outcome, solution.cut.steps
+        if reward is None:
+            return "no_reward"
+        outcome = reward if 0 <= reward <= 1 else None
+        if self._config.rule == "centred":
+            gained = self._centred.of(problem.text, reward)
+            if gained is None:
+                return "alone"
+            return Labelled(steps=steps, labels=(None,) * len(steps), outcome=outcome, values=(gained,) * len(steps))
+        values = self._contributions.of(problem.text, steps)
+        if values is None:
+            return "alone"
+        progress = itertools.accumulate(values)
+        return Labelled(
+            steps=steps,
+            labels=tuple(min(max(one, 0.0), 1.0) if self._shares else None for one in progress),
+            outcome=outcome,
+            values=tuple(values),
+            start=0.0,
+        )

@@ -1,0 +1,1 @@
+"""Tasks, and what their answers are checked with: unit tests, constraints, theorems, test benches, databases."""

@@ -1,0 +1,325 @@
+"""A test bench that a model writes: function points, test cases, text; then repairs, until it fits the reference.
+
+Three loops, each with its own budget: until the bench compiles and ends; until the reference design passes it, which
+corrects expected values that the model got wrong; until enough of the reference's lines are reached.  The reference
+design is taken to be right throughout.  Where a repair makes a good bench worse, the good one is kept.
+
+Benches and designs are tried through the scorers `simulation` and `verilog`, which say what sandbox and limits are.
+
+Not covered: whether the bench tells wrong designs from right ones; the maker tries that with any bench.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeVar
+
+from adjudge import registry
+from adjudge.data_pipelines.tasks.bench_designs import Bench, Design, counted
+from adjudge.engines.interface import Engine, Fault, Sampling
+from adjudge.hardware.front_end import SyntaxFaultError, parse
+from adjudge.io.errors import JobError
+from adjudge.io.jobs.engines import GONE
+from adjudge.io.jobs.maker import DroppedError
+from adjudge.prompts.asking import Answer, NoVerdict, Reader, Retry, ask
+from adjudge.prompts.reading import json_value
+from adjudge.prompts.template import Rendered, load_template
+from adjudge.protocol import NO_COST, Cost, Sample, Score, Scorer
+from adjudge.runtime.contract import score_checked
+
+SIMULATION = "adjudge.verifiers.verilog.simulation:SimulationVerifier"
+_FENCE = "~" * 12  # no design has so many in a line
+
+
+class NotTriedError(DroppedError):
+    """A bench or design that a scorer could not try."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trials:
+    """The scorers that try things.
+
+    Attributes:
+        simulation: runs a bench and tells what came of it.
+        in_bench: judges designs in a bench.
+        beside: judges designs beside the reference, on other rows than any bench has.
+    """
+
+    simulation: Scorer
+    in_bench: Scorer
+    beside: Scorer
+
+    @classmethod
+    def of(cls, isolation: Literal["bubblewrap", "none"], seconds: float, seed: int) -> Trials:
+        """Return the trials of a job.
+
+        Args:
+            isolation: how simulations are kept apart.
+            seconds: wall-clock seconds of one simulation.
+            seed: decides the rows of the comparison beside the reference.
+
+        Raises:
+            ValueError: a tool is not installed; the message says how to get it.
+        """
+
+        def verilog(**options: Any) -> Scorer:
+            return registry.load(
+                {"verilog": {"reasoning": "keep", "isolation": isolation, "seconds": seconds, **options}}
+            )
+
+        return cls(
+            simulation=registry.load({SIMULATION: {"isolation": isolation, "seconds": seconds}}),
+            in_bench=verilog(check="bench"),
+            beside=verilog(check="differential", effort=4000, seed=seed),
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever a trial could come out otherwise."""
+        return " ".join(scorer.fingerprint for scorer in (self.simulation, self.in_bench, self.beside))
+
+    async def run(
+        self, bench: Bench, design: Design, *, outputs: Sequence[str] = (), coverage: bool = False
+    ) -> Mapping[str, Any]:
+        """Return the evidence of a bench's run on the reference design; see the scorer `simulation`."""
+        reference = {
+            "top": bench.module,
+            "design": design.under_top(),
+            "files": {**design.files, **bench.files},
+            "outputs": list(outputs),
+            "coverage": coverage,
+        }
+        sample = Sample(prompt="", response=bench.source, reference=reference)
+        (score,) = _tried(await score_checked(self.simulation, [sample]), "bad_files")
+        return score.evidence
+
+    async def measured(self, bench: Bench, design: Design) -> Bench:
+        """Return a bench with its coverage."""
+        done = await self.run(bench, design, coverage=True)
+        found: Mapping[str, Any] = done.get("coverage") or {"error": "the bench does not run"}
+        if "error" in found:
+            return replace(bench, coverage=None, note=str(found["error"]))
+        missed = tuple(found["missed"])
+        total = found["reached"] + len(missed)
+        if not total:
+            return replace(bench, coverage=None, note="Verilator counts no line of the design")
+        return replace(bench, coverage=found["reached"] / total, missed=missed)
+
+    async def wrong(self, design: Design, others: Sequence[str]) -> list[str]:
+        """Return those of some designs that behave differently from the reference."""
+        samples = [Sample(prompt="", response=as_response(text), reference=design.reference()) for text in others]
+        scores = _tried(await score_checked(self.beside, samples), "design_not_comparable")
+        return [text for text, score in zip(others, scores, strict=True) if score.reason == "wrong"]
+
+    async def passing(self, bench: Bench, design: Design, responses: Sequence[str]) -> list[bool]:
+        """Return for each response whether its design passes the bench."""
+        reference = design.reference(bench.source, bench.files)
+        samples = [Sample(prompt="", response=text, reference=reference) for text in responses]
+        scores = _tried(await score_checked(self.in_bench, samples), "bench_judges_nobody")
+        return [score.value == 1.0 for score in scores]
+
+    async def accepts_reference(self, bench: Bench, design: Design) -> bool:
+        """Return whether the reference design, given as an answer, passes the bench."""
+        return (await self.passing(bench, design, [as_response(design.under_top())]))[0]
+
+
+def as_response(design: str) -> str:
+    """Return a design as a response that holds nothing else."""
+    return f"{_FENCE}verilog\n{design}\n{_FENCE}"
+
+
+def _tried(scores: list[Score], refused: str) -> list[Score]:
+    """Return scores that all have a number; `refused` is the reason where the reference is no good."""
+    for score in scores:
+        if score.value is None:
+            said = str(score.evidence.get("error", ""))
+            if score.reason == "engine_unavailable":
+                raise JobError(f"the simulator cannot be used: {said}")
+            raise NotTriedError("reference_too_slow" if score.reason == "gold_timeout" else refused, said)
+    return scores
+
+
+T = TypeVar("T")
+
+_BLOCK = re.compile(r"^[ \t]*```[ \t]*([\w-]*)[ \t]*\n(.*?)^[ \t]*```[ \t]*$", re.MULTILINE | re.DOTALL)
+_LABELS = frozenset({"verilog", "systemverilog", "sv", ""})
+_MOST_POINTS = 64
+_SHOWN = 3000  # characters of what a run printed
+TEMPLATES = ("function_points", "test_cases", "testbench", "repair")
+
+
+def template(name: str) -> Any:
+    """Return one of the prompts of this folder."""
+    return load_template(f"data_pipelines/tasks/{name}")
+
+
+class NotWrittenError(DroppedError):
+    """A bench that the model did not come to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """How often a model may go round each loop, and when its bench reaches enough lines (0 does not measure)."""
+
+    compiling: int
+    aligning: int
+    covering: int
+    coverage: float
+
+
+@dataclass(kw_only=True)
+class BenchWriter:
+    """Writes one bench.
+
+    Attributes:
+        engine: the model.
+        sampling: how it answers.
+        retry: when it is asked the same again.
+        trials: where benches are tried.
+        design: the reference design.
+        specification: what the design shall do.
+        budget: of the loops.
+        cost: what the model took so far.
+        calls: how often it was asked.
+        rounds: how many repairs it made.
+        cases: the test cases.
+    """
+
+    engine: Engine
+    sampling: Sampling
+    retry: Retry
+    trials: Trials
+    design: Design
+    specification: str
+    budget: Budget
+    cost: Cost = NO_COST
+    calls: int = 0
+    rounds: int = 0
+    cases: list[str] = field(default_factory=list)
+
+    async def write(self) -> Bench:
+        """Return a bench that the reference design passes.
+
+        Raises:
+            NotWrittenError: the model did not come to one.
+            JobError: the model or the simulator is gone.
+        """
+        told: dict[str, Any] = {"specification": self.specification, "design": self.design.source}
+        points = await self._asked("function_points", told, _texts)
+        self.cases = await self._asked("test_cases", {**told, "points": _listed(points)}, _texts)
+        shape = {"specification": self.specification, "interface": _shape(self.design), "top": self.design.top}
+        bench = await self._asked("testbench", {**shape, "cases": _listed(self.cases)}, self._bench)
+        left = {"compile": self.budget.compiling, "align": self.budget.aligning, "cover": self.budget.covering}
+        best: Bench | None = None
+        while True:
+            try:
+                tried, loop, problem, said = await self._after_run(bench)
+            except NotTriedError:
+                if best is None:
+                    raise
+                return best
+            if tried.checks and (best is None or (tried.coverage or 0.0) > (best.coverage or 0.0)):
+                best = tried
+            if not loop or not left[loop]:
+                if best is None:
+                    raise NotWrittenError({"compile": "bench_does_not_run", "align": "misaligned"}[loop])
+                return best
+            left[loop] -= 1
+            self.rounds += 1
+            try:
+                bench = await self._asked("repair", {**told, **self._repair(bench, problem, said)}, self._bench)
+            except NotWrittenError:
+                if best is None:
+                    raise
+                return best
+
+    async def _after_run(self, bench: Bench) -> tuple[Bench, str, str, str]:
+        """Return a bench after its run, the loop that it is due for ("" if none), the problem, and what was seen."""
+        done = await self.trials.run(bench, self.design)
+        if done["stage"] == "compile":
+            return bench, "compile", "It does not compile.", done["stderr"][:_SHOWN]
+        if done["ending"] != "exited" or done["code"] != 0:
+            return bench, "compile", "It does not come to its end.", f"it ended by {done['ending']}"
+        found = counted(done["stdout"])
+        if found is None or not found[1]:
+            return bench, "compile", "It does not print the line that counts its checks.", done["stdout"][-_SHOWN:]
+        wrong, samples = found
+        if wrong:
+            problem = f"{wrong} of its {samples} checks expect what the reference design does not do."
+            return bench, "align", problem, done["stdout"][:_SHOWN]
+        good = replace(bench, checks=samples)
+        if not self.budget.coverage:
+            return good, "", "", ""
+        good = await self.trials.measured(good, self.design)
+        if good.coverage is None or good.coverage >= self.budget.coverage:
+            return good, "", "", ""
+        return good, "cover", "It does not reach all lines of the reference design.", _missed(self.design, good.missed)
+
+    def _repair(self, bench: Bench, problem: str, said: str) -> dict[str, Any]:
+        return {"testbench": bench.source, "said": said or "nothing", "top": self.design.top, "problem": problem}
+
+    async def _asked(self, name: str, values: Mapping[str, Any], read: Reader[T]) -> T:
+        special = getattr(self.engine, "special_tokens", ())
+        rendered: Rendered = template(name).render(values, special=special)
+        (answer,) = await ask(self.engine, [rendered], self.sampling, read, retry=self.retry)
+        if isinstance(answer, Answer | NoVerdict):
+            self.calls += answer.attempts
+            self.cost += answer.cost
+        if isinstance(answer, Fault):
+            raise _stopped(name, answer)
+        return answer.value
+
+    def _bench(self, text: str, nonce: str = "", /) -> Bench | None:
+        """Read the one code block of an answer as a bench; None if it is none."""
+        del nonce
+        blocks = [body for label, body in _BLOCK.findall(text) if label.lower() in _LABELS]
+        if len(blocks) != 1:
+            return None
+        try:
+            parsed = parse(blocks[0])
+        except SyntaxFaultError:
+            # A bench with a mistake is still the bench: the simulator's message goes back to the model.
+            named = re.search(r"^\s*module\s+(\w+)", blocks[0], re.MULTILINE)
+            return Bench(source=blocks[0], module=named[1]) if named and named[1] != self.design.top else None
+        tops = parsed.tops()
+        if len(tops) != 1 or self.design.top in parsed.modules:
+            return None
+        below = {name for module in parsed.reachable(tops[0]) for name in parsed.instantiated(module)}
+        return Bench(source=blocks[0], module=tops[0]) if self.design.top in below else None
+
+
+def _stopped(name: str, fault: Fault) -> Exception:
+    if fault.reason in GONE:
+        return JobError(f"the model cannot be asked ({fault.reason}): {fault.detail}. The same call goes on")
+    if fault.too_long:
+        return NotWrittenError("prompt_too_long")
+    return NotWrittenError(f"{name}_unparsable" if isinstance(fault, NoVerdict) else "model_fault")
+
+
+def _texts(text: str, nonce: str = "", /) -> list[str] | None:
+    """Read a JSON array of texts, none of them blank; None if there is none."""
+    del nonce
+    found = json_value(text, list)
+    if not found or len(found) > _MOST_POINTS:
+        return None
+    texts = [item.strip() for item in found if isinstance(item, str) and item.strip()]
+    return texts if len(texts) == len(found) else None
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, 1))
+
+
+def _shape(design: Design) -> str:
+    lines = [f"{port.direction} [{port.width - 1}:0] {port.name}" for port in design.interface.ports]
+    lines += [f"clock: {name}" for name in design.interface.clocks]
+    lines += [f"reset: {name}, active {'high' if high else 'low'}" for name, high in design.interface.resets]
+    return "\n".join(lines)
+
+
+def _missed(design: Design, numbers: Sequence[int]) -> str:
+    lines = design.source.splitlines()
+    shown = [f"line {number}: {lines[number - 1].strip()}" for number in numbers if number <= len(lines)]
+    return ("These lines are never executed:\n" + "\n".join(shown))[:_SHOWN]

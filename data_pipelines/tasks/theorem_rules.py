@@ -1,0 +1,282 @@
+r"""Variants by rule: in pairs of one form, one true and one false.
+
+Of an equation that `math` confirms, L = R, and that has no variables or that the input says is proved:
+
+| form | true | false |
+|---|---|---|
+| equal | L = R | L = R' |
+| unequal | L \neq R' | L \neq R |
+| below | L < R + k | L < R - k |
+| above | L > R - k | L > R + k |
+
+R' is another number, which `math` refutes.  Where R is no number, k is added on both sides: L + k = R + k is true, and
+L + k = R + m false, wherever the two are defined.
+
+Of a strict inequality L < R that the input says is proved, L < R and R < L, and R \geq L and L \geq R.
+
+`math` alone is not believed about variables, because it does not ask where both sides are defined (ln x^2 = 2 ln x).
+
+A conclusion is the last formula between dollar signs, `\(..\)` or `\[..\]` that holds one relation, = or < or >,
+between two expressions of numbers, and that the statement claims of all that it speaks of.
+
+Not covered: matrices, complex numbers and other things without an order; formulas with several relations, text, sets,
+congruences or plus-minus signs; statements of existence, whose negation says something else; identities that `math`
+cannot decide, and inequalities that allow equality: nothing of their form is sure to be false.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from random import Random
+from typing import Final, Literal
+
+from adjudge.io.errors import JobError
+from adjudge.protocol import NO_COST, Cost, Sample, Scorer
+from adjudge.runtime.contract import score_checked
+
+Label = Literal["proved", "disproved"]
+LABELS: Final[tuple[Label, ...]] = ("proved", "disproved")
+Source = Literal["theorem", "rule", "model"]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One statement made of a theorem.
+
+    Attributes:
+        statement: its text.
+        label: "proved" if it is true.
+        source: the theorem itself, a rule, or a model.
+        form: which rule; statements of one form come in pairs, one of each label, so that the form says nothing.
+    """
+
+    statement: str
+    label: Label
+    source: Source
+    form: str = ""
+
+    @property
+    def key(self) -> str:
+        """What two statements share that differ in case and spacing alone."""
+        return statement_key(self.statement)
+
+
+def statement_key(text: str) -> str:
+    """Return a text without differences in case, spacing and the mark at its end."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).rstrip(" .")
+
+
+_FORMULA = re.compile(r"\$\$?([^$]+)\$\$?|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
+_RELATION = re.compile(r"(?<![\\a-zA-Z:<>=!])(?:=|<|>)(?![=<>])")
+_OTHER = re.compile(
+    r"\\(?:n?leq?|n?geq?|neq?|l[lt]|g[gt]|equiv|cong|sim|approx|in|notin|subset\w*|supset\w*|cup|cap|to|mapsto|pm|mp"
+    r"|text\w*|mathrm|operatorname|mod|pmod|bmod|mid|forall|exists|quad|qquad|implies|iff|Rightarrow|begin|cdots|[ld]?dots"
+    r"|propto|perp|parallel|vec|mathbb|mathcal)(?![a-zA-Z])|[;,:]|[≤≥≠≡∈⊂±]|!="
+)
+_EXISTENCE = re.compile(
+    r"\b(?:exists?|there (?:is|are)|some|at least one|infinitely|\\exists)\b|\\exists", re.IGNORECASE
+)
+_NOT_REAL = re.compile(
+    r"complex|matri|vector|operator|group|ring\b|quaternion|modul|field|algebra|\b(?:sets?|mod)\b|\\mathbb\{?C",
+    re.IGNORECASE,
+)  # where + 1, <, or ab = ba may mean nothing
+_DENIED = re.compile(r"\b(?:not|never|no|cannot|unless|without|false|fails?)\b", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?\d{1,12}|[+-]?\\d?frac\{(\d{1,12})\}\{(\d{1,12})\}|[+-]?\d{1,12}/\d{1,12}")
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """A relation within a statement.
+
+    Attributes:
+        before: the statement up to it.
+        left: left side, as LaTeX.
+        sign: "=", "<" or ">".
+        right: right side.
+        after: the rest of the statement.
+    """
+
+    before: str
+    left: str
+    sign: str
+    right: str
+    after: str
+
+    @property
+    def closed(self) -> bool:
+        """Whether it speaks of numbers alone, without variables; e is taken for a variable."""
+        return not re.search(r"[A-Za-z]", re.sub(r"\\[a-zA-Z]+", "", f"{self.left} {self.right}"))
+
+    @property
+    def number(self) -> Fraction | None:
+        """The right side where it is written as a number, else None."""
+        found = _NUMBER.fullmatch(self.right)
+        if found is None:
+            return None
+        if found[1] is None:
+            top, _, bottom = self.right.partition("/")
+            return Fraction(int(top), int(bottom or 1)) if int(bottom or 1) else None
+        sign = -1 if self.right.startswith("-") else 1
+        return sign * Fraction(int(found[1]), int(found[2])) if int(found[2]) else None
+
+    def stated(self, left: str, sign: str, right: str) -> str:
+        """Return the statement with another relation."""
+        return f"{self.before}{left} {sign} {right}{self.after}"
+
+    def turned(self) -> Conclusion:
+        """Return the same relation read from right to left."""
+        sign = {"<": ">", ">": "<"}.get(self.sign, self.sign)
+        return replace(self, left=self.right, sign=sign, right=self.left)
+
+
+def conclusion_of(statement: str) -> Conclusion | None:
+    """Return the conclusion of a statement, or None where it is not of the formal subset."""
+    if any(words.search(statement) for words in (_EXISTENCE, _DENIED, _NOT_REAL)):
+        return None
+    formulas = list(_FORMULA.finditer(statement))
+    if not formulas:
+        return None
+    last = formulas[-1]
+    place = next(number for number in (1, 2, 3) if last[number] is not None)
+    inner, start = last[place], last.start(place)
+    if re.search(
+        r"\w", re.sub(r"\b(?:holds|always|hold|for all|for every|we have|true|is)\b", "", statement[last.end() :])
+    ):
+        return None  # conditions that follow the formula would be cut off from it
+    relations = list(_RELATION.finditer(inner))
+    if len(relations) != 1 or _OTHER.search(inner):
+        return None
+    found = relations[0]
+    left, right = inner[: found.start()].strip(), inner[found.end() :].strip()
+    closing = re.search(r"[.\s]*$", right)
+    tail = closing[0] if closing else ""
+    right = right[: len(right) - len(tail)]
+    if not left or not right or not _balanced(left) or not _balanced(right):
+        return None
+    return Conclusion(statement[:start], left, found[0], right, tail + statement[start + len(inner) :])
+
+
+def _balanced(text: str) -> bool:
+    closing = {"(": ")", "[": "]", "{": "}"}
+    wanted: list[str] = []
+    for letter in text:
+        if letter in closing:
+            wanted.append(closing[letter])
+        elif letter in ")]}" and (not wanted or wanted.pop() != letter):
+            return False
+    return not wanted and text.count("|") % 2 == 0
+
+
+def latex_number(value: Fraction) -> str:
+    r"""Return a number as LaTeX: "3", "-3" or "\frac{1}{2}"."""
+    if value.denominator == 1:
+        return str(value.numerator)
+    sign = "-" if value < 0 else ""
+    return f"{sign}\\frac{{{abs(value.numerator)}}}{{{value.denominator}}}"
+
+
+_GONE = ("engine_unavailable", "closed", "worker_died")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruled:
+    """What the rules made.
+
+    Attributes:
+        pairs: a true and a false statement each.
+        refused: why there are none, "" where there are.
+        label: "proved" or "disproved" where `math` decided about the theorem itself, else "".
+        cost: what the scorer took.
+    """
+
+    pairs: tuple[tuple[Variant, Variant], ...] = ()
+    refused: str = ""
+    label: str = ""
+    cost: Cost = NO_COST
+
+
+async def variants_by_rule(found: Conclusion, proved: bool, math: Scorer, random: Random) -> Ruled:
+    """Return the pairs that the rules make of a conclusion.
+
+    Args:
+        found: the conclusion.
+        proved: whether the input says that the statement is true.
+        math: the scorer `math`, with `undecided="failed"`.
+        random: which constants.
+
+    Raises:
+        JobError: the scorer is gone.
+    """
+    if not proved and not (found.sign == "=" and found.closed):
+        return Ruled(refused="not_known")
+    if found.sign != "=":
+        return Ruled(pairs=_of_inequality(found))
+    other = _other_number(found.number, random) if found.number is not None else None
+    asked = [found.right, latex_number(other) if other is not None else f"{found.right} + 1"]
+    samples = [Sample(prompt="", response=f"\\boxed{{{found.left}}}", reference=right) for right in asked]
+    same, changed = await score_checked(math, samples)
+    cost = same.cost + changed.cost
+    for score in (same, changed):
+        if score.status == "failed" and score.reason in _GONE:
+            raise JobError(f"the scorer 'math' cannot judge ({score.reason}); the same call goes on when it can")
+    if same.value == 0.0:
+        return Ruled(refused="refuted", cost=cost)
+    if same.value is None or changed.value != 0.0:
+        return Ruled(refused="undecided", cost=cost)
+    step = random.randint(1, 9)
+    pairs = (
+        _of_number(found, other, step) if other is not None else _of_identity(found, step, step + random.randint(1, 9))
+    )
+    return Ruled(pairs=pairs, label="proved", cost=cost)
+
+
+def _other_number(number: Fraction, random: Random) -> Fraction:
+    """Return another number that looks as plausible: near it, and of its sign where it has one."""
+    steps = [step for step in (-2, -1, 1, 2, 3) if number <= 0 or number + step > 0]
+    return number + random.choice(steps)
+
+
+def _pair(
+    found: Conclusion, form: str, true: tuple[str, str, str], false: tuple[str, str, str]
+) -> tuple[Variant, Variant]:
+    return (
+        Variant(found.stated(*true), "proved", "rule", form),
+        Variant(found.stated(*false), "disproved", "rule", form),
+    )
+
+
+def _of_number(found: Conclusion, other: Fraction, step: int) -> tuple[tuple[Variant, Variant], ...]:
+    number = found.number
+    assert number is not None
+    left, right, wrong = found.left, found.right, latex_number(other)
+    more, less = latex_number(number + step), latex_number(number - step)
+    return (
+        _pair(found, "equal", (left, "=", right), (left, "=", wrong)),
+        _pair(found, "unequal", (left, "\\neq", wrong), (left, "\\neq", right)),
+        _pair(found, "below", (left, "<", more), (left, "<", less)),
+        _pair(found, "above", (left, ">", less), (left, ">", more)),
+    )
+
+
+def _of_identity(found: Conclusion, few: int, many: int) -> tuple[tuple[Variant, Variant], ...]:
+    left, right = f"{found.left} + {few}", f"{found.right} + {few}"
+    other, more = f"{found.right} + {many}", f"{found.left} + {many}"
+    return (
+        _pair(found, "equal", (left, "=", right), (left, "=", other)),
+        _pair(found, "unequal", (left, "\\neq", other), (left, "\\neq", right)),
+        _pair(found, "below", (left, "<", other), (more, "<", right)),
+        _pair(found, "above", (more, ">", right), (left, ">", other)),
+    )
+
+
+def _of_inequality(found: Conclusion) -> tuple[tuple[Variant, Variant], ...]:
+    small, large = (found.left, found.right) if found.sign == "<" else (found.right, found.left)
+    return (
+        _pair(found, "below", (small, "<", large), (large, "<", small)),
+        _pair(found, "above", (large, ">", small), (small, ">", large)),
+        _pair(found, "at_least", (large, "\\geq", small), (small, "\\geq", large)),
+        _pair(found, "at_most", (small, "\\leq", large), (large, "\\leq", small)),
+    )

@@ -1,1 +1,0 @@
-"""Test benches for hardware designs, made of reference designs and tried before they are kept."""

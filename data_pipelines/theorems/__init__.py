@@ -1,1 +1,0 @@
-"""Statements to prove or disprove, made of theorems."""

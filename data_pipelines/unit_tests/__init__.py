@@ -1,1 +1,0 @@
-"""Unit tests whose expected values reference solutions agree on."""

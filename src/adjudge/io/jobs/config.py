@@ -1,0 +1,71 @@
+"""The options that every job over rows has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files:
+    """What a job reads and what it writes."""
+
+    input: str
+    """A .jsonl, .json, .csv, .tsv (each also .gz) or .parquet file, or a folder of them.
+    Or a folder written by datasets.save_to_disk, or the name of a dataset on the Hugging Face hub."""
+
+    output: str
+    """A .jsonl, .jsonl.gz or .parquet file, or a folder (a name without a dot) for datasets.load_from_disk.
+    It appears when it is complete, with a card beside it."""
+
+    split: str = ""
+    """Split of a dataset that has several."""
+
+    subset: str = ""
+    """Configuration of a dataset on the hub."""
+
+    revision: str = ""
+    """Commit, tag or branch of a dataset on the hub."""
+
+    limit: int | None = None
+    """Only the first rows, so many."""
+
+    max_row_mb: int = 16
+    """Largest row of a text file, in MiB; a larger one counts as unreadable."""
+
+    restart: bool = False
+    """Throw away what an interrupted job left, and begin anew."""
+
+    overwrite: bool = False
+    """Replace the output if it exists."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_row_mb <= 1024:
+            raise ValueError(f"--max-row-mb is {self.max_row_mb}; it must be 1 to 1024, for a row must fit in memory")
+        if self.limit is not None and self.limit < 1:
+            raise ValueError(f"--limit is {self.limit}; it must be 1 or more, or left out to read all rows")
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobConfig(Files):
+    """Read rows, make others of them, and write those to a file.
+
+    A job that was interrupted, in whatever way, goes on where it was when the same call is made again.
+    """
+
+    in_flight: int = 16
+    """Rows, or groups, that are worked on at the same time."""
+
+    license: str = ""
+    """Licence of the input, for the card;
+    without it, what the input's own card says, or unknown."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.in_flight < 1:
+            raise ValueError(f"--in-flight is {self.in_flight}; it must be 1 or more")
+
+    def own_options(self) -> dict[str, Any]:
+        """Return the options of this kind of job, without those that every job has: what its rows depend on."""
+        common = {item.name for item in fields(JobConfig)}
+        return {item.name: getattr(self, item.name) for item in fields(self) if item.name not in common}

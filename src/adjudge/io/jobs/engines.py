@@ -1,0 +1,47 @@
+"""The language models that makers ask: how a call names one, and when it is gone."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from adjudge.engines.interface import Engine, Fault
+from adjudge.engines.loading import engine_of
+from adjudge.io.errors import JobError
+
+GONE: Final = ("engine_unavailable", "engine_timeout", "engine_overloaded")
+"""Reasons that are nobody's doing but the engine's: the job stops, and goes on when the engine is back."""
+
+
+def stop_if_gone(engine: Engine, answer: object) -> None:
+    """Look whether an engine's answer says that it is gone.
+
+    Raises:
+        JobError: it does.
+    """
+    if isinstance(answer, Fault) and answer.reason in GONE:
+        raise JobError(
+            f"the engine {engine.name!r} with the model {engine.model!r} is gone ({answer.reason}: {answer.detail}); "
+            "make the same call again when it is back"
+        )
+
+
+def engine_named(text: str, flag: str = "--engine") -> Engine:
+    """Return the engine that an option names: KIND:MODEL, or a mapping as YAML text.
+
+    Raises:
+        ValueError: it names none.
+    """
+    if not text.strip():
+        raise ValueError(f"{flag} is empty; name a model, such as transformers:MODEL or openai:MODEL")
+    spec: Any = text.strip()
+    if spec.startswith("{") or "\n" in spec:
+        import yaml
+
+        try:
+            spec = yaml.safe_load(spec)
+        except (yaml.YAMLError, RecursionError) as error:
+            raise ValueError(f"{flag} is no YAML: {error}") from error
+    try:
+        return engine_of(spec)
+    except ValueError as error:
+        raise ValueError(f"{flag}: {error}") from error

@@ -1,0 +1,264 @@
+"""The job over rows: everything around a maker.
+
+It reads the input, cuts it into units, has several made at once, checks and writes what was made in the order of
+the input, counts, and goes on after any interruption where it was.
+
+Not covered: several machines; a job whose work is scoring (`adjudge label`), which has an engine for that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from adjudge.io.errors import JobError, JobStopped
+from adjudge.io.jobs.config import JobConfig
+from adjudge.io.jobs.formats import Columns, convert
+from adjudge.io.jobs.groups import Piece, RowSource
+from adjudge.io.jobs.journal import Journal
+from adjudge.io.jobs.lines import ANY, TURNS, Lines, joined, place_of
+from adjudge.io.jobs.maker import Maker, Prepares
+from adjudge.io.jobs.opening import Plan, make_plan
+from adjudge.io.jobs.ordered import in_order, run_to_end
+from adjudge.io.jobs.report import JobProgress, JobReport, JobSnapshot, JobTally, Pace, tell
+from adjudge.io.row import Cursor
+
+_CHUNK: Final = 64  # units handed over by the reading thread at once: a hand-over takes 0.1 ms
+_AHEAD: Final = 4  # times `in_flight`: no more is read while so many units wait for the first of them
+_AHEAD_BYTES: Final = 64 << 20
+_MOST_COLUMNS: Final = 5_000  # kept ones, of Parquet and datasets: rows whose keys are data have one more each
+_KEPT: Final = "what was made before is kept beside the output, and the same call goes on from there"
+
+
+def run_job(
+    config: JobConfig,
+    maker: Maker,
+    *,
+    group_column: str = "",
+    source: RowSource | None = None,
+    progress: JobProgress | None = None,
+) -> JobReport:
+    """Make rows of rows, or go on with a job that was interrupted.
+
+    Works from any thread, inside a running event loop too.  A maker with `async def aclose()`, or else with
+    `close()`, is closed at the end, however the job ends.
+
+    Args:
+        config: input, output and options.
+        maker: what makes the rows.
+        group_column: the column whose value the rows of a group share, for a maker with `grouped`; text, a number, or
+            chat turns.  A row without one is dropped as `no_group`.  "" makes each row a unit.
+        source: rows to read in place of `config.input`.
+        progress: who is told how the input was understood and how far the job is.
+
+    Returns:
+        The counts, exact over all runs of the job.
+
+    Raises:
+        ValueError: a mistake in the call: unknown column, no such file, an output that exists, rows of a group that
+            do not stand together, a partial output of another job.  No work was done.
+        JobError: the job could not go on; the message says how it can.
+        JobStopped: Ctrl-C; the same call goes on.
+    """
+    with _closing(maker) as closer:
+        plan = make_plan(config, maker, group_column, source)
+        with contextlib.closing(
+            Journal(Path(config.output), plan.identity, JobTally(), restart=config.restart, overwrite=config.overwrite)
+        ) as journal:
+            return _Job(plan, journal, progress, closer).run()
+
+
+class _Closer:
+    """Closes a maker once, in the event loop in which it worked if there was one."""
+
+    def __init__(self, maker: Maker) -> None:
+        self._maker = maker
+        self._open = True
+
+    async def close(self) -> None:
+        if not self._open:
+            return
+        self._open = False
+        close = getattr(self._maker, "aclose", None) or getattr(self._maker, "close", None)
+        if callable(close):
+            result = close()
+            if inspect.isawaitable(result):
+                await result
+
+
+@contextlib.contextmanager
+def _closing(maker: Maker) -> Iterator[_Closer]:
+    closer = _Closer(maker)
+    try:
+        yield closer
+    finally:
+        run_to_end(closer.close())
+
+
+class _Job:
+    def __init__(self, plan: Plan, journal: Journal[JobTally], progress: JobProgress | None, closer: _Closer) -> None:
+        self._plan = plan
+        self._journal = journal
+        self._progress = progress
+        self._closer = closer
+        self._pace = Pace(plan.source, plan.config.limit, journal.cursor)
+
+    def run(self) -> JobReport:
+        journal = self._journal
+        for note in self._plan.notes:
+            tell(self._progress, note)
+        if journal.resumed_rows:
+            tell(self._progress, f"going on behind {journal.resumed_rows} rows that an earlier run did")
+        try:
+            if not journal.done:
+                self._work()
+            report = self._report()
+            journal.finish(self._convert(), lambda: self._write_card(report))
+        except KeyboardInterrupt:
+            raise JobStopped(
+                f"stopped; {journal.safe_rows} rows are done and kept beside the output. "
+                "Make the same call again to go on"
+            ) from None
+        return report
+
+    def _work(self) -> None:
+        plan, journal = self._plan, self._journal
+        if journal.cursor == Cursor():
+            plan.reader.check_groups()
+        if isinstance(plan.maker, Prepares):
+            tell(self._progress, "looking at the whole input first")
+            self._prepare(plan.maker)
+        try:
+            run_to_end(self._make_all())
+        except BaseException:
+            journal.save()
+            raise
+        if plan.source.identity() != plan.identity["input"]:
+            raise JobError(
+                f"{plan.source.name} changed while it was read, so old and new rows may be mixed; "
+                "begin anew with --restart"
+            )
+        journal.commit(done=True)
+
+    def _prepare(self, maker: Prepares) -> None:
+        try:
+            maker.prepare(self._plan.reader.units())
+        except (ValueError, JobError):
+            raise
+        except Exception as error:  # the boundary: whatever a maker raises is reported under its name
+            raise JobError(f"{self._plan.maker.name} failed in `prepare`: {type(error).__name__}: {error}") from error
+
+    async def _make_all(self) -> None:
+        at_once = self._plan.config.in_flight
+        try:
+            await in_order(
+                self._plan.reader.chunks(self._journal.cursor, _CHUNK),
+                self._make,
+                self._write,
+                at_once=at_once,
+                ahead=_AHEAD * at_once,
+                size=lambda piece: piece.size,
+                ahead_bytes=_AHEAD_BYTES,
+                told=self._tell,
+                rest=self._journal.rest,
+            )
+        finally:
+            await self._closer.close()
+
+    async def _make(self, piece: Piece) -> Lines:
+        if piece.unit is None:
+            return Lines()
+        try:
+            made: object = await self._plan.maker.make(piece.unit)
+        except JobError as error:
+            raise JobError(f"{error}; {_KEPT}") from error
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise self._failure(piece, error) from error
+        except (Exception, SystemExit) as error:  # the boundary: whatever a maker raises is reported under its name
+            raise self._failure(piece, error) from error
+        return self._plan.writer.lines(piece.unit, made)
+
+    def _failure(self, piece: Piece, error: BaseException) -> JobError:
+        where = f" at {place_of(piece.unit)}" if piece.unit is not None else ""
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return JobError(f"{self._plan.maker.name} failed{where}: {what}; {_KEPT}")
+
+    def _write(self, done: Sequence[tuple[Piece, Lines]]) -> None:
+        tally = self._journal.tally
+        for piece, lines in done:
+            kinds = self._kinds(piece, lines)
+            tally.rows += piece.rows
+            tally.dropped.update(piece.dropped)
+            tally.add(lines)
+            tally.kinds.update(kinds)
+            self._journal.append(lines.text, piece.after)
+
+    def _kinds(self, piece: Piece, lines: Lines) -> dict[str, str]:
+        """Return the kinds of the columns that these lines have, as wide as all lines so far need them."""
+        plan, before = self._plan, self._journal.tally.kinds
+        found: dict[str, str] = {}
+        for name, kind in lines.kinds:
+            found[name] = joined(found.get(name, before.get(name, "")), kind)
+            if found[name] == ANY and plan.fields.get(name) == "chat" and piece.unit is not None:
+                what = {"text": "text", TURNS: "chat turns"}.get(kind, "chat turns of more than a role and a text")
+                raise JobError(
+                    f"{plan.maker.name} made the field {name!r} of {place_of(piece.unit)} as {what}, and "
+                    f"{plan.config.output} cannot hold that beside what was made before: there it is text in all "
+                    "rows, or turns of a role and a text in all rows. Write .jsonl, which holds both"
+                )
+        if len(before) + len(found) > _MOST_COLUMNS and len(before | found) > _MOST_COLUMNS:
+            raise JobError(
+                f"the rows have more than {_MOST_COLUMNS} different columns, and {plan.config.output} would have as "
+                "many; write .jsonl, in which each row has its own"
+            )
+        return found
+
+    def _convert(self) -> Callable[[Path, Path], None] | None:
+        plan = self._plan
+        if plan.written == "jsonl":
+            return None
+        columns = Columns(plan.fields, self._journal.tally.kinds)
+        return lambda source, target: convert(source, target, plan.written, columns.schema, columns.flat)
+
+    def _write_card(self, report: JobReport) -> None:
+        from adjudge.io.jobs.card import write_job_card
+
+        write_job_card(report, self._plan.config, self._plan.maker)
+
+    def _tell(self) -> None:
+        if self._progress is None:
+            return
+        tally, share = self._journal.tally, self._pace.share(self._journal.cursor)
+        self._progress.update(
+            JobSnapshot(
+                rows=tally.rows,
+                made=tally.made,
+                dropped=dict(tally.dropped),
+                rows_per_second=self._pace.per_second(tally.rows - self._journal.resumed_rows),
+                fraction=share,
+                eta_seconds=self._pace.seconds_left(share),
+            )
+        )
+
+    def _report(self) -> JobReport:
+        journal, tally = self._journal, self._journal.tally
+        return JobReport(
+            output=self._plan.config.output,
+            maker=self._plan.maker.name,
+            fingerprint=self._plan.maker.fingerprint,
+            rows=tally.rows,
+            made=tally.made,
+            dropped={reason: tally.dropped[reason] for reason in sorted(tally.dropped) if tally.dropped[reason]},
+            counts={name: tally.counts[name] for name in sorted(tally.counts)},
+            cost=tally.cost,
+            seconds=journal.seconds,
+            resumed_rows=journal.resumed_rows,
+            notes=self._plan.notes,
+        )
