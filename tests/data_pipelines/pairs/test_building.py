@@ -13,9 +13,8 @@ from adjudge.data_pipelines.jobs.report import JobReport
 from adjudge.data_pipelines.labeling import LabelConfig, run_label
 from adjudge.data_pipelines.pairs.building import build_pairs
 from adjudge.data_pipelines.pairs.config import PairsConfig
-from adjudge.reward_models.training.pair_readers import Reading
-from adjudge.reward_models.training.pairs import Pair
-from adjudge.reward_models.training.preference_data import parse_preferences, read_preferences
+from adjudge.training.data_files import parse_preferences, read_preferences
+from adjudge.training.examples import Pair, Reading
 
 
 def write(path: Path, rows: Sequence[Mapping[str, Any]]) -> str:
