@@ -126,7 +126,7 @@ def preference_spec(folder: Path) -> str:
     """Fit a preference model to the shipped pairs, and return its spec."""
     from adjudge.evals.probes.row_file import place_of
     from adjudge.reward_models.baselines.preference_model import PreferenceModel
-    from adjudge.reward_models.training.pairs import Pair
+    from adjudge.training.examples import Pair
 
     rows = json.loads(Path(place_of("rows:pairs")).read_text(encoding="utf-8"))
     pairs = [Pair(prompt=row["prompt"], chosen=row["good"], rejected=row["bad"]) for row in rows]

@@ -37,12 +37,12 @@ from adjudge.data_pipelines.pairs.leaks import find_leaks
 from adjudge.data_pipelines.pairs.maker import build_pairs
 from adjudge.reward_models.baselines.baseline_table import BaselineRow, baseline_table
 from adjudge.reward_models.baselines.features import FeatureOptions
-from adjudge.reward_models.training.pairs import Pair
-from adjudge.reward_models.training.preference_data import read_preferences
 from adjudge.reward_models.training.report import TrainingReport
 from adjudge.reward_models.training.scalar_config import ScalarTraining
 from adjudge.reward_models.training.scalar_training import train_scalar
 from adjudge.training.config_file import config_of
+from adjudge.training.data_files import read_preferences
+from adjudge.training.examples import Pair
 
 MODELS: Mapping[str, FeatureOptions] = {
     "n-gram model": FeatureOptions(),

@@ -26,8 +26,7 @@ from rich.table import Table
 
 from adjudge.reward_models.baselines.baseline_table import BaselineRow, baseline_table
 from adjudge.reward_models.baselines.features import FeatureOptions
-from adjudge.reward_models.training.pairs import Pair, opening
-from adjudge.reward_models.training.ratings import Rating
+from adjudge.training.examples import Pair, Rating, opening
 
 ARITHMETIC = ("arithmetic", "quantities")
 MODELS: Mapping[str, FeatureOptions] = {

@@ -18,9 +18,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from adjudge.reward_models.training.pairs import Pair, opening
-from adjudge.reward_models.training.preference_data import parse_preferences
-from adjudge.reward_models.training.ratings import Rating
+from adjudge.training.data_files import parse_preferences
+from adjudge.training.examples import Pair, Rating, opening
 
 GSM8K_MODELS = ("6b_finetuning", "6b_verification", "175b_finetuning", "175b_verification")
 _CELLS = {-1: "hard", 0: "normal", 1: "easy"}

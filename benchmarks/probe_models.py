@@ -20,13 +20,13 @@ from adjudge.protocol import Scorer
 from adjudge.registry import as_scorer
 from adjudge.reward_models.baselines.preference_model import PreferenceModel
 from adjudge.reward_models.baselines.step_model import StepModel
-from adjudge.reward_models.ensembles.scorer import RewardEnsemble
 from adjudge.reward_models.generative.reference_probability import ReferenceProbability
 from adjudge.reward_models.process.implicit_scorer import ImplicitRewardScorer
 from adjudge.reward_models.process.scorer import ProcessRewardScorer
+from adjudge.reward_models.scalar.ensemble import RewardEnsemble
 from adjudge.reward_models.scalar.pair_model import PairModel
 from adjudge.reward_models.scalar.scorer import RewardModelScorer
-from adjudge.reward_models.training.step_data import StepExample
+from adjudge.training.step_data import StepExample
 
 
 def preference_model() -> Scorer:

@@ -52,13 +52,12 @@ from adjudge.intervals import Interval, middle, numbered, resampled
 from adjudge.reward_models.baselines.baseline_table import fold_of
 from adjudge.reward_models.baselines.quantities import equations
 from adjudge.reward_models.training.held_out import auc
-from adjudge.reward_models.training.preference_data import families, held_out
 from adjudge.reward_models.training.process_config import ProcessTraining
 from adjudge.reward_models.training.process_metrics import Judged, step_measures
 from adjudge.reward_models.training.process_training import train_process
-from adjudge.reward_models.training.step_data import StepExample
-from adjudge.reward_models.training.step_data_files import read_steps
 from adjudge.training.config_file import config_of
+from adjudge.training.data_files import families, held_out, read_steps
+from adjudge.training.step_data import StepExample
 
 MODELS = ("6b_finetuning", "6b_verification", "175b_finetuning", "175b_verification")
 FOLDS = 5

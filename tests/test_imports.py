@@ -60,7 +60,7 @@ ALLOWED: dict[str, set[str]] = {
     "runtime": CORE | {"engines"},
     "engines": CORE | {"runtime"},
     "prompts": CORE | {"engines"},
-    "training": {"engines", "extras"},
+    "training": {"engines", "extras", "io", "protocol", "wire"},
     "compose": ENGINE_ROOM,
     "verifiers": ENGINE_ROOM | {"prompts"},
     "reward_models": ENGINE_ROOM | {"prompts", "compose", "training"},

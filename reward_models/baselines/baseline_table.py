@@ -28,8 +28,7 @@ from adjudge.reward_models.baselines.contests import (
 from adjudge.reward_models.baselines.features import ChatFeatures, FeatureOptions
 from adjudge.reward_models.baselines.fitting import Example, fit_weights
 from adjudge.reward_models.baselines.preference_weights import PreferenceWeights
-from adjudge.reward_models.training.pairs import Pair, opening
-from adjudge.reward_models.training.ratings import Rating
+from adjudge.training.examples import Pair, Rating, opening
 
 LONGER = "longer wins"
 _MODELS: Mapping[str, FeatureOptions] = {"preference model": FeatureOptions()}

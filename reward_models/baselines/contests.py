@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from adjudge.intervals import RESAMPLES, middle, resampled
 from adjudge.protocol import Message
-from adjudge.reward_models.training.pairs import Pair, opening
-from adjudge.reward_models.training.ratings import Rating
+from adjudge.training.examples import Pair, Rating, opening
 
 Floats = npt.NDArray[np.float64]
 _PARTNERS = 8

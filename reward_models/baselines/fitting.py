@@ -30,9 +30,7 @@ from adjudge.reward_models.baselines.linear_fit import (
     sparse_rows,
 )
 from adjudge.reward_models.baselines.preference_weights import PreferenceWeights
-from adjudge.reward_models.training.pairs import Pair
-from adjudge.reward_models.training.rankings import Ranking
-from adjudge.reward_models.training.ratings import Rating
+from adjudge.training.examples import Pair, Ranking, Rating
 
 Example = Pair | Ranking | Rating
 

@@ -25,9 +25,8 @@ from adjudge.reward_models.baselines.linear_fit import (
 )
 from adjudge.reward_models.baselines.step_features import StepFeatureOptions, StepFeatures, features_of_steps
 from adjudge.reward_models.baselines.step_weights import StepWeights
-from adjudge.reward_models.training.preference_data import held_out
-from adjudge.reward_models.training.step_data import StepExample
-from adjudge.reward_models.training.step_data_files import digest_of
+from adjudge.training.data_files import digest_of, held_out
+from adjudge.training.step_data import StepExample
 
 STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 """The strengths among which one is chosen; scikit-learn's C."""

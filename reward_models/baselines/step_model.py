@@ -21,9 +21,9 @@ from adjudge.protocol import Cost, Provenance
 from adjudge.reward_models.baselines.step_features import StepFeatureOptions, features_of_steps
 from adjudge.reward_models.baselines.step_fitting import fit_steps
 from adjudge.reward_models.baselines.step_weights import StepWeights, chance_of
-from adjudge.reward_models.process.formats.step_format import Reading
+from adjudge.reward_models.process.step_format import Reading
 from adjudge.reward_models.process.step_scorer import Judged, Solution, StepScorer
-from adjudge.reward_models.training.step_data import StepExample
+from adjudge.training.step_data import StepExample
 
 _EVERYTHING = StepFeatureOptions()
 

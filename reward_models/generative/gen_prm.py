@@ -8,7 +8,7 @@ Each step is asked about by itself: no analysis of another step is in its prompt
 wrong analysis is not handed on.  GenPRM's own code runs programs in its own process; here whoever makes the executor
 decides where, and a sandbox is the right place.
 
-Not covered: labels for training by relative progress (`adjudge.reward_models.training.step_data_consensus`).
+Not covered: labels for training by relative progress (`adjudge.training.step_data`).
 """
 
 from __future__ import annotations

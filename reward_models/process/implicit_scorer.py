@@ -22,9 +22,8 @@ from adjudge.engines.interface import Engine, Fault, Prompt, TextLogprobs
 from adjudge.engines.loading import engine_of
 from adjudge.prompts.escaping import escape
 from adjudge.protocol import Provenance
-from adjudge.reward_models.process.formats.chat_pieces import chat_before
-from adjudge.reward_models.process.formats.step_format import Reading, problem_text
-from adjudge.reward_models.process.row_tokens import RowTokens, tokens_of
+from adjudge.reward_models.process.rows import RowTokens, tokens_of
+from adjudge.reward_models.process.step_format import Reading, chat_before, problem_text
 from adjudge.reward_models.process.step_scorer import Judged, Solution, StepScorer, doubt
 from adjudge.solutions.aggregate import Aggregate
 

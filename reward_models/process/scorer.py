@@ -14,10 +14,9 @@ from typing import Any, ClassVar
 from adjudge.engines.interface import Engine, Fault
 from adjudge.engines.loading import engine_of
 from adjudge.protocol import Provenance
-from adjudge.reward_models.process.formats.known import format_in_notes, format_of, spec_of
-from adjudge.reward_models.process.formats.step_format import StepFormat
-from adjudge.reward_models.process.row_tokens import RowTokens, tokens_of
-from adjudge.reward_models.process.rows import StepRow, Unfit
+from adjudge.reward_models.process.formats import format_in_notes, format_of, spec_of
+from adjudge.reward_models.process.rows import RowTokens, StepRow, Unfit, tokens_of
+from adjudge.reward_models.process.step_format import StepFormat
 from adjudge.reward_models.process.step_scorer import Judged, Solution, StepScorer, doubt
 
 

@@ -18,11 +18,11 @@ from adjudge.engines.interface import Fault
 from adjudge.fingerprints import fingerprint_of
 from adjudge.prompts.scorer import guard
 from adjudge.protocol import Provenance, Sample, Score, StepScore, response_text, split_reasoning
-from adjudge.reward_models.process.floors import lowest_value
-from adjudge.reward_models.process.formats.step_format import Reading
 from adjudge.reward_models.process.rows import Unfit
+from adjudge.reward_models.process.step_format import Reading
 from adjudge.solutions.aggregate import (
     AGGREGATES,
+    EDGE,
     Aggregate,
     aggregate,
     first_below,
@@ -31,6 +31,46 @@ from adjudge.solutions.aggregate import (
 from adjudge.solutions.refine import REFINEMENTS, Refinement, refine
 from adjudge.solutions.step_values import TEMPERATURE
 from adjudge.solutions.steps import SPLITTINGS, Splitting, Step, given_steps, split_steps
+
+
+def lowest_value(
+    refinement: Refinement, how: Aggregate, *, most_steps: int, eta: float = 0.5, start: float = 0.0
+) -> float:
+    """Return a number that no solution of at most `most_steps` steps falls below, whose steps have probabilities.
+
+    Raises:
+        ValueError: the formula needs probabilities, and the refinement makes other numbers of them.
+    """
+    if needs_probabilities(how) and refinement not in ("none", "running_min"):
+        raise ValueError(
+            f"the aggregate {how!r} needs probabilities, and the refinement {refinement!r} makes other numbers of "
+            "them; use sum, mean, min, last, max or soft_min"
+        )
+    one = _lowest_step(refinement, eta, start)
+    match how:
+        case "sum":
+            return {"delta": 0.0, "clip_delta": one, "gain": -start}.get(refinement, most_steps * one)
+        case "sum_log":
+            return most_steps * math.log(EDGE)
+        case "mean_logit":
+            return math.log(EDGE) - math.log1p(-EDGE)
+        case "mean_odds":
+            return EDGE / (1 - EDGE)
+    return one
+
+
+def _lowest_step(refinement: Refinement, eta: float, start: float) -> float:
+    match refinement:
+        case "clip":
+            return min(-eta, 0.0)
+        case "delta":
+            return -1.0
+        case "clip_delta":
+            return -abs(min(-eta, 0.0))
+        case "gain":
+            return min(-1.0, -start)
+    return 0.0
+
 
 _REST = "-"  # the response that is asked with when a row was too long: is it the problem that does not fit?
 

@@ -25,7 +25,7 @@ from adjudge.reward_models.safety.folding import folded
 from adjudge.reward_models.safety.reading import Reading, read
 from adjudge.reward_models.scalar.chat import Answer, ChatForm, Reasoning
 from adjudge.reward_models.scalar.checkpoint import Checkpoint
-from adjudge.reward_models.scalar.families.checkpoint_files import CheckpointFiles
+from adjudge.reward_models.scalar.checkpoint_files import CheckpointFiles
 
 Long = Literal["windows", "unsafe", "failed", "abstain"]
 

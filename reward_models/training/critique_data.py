@@ -1,4 +1,4 @@
-"""Preferences with a critique of each answer, as chats that a model reads when it scores.
+"""The options of training a model that writes a critique of an answer and then scores it, and what it learns from.
 
 A chat is the prompt, the answer, a user's turn that asks for a critique, and the critique; the reward is read at its
 end.
@@ -10,19 +10,84 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from adjudge import wire
 from adjudge.protocol import Message
-from adjudge.reward_models.training.bad_rows import BadRows
-from adjudge.reward_models.training.critique_config import CritiqueChoice
-from adjudge.reward_models.training.pair_readers import READERS, Reading, format_of
-from adjudge.reward_models.training.pairs import Pair
-from adjudge.reward_models.training.preference_data import families, held_out, unseen
-from adjudge.reward_models.training.row_files import Row, rows_of
-from adjudge.reward_models.training.texts import ChatRow, FinishedChats
+from adjudge.reward_models.training.rows import FinishedChats, Span
+from adjudge.reward_models.training.schedule import FileChoice, TrainingOptions
+from adjudge.training.data_files import Row, RowReader, families, rows_of, split_off
+from adjudge.training.examples import READERS, Pair, Reading, format_of
+
+ASK = "Critique the answer above: say what is right, what is wrong, and what is missing. Be brief and concrete."
+
+
+@dataclass(frozen=True, kw_only=True)
+class CritiqueChoice(FileChoice):
+    """What is learnt from, and what is held out.
+
+    Attributes:
+        path: files, folders or data sets of preferences whose rows also have `chosen_critique` and
+            `rejected_critique`.
+        missing: what becomes of a pair without both critiques: "drop" leaves it out and counts it; "empty" scores an
+            empty critique, and writes none.
+    """
+
+    missing: Literal["drop", "empty"] = "drop"
+
+    def __post_init__(self) -> None:
+        """Reject options out of range."""
+        super().__post_init__()
+        if self.missing not in ("drop", "empty"):
+            raise ValueError(f"data.missing is {self.missing!r}; give drop or empty")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CritiqueTraining(TrainingOptions):
+    """How a model that critiques and then scores is trained (CLoud, arXiv 2408.11791; MM-RLHF, arXiv 2502.10391).
+
+    Attributes:
+        data: what it learns from.
+        ask: the user's turn that asks for the critique.
+        language: weight of the critiques' negative log-likelihood, a mean over critiques of means over their tokens;
+            the loss of rewards has weight 1.
+        ties: weight of the squared difference of the rewards of tied pairs.
+        centering: weight of the squared sum of the two rewards, which keeps them near 0.
+        own_critiques: held-out pairs that are also measured with critiques the trained model wrote itself.  Those that
+            people wrote tell which answer they liked, so the accuracy with them says little about scoring.
+        critique_tokens: most tokens of a critique that is written.
+        max_length: most tokens of a prompt with answer and critique; longer pairs are left out and counted.
+    """
+
+    data: CritiqueChoice
+    ask: str = ASK
+    language: float = 1.0
+    ties: float = 1.0
+    centering: float = 0.01
+    own_critiques: int = 100
+    critique_tokens: int = 256
+    max_length: int = 4096
+
+    def __post_init__(self) -> None:
+        """Reject options out of range."""
+        super().__post_init__()
+        self.check_writes()
+        if not self.ask.strip():
+            raise ValueError("ask is empty; say how the critique is asked for")
+        for name in ("language", "ties", "centering"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name} is {getattr(self, name)!r}; it is a weight, and must be 0 or more")
+        if self.own_critiques < 0:
+            raise ValueError(f"own_critiques is {self.own_critiques!r}; give 0 to measure none, or more")
+        if self.critique_tokens < 1 or self.max_length <= self.critique_tokens:
+            raise ValueError(
+                f"critique_tokens is {self.critique_tokens!r} and max_length {self.max_length!r}; a critique has at "
+                "least 1 token, and leaves room for the answer"
+            )
+
 
 _SIDES = ("chosen_critique", "rejected_critique")
 
@@ -64,41 +129,32 @@ def read_critiques(choice: CritiqueChoice, *, seed: int) -> CritiqueSplit:
         ValueError: a file cannot be read, or nothing is left to train on or to measure on.
     """
     examples, facts = _parsed(choice, choice.path)
+    aside = None
     if choice.held_out_path:
-        aside, more = _parsed(choice, choice.held_out_path)
-        kept = unseen([item.pair for item in examples], [item.pair for item in aside])
-        train, held = [examples[at] for at in kept], aside
-        facts |= {"held_out_files": more, "prompt_is_held_out": len(examples) - len(train)}
-        if not train:
-            raise ValueError("every training pair shares its prompt with held-out ones; give other held-out files")
-    else:
-        mine, theirs = held_out([item.pair for item in examples], choice.held_out, seed=seed)
-        train, held = [examples[at] for at in mine], [examples[at] for at in theirs]
+        aside, facts["held_out_files"] = _parsed(choice, choice.held_out_path)
+    train, held = split_off(examples, aside, choice.held_out, seed=seed, key=lambda item: item.pair)
+    if aside is not None:
+        facts["prompt_is_held_out"] = len(examples) - len(train)
     facts |= {"train": len(train), "held_out": len(held), "digest": _digest([*train, *held])}
     return CritiqueSplit(train=train, held=held, clusters=families([item.pair for item in held]), facts=facts)
 
 
-def parse_critiques(rows: Iterable[Row], *, missing: str = "drop") -> tuple[list[CritiquePair], BadRows]:
+def parse_critiques(rows: Iterable[Row], *, missing: str = "drop") -> tuple[list[CritiquePair], RowReader]:
     """Return the pairs of rows, and the rows that could not be used."""
-    reading = Reading(columns={})
-    found: list[CritiquePair] = []
-    bad = BadRows()
-    for number, row in enumerate(rows, start=1):
-        try:
-            if isinstance(row, ValueError):
-                raise row
-            pair = READERS[format_of(row, reading)](row, reading)
-            if not isinstance(pair, Pair):
-                raise ValueError("the row is no pair")
-            if pair.probability is not None:
-                raise ValueError("a soft label, which is not learnt from with critiques")
-            chosen, rejected = (_critique(row, side) for side in _SIDES)
-            if missing == "drop" and (chosen is None or rejected is None):
-                raise ValueError("a critique is missing")
-            found.append(CritiquePair(pair=pair, critiques=(chosen, rejected)))
-        except ValueError as error:
-            bad.add(number, error)
-    return found, bad
+    reading, reader = Reading(columns={}), RowReader()
+
+    def pair_of(row: Mapping[str, Any]) -> CritiquePair:
+        pair = READERS[format_of(row, reading)](row, reading)
+        if not isinstance(pair, Pair):
+            raise ValueError("the row is no pair")
+        if pair.probability is not None:
+            raise ValueError("a soft label, which is not learnt from with critiques")
+        chosen, rejected = (_critique(row, side) for side in _SIDES)
+        if missing == "drop" and (chosen is None or rejected is None):
+            raise ValueError("a critique is missing")
+        return CritiquePair(pair=pair, critiques=(chosen, rejected))
+
+    return reader.read(rows, pair_of), reader
 
 
 def asked_turns(prompt: str | Sequence[Message], response: str, ask: str) -> list[Message]:
@@ -107,7 +163,7 @@ def asked_turns(prompt: str | Sequence[Message], response: str, ask: str) -> lis
     return [*turns, {"role": "assistant", "content": response}, {"role": "user", "content": ask}]
 
 
-def critique_row(chats: FinishedChats, item: CritiquePair, side: int, ask: str) -> ChatRow | str:
+def critique_row(chats: FinishedChats, item: CritiquePair, side: int, ask: str) -> Span | str:
     """Return the chat of one answer with its critique, or in a few words why there is none.
 
     Args:

@@ -16,10 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from adjudge.engines.reward_network import RewardNetwork, pooled
-from adjudge.reward_models.training import losses, regularizers
-from adjudge.reward_models.training.batch_plan import micro_batches
-from adjudge.reward_models.training.policy_logprobs import padded
-from adjudge.reward_models.training.texts import ChatRow
+from adjudge.reward_models.training import losses
+from adjudge.reward_models.training.rows import Span, micro_batches, padded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +31,7 @@ class CritiqueRow:
         weight: how much the pair counts.
     """
 
-    chats: tuple[ChatRow, ChatRow]
+    chats: tuple[Span, Span]
     written: tuple[bool, bool]
     tie: bool = False
     weight: float = 1.0
@@ -150,7 +148,7 @@ class CritiqueObjective(nn.Module):
             logits = self.language_head(hidden[text_rows, text_places - 1]).float()
         better, worse = rewards[0::2], rewards[1::2]
         apart = torch.where(ties, self._ties * (better - worse) ** 2, losses.bt(better, worse))
-        center = regularizers.centering(better, worse)
+        center = losses.centering(better, worse)
         told = logits.gather(1, input_ids[text_rows, text_places].unsqueeze(1)).squeeze(1) - logits.logsumexp(1)
         written = -(told * text_weights).sum()
         loss = ((apart + self._centering * center) * weights).sum() + self._language * written

@@ -12,26 +12,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adjudge.engines.checkpoint_notes import CheckpointNotes, Normalizer, template_digest
 from adjudge.engines.head_config import HeadConfig
-from adjudge.reward_models.training.batch_plan import micro_batches
-from adjudge.reward_models.training.critique_config import CritiqueTraining
 from adjudge.reward_models.training.critique_data import (
     CritiquePair,
     CritiqueSplit,
+    CritiqueTraining,
     asked_turns,
     critique_row,
     read_critiques,
 )
-from adjudge.reward_models.training.held_out import JudgedPairs, Numbers, pair_measures, require_finite
+from adjudge.reward_models.training.held_out import JudgedPairs, Numbers, pair_measures
 from adjudge.reward_models.training.report import Measures, TrainingReport
+from adjudge.reward_models.training.rows import FinishedChats, Span, micro_batches, padded
 from adjudge.reward_models.training.run_setup import RunSetup, finished, require, run_training
-from adjudge.reward_models.training.texts import ChatRow, FinishedChats
 from adjudge.training.backbones import Opened
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ class _Training:
                 dropped[problem] += 1
                 rows.append(None)
                 continue
-            better, worse = (row for row in found if isinstance(row, ChatRow))
+            better, worse = (row for row in found if isinstance(row, Span))
             first, second = (critique is not None for critique in item.critiques)
             rows.append(
                 CritiqueRow(chats=(better, worse), written=(first, second), tie=item.pair.tie, weight=item.pair.weight)
@@ -219,20 +218,11 @@ class _Training:
         return found
 
     def _rewards(self, model: CritiqueObjective, rows: Sequence[Sequence[int]]) -> Numbers:
-        import torch
+        def read(places: Sequence[int], device: Any) -> Any:
+            batch = padded([rows[at] for at in places])
+            return model.rewards(**{name: value.to(device) for name, value in batch.items()})
 
-        from adjudge.reward_models.training.policy_logprobs import padded
-
-        was = model.training
-        model.eval().to(self.run.state.device)
-        found = np.zeros(len(rows))
-        for chosen in micro_batches([len(row) for row in rows], [[at] for at in range(len(rows))], self.run.budget):
-            batch = padded([rows[at] for at in chosen], 0)
-            with torch.no_grad():
-                said = model.rewards(**{name: value.to(self.run.state.device) for name, value in batch.items()})
-            found[chosen] = said.double().cpu().numpy()
-        model.train(was)
-        return require_finite(found)
+        return np.array(self.run.said(model, [len(row) for row in rows], read))
 
     def _pairs(self, rewards: Numbers, places: Sequence[int]) -> JudgedPairs:
         pairs = [self.data.held[at].pair for at in places]
@@ -263,13 +253,12 @@ class _Training:
             template=template_digest(opened.tokenizer.chat_template),
             trained={**report.facts(), "ask": self.config.ask, "critique_tokens": self.config.critique_tokens},
         )
-        if self.run.state.is_main_process:
+
+        def save() -> None:
             opened.language_model.config.use_cache = True
             model.network.save(self.run.output, opened.tokenizer, notes, language_model=opened.language_model)
-            report = replace(report, sections={"Use": _USE})
-            report.write(self.run.output)
-        self.run.state.wait_for_everyone()
-        return report
+
+        return self.run.saved(report, save, lambda: {"Use": _USE})
 
 
 _USE = """1. Ask the model, as a causal language model, with the chat of prompt and answer and one more user's turn: the

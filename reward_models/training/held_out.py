@@ -1,8 +1,11 @@
-"""What rewards are worth on held-out examples: accuracy, calibration, length, each with what a trivial rule reaches.
+"""What a model is worth on held-out examples: accuracy, calibration, length, each with what a trivial rule reaches.
 
-Ties of two rewards count as wrong, as on RewardBench: a model that gives one number to everything is right nowhere.
+Ties of two rewards count as wrong, as on RewardBench: a model that gives one number to everything is right nowhere.  A
+label nobody gave is no negative: such places are left out of a label's numbers.  Whether any label is there is known
+of a row where one is, and where all are known not to be.
 
-Not covered: benchmarks with metrics of their own (`adjudge.evals`).
+Not covered: benchmarks with metrics of their own (`adjudge.evals`), intervals of F1, which has no simple one, and
+thresholds other than a probability of a half.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from adjudge.intervals import Interval, clustered_mean, wilson
+from adjudge.reward_models.training.report import Measures
+from adjudge.training.examples import Example, Pair, Rating
 
 Numbers = npt.NDArray[np.float64]
 
@@ -184,3 +189,141 @@ def sigmoid(values: Numbers) -> Numbers:
     """Return 1 / (1 + e^-x) without overflow."""
     found: Numbers = np.exp(-np.logaddexp(0, -values))
     return found
+
+
+Flags = npt.NDArray[np.bool_]
+
+
+def flag_measures(
+    logits: Numbers, targets: Numbers, categories: Sequence[str]
+) -> tuple[dict[str, Interval], dict[str, Interval]]:
+    """Return F1 and AUC of each category and of `any_label`, and the F1 of always saying yes.
+
+    Args:
+        logits: (n, a) log-odds.
+        targets: (n, a) of 1 and 0; NaN where there is no label.
+        categories: names of the columns.
+    """
+    found: dict[str, Interval] = {}
+    rules: dict[str, Interval] = {}
+    there, known = targets == 1, ~np.isnan(targets)
+    columns = [(name, logits[:, at], there[:, at], known[:, at]) for at, name in enumerate(categories)]
+    columns.append(("any_label", logits.max(axis=1), there.any(axis=1), there.any(axis=1) | known.all(axis=1)))
+    for name, said, right, told in columns:
+        n = int(told.sum())
+        if not n:
+            continue
+        said, right = said[told], right[told]
+        found[f"f1_{name}"] = Interval(value=f1(said > 0, right), n=n)
+        rules[f"f1_{name} of always yes"] = Interval(value=f1(np.ones(n, dtype=bool), right), n=n)
+        if 0 < right.sum() < n:
+            found[f"auc_{name}"] = Interval(value=auc(said, right), n=n)
+    return found, rules
+
+
+def f1(said: Flags, right: Flags) -> float | None:
+    """Return 2 TP / (2 TP + FP + FN); None where nothing is there and nothing was said."""
+    hits = int((said & right).sum())
+    total = int(said.sum()) + int(right.sum())
+    return 2 * hits / total if total else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """An example with the rewards of its responses.
+
+    Attributes:
+        example: what was judged.
+        rewards: (responses, outputs).
+        lengths: of the responses, in tokens or characters.
+        cluster: the prompt's family.
+    """
+
+    example: Example
+    rewards: Numbers
+    lengths: Numbers
+    cluster: str
+
+
+def judged_pairs(judged: Sequence[Judged]) -> JudgedPairs:
+    """Return the pairs of judged pairs and lists; the reward is the mean over columns (members of an ensemble)."""
+    two: list[tuple[float, ...]] = []
+    clusters: list[str] = []
+    for one in judged:
+        rewards, lengths = one.rewards.mean(axis=1), one.lengths
+        if isinstance(one.example, Pair):
+            given = one.example.probability
+            sides = [(0, 1, 0.5 if one.example.tie else 1.0 if given is None else given)]
+        elif isinstance(one.example, Rating):
+            sides = []
+        else:
+            ranks = one.example.ranks
+            sides = [(i, j, 1.0) for i in range(len(ranks)) for j in range(len(ranks)) if ranks[i] < ranks[j]]
+        for i, j, probability in sides:
+            two.append((rewards[i], rewards[j], lengths[i], lengths[j], probability))
+            clusters.append(one.cluster)
+    better, worse, better_length, worse_length, told = np.array(two, dtype=float).T
+    return JudgedPairs(
+        better=better,
+        worse=worse,
+        better_length=better_length,
+        worse_length=worse_length,
+        clusters=clusters,
+        probability=told,
+    )
+
+
+def preference_measures(judged: Sequence[Judged]) -> Measures:
+    """Return what rewards of pairs and lists are worth."""
+    found, rules = pair_measures(judged_pairs(judged))
+    lists = [one for one in judged if not isinstance(one.example, Pair | Rating)]
+    if lists:
+        right = [_best_first(one) for one in lists]
+        found["best_first"] = clustered_mean(right, [one.cluster for one in lists])
+    return found, rules
+
+
+def rated_measures(judged: Sequence[Judged], *, labels: bool, means: Numbers, attributes: Sequence[str]) -> Measures:
+    """Return what predictions of ratings are worth.
+
+    Args:
+        judged: rated responses.
+        labels: the ratings are labels in [0, 1], and the predictions log-odds.
+        means: of each attribute over the training examples.
+        attributes: their names.
+    """
+    clusters = [one.cluster for one in judged]
+    targets = np.array([_values(one.example) for one in judged], dtype=float)
+    predicted = np.concatenate([one.rewards for one in judged])
+    if labels:
+        lengths = np.concatenate([one.lengths for one in judged])
+        return label_measures(predicted.mean(axis=1), targets[:, 0], lengths, clusters)
+    return rating_measures(predicted, targets, means, clusters, attributes)
+
+
+def category_measures(judged: Sequence[Judged], attributes: Sequence[str]) -> Measures:
+    """Return what log-odds of labels that may hold together are worth, and what a rule that always says yes reaches."""
+    targets = np.array([_values(one.example) for one in judged], dtype=float)
+    return flag_measures(np.concatenate([one.rewards for one in judged]), targets, attributes)
+
+
+def training_means(examples: Sequence[Example]) -> Numbers:
+    """Return the mean of each attribute over rated examples; 0 where nothing is rated."""
+    values = np.array([_values(example) for example in examples], dtype=float)
+    counts = (~np.isnan(values)).sum(axis=0)
+    means: Numbers = np.nansum(values, axis=0) / np.maximum(counts, 1)
+    return means
+
+
+def _values(example: Example) -> list[float]:
+    assert isinstance(example, Rating)
+    return [np.nan if value is None else value for value in example.values]
+
+
+def _best_first(one: Judged) -> float:
+    """1 if a best response has the highest reward and no worse one has it too."""
+    assert not isinstance(one.example, Pair | Rating)
+    rewards = one.rewards.mean(axis=1)
+    best = [reward for reward, rank in zip(rewards, one.example.ranks, strict=True) if rank == min(one.example.ranks)]
+    rest = [reward for reward, rank in zip(rewards, one.example.ranks, strict=True) if rank != min(one.example.ranks)]
+    return float(max(best) > max(rest))

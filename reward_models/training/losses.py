@@ -1,20 +1,24 @@
 """Losses of scalar reward models as pure functions of rewards: one number for each pair, list or row.
 
-Every function returns the losses of single examples, so that the caller weighs and averages them (`weighted_mean`).
-Pairs have no order but better and worse; what a soft label or a tie says stands in arguments of its own.  All are
-finite, with finite gradients, for rewards up to 1e4 in 32 bits.
+Every function returns the losses of single examples; the caller weighs and averages them.  Pairs have no order but
+better and worse; what a soft label or a tie says stands in arguments of its own.  All are finite, with finite
+gradients, for rewards up to 1e4 in 32 bits.  Labels that are NaN are missing and have no gradient.  Behind the losses
+stand those of heads that say how sure they are (Gaussian, quantile, histogram), a latent bottleneck, and the terms that
+are added to a loss.
 
-Heads that give a distribution have their losses in `adjudge.reward_models.training.distribution_losses`; terms that are
-added to a loss are in `regularizers`.  Not covered: losses of steps and of policies.
+Not covered: losses of steps and of policies, and penalties after training, such as residuals on length
+(`adjudge.compose`).
 """
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
+from torch.nn.functional import cross_entropy, logsigmoid, softplus
 
 PairLoss = Callable[[Tensor, Tensor], Tensor]
 """Rewards of the better and of the worse response to the loss of each pair."""
@@ -210,3 +214,177 @@ def _below(ranks: Tensor) -> Tensor:
     """(n, k, k): whether the second response of a list ranks below the first."""
     present = ranks >= 0
     return (ranks.unsqueeze(2) < ranks.unsqueeze(1)) & present.unsqueeze(2) & present.unsqueeze(1)
+
+
+LOG_STD_LIMIT = 10.0
+"""Logarithms of standard deviations are cut to [-10, 10], so that their exponentials stay finite in 32 bits."""
+
+_NODES = 64  # of the quadrature: P is right to 1e-5 for standard deviations of the difference up to 5
+
+
+def gaussian_nll(mean: Tensor, log_std: Tensor, targets: Tensor) -> Tensor:
+    """Return Σ_a -log N(s_a; μ_a, σ_a²) (URM, arXiv 2410.00847).
+
+    Args:
+        mean: (n, a).
+        log_std: (n, a).
+        targets: (n, a); NaN where there is no label.
+    """
+    known = ~torch.isnan(targets)
+    log_std = log_std.clamp(-LOG_STD_LIMIT, LOG_STD_LIMIT)
+    off = mean - torch.where(known, targets, mean.detach())
+    loss = log_std + off**2 * torch.exp(-2 * log_std) / 2 + math.log(2 * math.pi) / 2
+    return torch.where(known, loss, torch.zeros_like(loss)).sum(dim=1)
+
+
+def purm(better: Tensor, better_log_std: Tensor, worse: Tensor, worse_log_std: Tensor) -> Tensor:
+    """Return -log ∫ σ(z) N(z; μ_w - μ_l, σ_w² + σ_l²) dz by Gauss-Hermite quadrature (PURM, arXiv 2503.22480).
+
+    Args:
+        better: (n,) means of the better responses' rewards.
+        better_log_std: (n,) logs of their standard deviations.
+        worse: (n,) means of the worse ones'.
+        worse_log_std: (n,) logs of their standard deviations.
+    """
+    logs = torch.stack([better_log_std, worse_log_std]).clamp(-LOG_STD_LIMIT, LOG_STD_LIMIT)
+    spread = torch.exp(logs).norm(dim=0)
+    nodes, log_weights = (torch.tensor(part, dtype=better.dtype, device=better.device) for part in _quadrature())
+    places = (better - worse).unsqueeze(-1) + math.sqrt(2) * spread.unsqueeze(-1) * nodes
+    return -torch.logsumexp(log_weights + logsigmoid(places), dim=-1)
+
+
+def pinball(quantiles: Tensor, targets: Tensor) -> Tensor:
+    """Return Σ_a of the mean over levels of max(τu, (τ - 1)u) with u = s_a - q (QRM, arXiv 2409.10164).
+
+    Args:
+        quantiles: (n, a, levels), lowest level first; the levels are `quantile_levels`.
+        targets: (n, a); NaN where there is no label.
+    """
+    levels = quantile_levels(quantiles.shape[-1]).to(quantiles)
+    known = ~torch.isnan(targets).unsqueeze(-1)
+    over = torch.where(known, targets.unsqueeze(-1), quantiles.detach()) - quantiles
+    return torch.maximum(levels * over, (levels - 1) * over).mean(dim=-1).sum(dim=1)
+
+
+def quantile_levels(count: int) -> Tensor:
+    """Return the levels of a quantile head: `count` even steps inside (0, 1)."""
+    return torch.linspace(0, 1, count + 2, dtype=torch.float64)[1:-1]
+
+
+def bins(logits: Tensor, probabilities: Tensor) -> Tensor:
+    """Return the cross-entropy of a soft label with a softmax over bins.
+
+    Args:
+        logits: (n, bins).
+        probabilities: (n, bins), each row sums to 1.
+    """
+    return -(probabilities * torch.log_softmax(logits, dim=-1)).sum(dim=-1)
+
+
+def two_hot(targets: Tensor, centres: Tensor) -> Tensor:
+    """Return the soft label of each number: its two neighbouring bins, so that the expected value is the number.
+
+    Args:
+        targets: (n,); numbers beyond the outer bins count as those.
+        centres: (bins,) rising, at least two.
+
+    Returns:
+        (n, bins) probabilities.
+    """
+    kept = targets.clamp(centres[0], centres[-1])
+    above = torch.searchsorted(centres, kept.contiguous()).clamp(1, len(centres) - 1)
+    low, high = centres[above - 1], centres[above]
+    share = ((kept - low) / (high - low)).unsqueeze(-1)
+    found = torch.zeros(len(targets), len(centres), dtype=centres.dtype, device=centres.device)
+    return found.scatter(1, (above - 1).unsqueeze(-1), 1 - share).scatter(1, above.unsqueeze(-1), share)
+
+
+def latent_kl(mean: Tensor, log_std: Tensor) -> Tensor:
+    """Return KL( N(μ, σ²) ‖ N(0, I) ) of each row: the bottleneck of InfoRM (arXiv 2402.09345).
+
+    Args:
+        mean: (n, width).
+        log_std: (n, width).
+    """
+    log_std = log_std.clamp(-LOG_STD_LIMIT, LOG_STD_LIMIT)
+    return ((mean**2 + torch.exp(2 * log_std) - 1) / 2 - log_std).sum(dim=-1)
+
+
+@functools.cache
+def _quadrature() -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Nodes, and logs of weights that sum to 1, of Gauss-Hermite quadrature."""
+    import numpy as np
+
+    nodes, weights = np.polynomial.hermite.hermgauss(_NODES)
+    return tuple(nodes.tolist()), tuple((np.log(weights) - math.log(math.pi) / 2).tolist())
+
+
+def centering(better: Tensor, worse: Tensor) -> Tensor:
+    """Return (r_w + r_l)² of each pair: rewards are only known up to a shift, and this fixes it (arXiv 2312.09244)."""
+    return (better + worse) ** 2
+
+
+def l2(rewards: Tensor) -> Tensor:
+    """Return the square of each reward."""
+    return rewards**2
+
+
+def consistency(rewards: Tensor, paraphrased: Tensor) -> Tensor:
+    """Return (r(x, y) - r(x, y'))² where y' says the same as y in other words (reWordBench, arXiv 2503.11751)."""
+    return (rewards - paraphrased) ** 2
+
+
+def correlation(first: Tensor, second: Tensor) -> Tensor:
+    """Return Pearson's correlation over the batch; 0, without gradient, where one side is constant.
+
+    Args:
+        first: (n,).
+        second: (n,).
+    """
+    one, other = first - first.mean(), second - second.mean()
+    scale = (one.square().sum() * other.square().sum()).clamp_min(torch.finfo(one.dtype).tiny).sqrt()
+    found: Tensor = (one * other).sum() / scale
+    return torch.where(scale > 1e-12, found, torch.zeros_like(found))
+
+
+def length_split(quality: Tensor, length: Tensor, lengths: Tensor) -> Tensor:
+    """Return (1 - corr(r_L, len)) + |corr(r_Q, len)| over the batch (ODIN, arXiv 2402.07319).
+
+    One head is to explain length, so that the other, the only one that scores later, need not.
+
+    Args:
+        quality: (n,) r_Q.
+        length: (n,) r_L.
+        lengths: (n,) lengths of the responses, in any unit.
+    """
+    lengths = lengths.to(quality.dtype)
+    return 1 - correlation(length, lengths) + correlation(quality, lengths).abs()
+
+
+def orthogonality(first: Tensor, second: Tensor) -> Tensor:
+    """Return |cos| of the angle between two heads' weights (ODIN).
+
+    Args:
+        first: (width,).
+        second: (width,).
+    """
+    scale = (first.norm() * second.norm()).clamp_min(torch.finfo(first.dtype).tiny)
+    found: Tensor = (first @ second).abs() / scale
+    return found
+
+
+def text_loss(logits: Tensor, targets: Tensor, rows: Tensor, count: int) -> Tensor:
+    """Return the mean of -log p over the targets of each row: the language model's share of GRM (arXiv 2406.10216).
+
+    Args:
+        logits: (n, vocabulary), for the n targets of all rows.
+        targets: (n,) token ids.
+        rows: (n,) which row each target belongs to, 0 to count - 1.
+        count: how many rows there are.
+
+    Returns:
+        (count,); 0 for a row without targets.
+    """
+    losses = cross_entropy(logits.float(), targets, reduction="none")
+    sums = losses.new_zeros(count).index_add(0, rows, losses)
+    return sums / torch.bincount(rows, minlength=count).clamp_min(1)

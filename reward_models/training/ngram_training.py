@@ -1,6 +1,6 @@
-"""The scikit-learn preference model, as what is trained and as a baseline beside other models.
+"""The linear models on n-grams, as what `adjudge train rm` and `prm` train and as a baseline beside other models.
 
-Not covered: its features and its fit (`adjudge.reward_models.baselines.preference_model`).
+Not covered: their features and their fit (`adjudge.reward_models.baselines`).
 """
 
 from __future__ import annotations
@@ -14,14 +14,21 @@ import numpy as np
 
 from adjudge.intervals import Interval
 from adjudge.reward_models.baselines.preference_model import PreferenceModel
+from adjudge.reward_models.baselines.step_fitting import fit_steps
+from adjudge.reward_models.baselines.step_weights import StepWeights
 from adjudge.reward_models.scalar.chat import ChatForm
-from adjudge.reward_models.training.measuring import Judged, preference_measures
-from adjudge.reward_models.training.model_folders import scorer_in, use
-from adjudge.reward_models.training.pair_readers import Example
-from adjudge.reward_models.training.report import TrainingReport
+from adjudge.reward_models.training.held_out import Judged, preference_measures
+from adjudge.reward_models.training.process_config import ProcessTraining
+from adjudge.reward_models.training.process_metrics import Judged as JudgedSteps
+from adjudge.reward_models.training.process_metrics import step_measures
+from adjudge.reward_models.training.process_rows import StepSplit, require_difference
+from adjudge.reward_models.training.report import TrainingReport, scorer_in, use
 from adjudge.reward_models.training.scalar_config import ScalarTraining
 from adjudge.reward_models.training.scalar_data import SplitData, responses_of
 from adjudge.training.config_file import plain_config
+from adjudge.training.data_files import families
+from adjudge.training.examples import Example
+from adjudge.training.step_data import StepExample
 
 _USE = """The model sees words, signs and lengths, and no meaning: a first filter and a baseline, not a reward to
 optimise."""
@@ -92,3 +99,63 @@ def _judged_one(model: PreferenceModel, form: ChatForm, example: Example, cluste
         lengths=np.array([len(response) for response in responses], dtype=float),
         cluster=cluster,
     )
+
+
+_STEP_USE = """Set `split` to how the steps were cut that it was fitted on.
+
+The model sees words, signs and where numbers come from, and no meaning: a baseline, not a reward to optimise."""
+
+
+def train_ngram_steps(config: ProcessTraining, data: StepSplit, output: Path) -> TrainingReport:
+    """Fit the model to labelled steps, save it, and return the report.
+
+    Args:
+        config: of the training; its schedule is not used.
+        data: solutions, split.
+        output: the folder.
+
+    Raises:
+        ValueError: scikit-learn is missing, or the solutions cannot be fitted.
+    """
+    require_difference((label for example in data.train for label in example.labels), "steps")
+    begun = time.monotonic()
+    weights = fit_steps(
+        data.train,
+        by_solution=config.normalise == "solution",
+        good=config.loss.good,
+        bad=config.loss.bad,
+        seed=config.seed,
+    )
+    seconds = time.monotonic() - begun
+    metrics, rules = step_measures(judged_steps(weights, data.held_out), error=config.data.labels.threshold)
+    output.mkdir(parents=True, exist_ok=True)
+    weights.save(output)
+    report = TrainingReport(
+        what="ngrams",
+        model=config.model.label,
+        output=str(output),
+        seconds=round(seconds, 3),
+        data={
+            **data.facts,
+            "trained_on": weights.trained["solutions"],
+            "measured_on": len(data.held_out),
+            "labelled_steps": weights.trained["steps"],
+            "strength": weights.trained["strength"],
+        },
+        metrics=metrics,
+        baselines=rules,
+        config=plain_config(config),
+        sections=use(scorer_in(output), _STEP_USE),
+    )
+    report.write(output)
+    return report
+
+
+def judged_steps(weights: StepWeights, examples: Sequence[StepExample]) -> list[JudgedSteps]:
+    """Return what a fitted model says about solutions, in order."""
+    return [
+        JudgedSteps(
+            probabilities=tuple(weights.chances(example.prompt, example.steps)), labels=example.labels, cluster=cluster
+        )
+        for example, cluster in zip(examples, families(examples), strict=True)
+    ]

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.reward_network import RewardNetwork, pooled
-from adjudge.reward_models.training import distribution_losses, losses, regularizers
-from adjudge.reward_models.training.loss_choice import LossChoice
+from adjudge.reward_models.training import losses
+from adjudge.reward_models.training.scalar_config import LossChoice
 
 
 class Objective(nn.Module):
@@ -113,9 +113,9 @@ class Objective(nn.Module):
         return found
 
     def _uncertain(self, better: Tensor, worse: Tensor, raw: Tensor, batch: Mapping[str, Tensor]) -> Tensor:
-        log_std = raw[:, 1:2].clamp(-distribution_losses.LOG_STD_LIMIT, distribution_losses.LOG_STD_LIMIT)
+        log_std = raw[:, 1:2].clamp(-losses.LOG_STD_LIMIT, losses.LOG_STD_LIMIT)
         if self.loss.name == "purm":
-            return distribution_losses.purm(better, log_std[batch["better"]], worse, log_std[batch["worse"]])
+            return losses.purm(better, log_std[batch["better"]], worse, log_std[batch["worse"]])
         noise = torch.randn_like(log_std) * log_std.exp()
         return losses.bt(better + noise[batch["better"]], worse + noise[batch["worse"]])
 
@@ -125,14 +125,14 @@ class Objective(nn.Module):
         if "better" in batch:
             better, worse = rewards[batch["better"]], rewards[batch["worse"]]
             if "centering" in self.terms:
-                found["centering"] = _mean(regularizers.centering(better, worse), weights)
+                found["centering"] = _mean(losses.centering(better, worse), weights)
             if "l2" in self.terms:
-                found["l2"] = _mean(regularizers.l2(better) + regularizers.l2(worse), weights)
+                found["l2"] = _mean(losses.l2(better) + losses.l2(worse), weights)
         if "length" in self.terms:
-            split = regularizers.length_split(rewards[:, 0], raw[:, -1], batch["lengths"])
+            split = losses.length_split(rewards[:, 0], raw[:, -1], batch["lengths"])
             found["length"] = split * weights.sum()
         if "consistency" in self.terms and "original" in batch:
-            apart = regularizers.consistency(rewards[batch["original"]], rewards[batch["paraphrase"]])
+            apart = losses.consistency(rewards[batch["original"]], rewards[batch["paraphrase"]])
             found["consistency"] = _mean(apart, batch["paraphrase_weights"])
         return found
 
@@ -143,10 +143,10 @@ class Objective(nn.Module):
             weights = torch.tensor(self.loss.weights, device=raw.device) if self.loss.weights else None
             values = losses.regression(raw, targets, weights).unsqueeze(1)
         elif self.loss.name == "gaussian_nll":
-            values = distribution_losses.gaussian_nll(raw[:, :outputs], raw[:, outputs:], targets).unsqueeze(1)
+            values = losses.gaussian_nll(raw[:, :outputs], raw[:, outputs:], targets).unsqueeze(1)
         elif self.loss.name == "pinball":
             quantiles = raw.reshape(len(raw), outputs, self.head.levels)
-            values = distribution_losses.pinball(quantiles, targets).unsqueeze(1)
+            values = losses.pinball(quantiles, targets).unsqueeze(1)
         elif self.loss.name == "multi_label":
             known = ~torch.isnan(targets)
             values = losses.multi_label(raw, targets, known).unsqueeze(1)
@@ -158,7 +158,7 @@ class Objective(nn.Module):
             numbers["accuracy"] = _mean(((rewards > 0) == (targets > 0.5)).float(), batch["weights"]).detach()
         total = _mean(values, batch["weights"])
         if "l2" in self.terms:
-            numbers["l2"] = _mean(regularizers.l2(self.rewards(raw)), batch["weights"])
+            numbers["l2"] = _mean(losses.l2(self.rewards(raw)), batch["weights"])
             total = total + self.terms["l2"] * numbers["l2"]
         return total, {name: value.detach() for name, value in numbers.items()}
 
@@ -201,10 +201,10 @@ class TrainedNetwork(nn.Module):
         terms = self.objective.terms
         if "length" in terms:
             quality, length = self.network.head.score.weight
-            loss = loss + terms["length"] * batch["weights"].sum() * regularizers.orthogonality(quality, length)
+            loss = loss + terms["length"] * batch["weights"].sum() * losses.orthogonality(quality, length)
         if written is not None:
             weights = batch["text_weights"]
-            said = regularizers.text(written, batch["text_targets"], batch["text_units"], len(weights)) @ weights
+            said = losses.text_loss(written, batch["text_targets"], batch["text_units"], len(weights)) @ weights
             numbers["text"] = said.detach()
             loss = (1 - terms["text"]) * loss + terms["text"] * said
         return {"loss": loss, "numbers": numbers}

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
 from adjudge.reward_models.training.scalar_config import DataChoice
-from adjudge.reward_models.training.schedule import Schedule, check_seed
-from adjudge.training.backbones import NGRAMS, ModelChoice
+from adjudge.reward_models.training.schedule import TrainingOptions
 
 PolicyLossName = Literal["dpo", "robust_dpo", "ipo", "step_apo", "reward_aware"]
 
@@ -78,13 +77,12 @@ class BetaScaling:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PolicyTraining:
+class PolicyTraining(TrainingOptions):
     """How a policy is trained on pairs.
 
     Attributes:
         model: the language model; its start is the reference.
         data: pairs; their margins are differences of rewards, or of advantages for "step_apo".
-        output: the folder it is saved to; checkpoints stand in its sub-folder `training`.
         loss: what is minimised.
         scaling: let beta grow with the margin; None for one beta.
         likelihood: weight of the chosen responses' negative mean log-probability (RPO's supervised term).
@@ -93,39 +91,26 @@ class PolicyTraining:
             the first model of several rounds; "" for the start.
         whole: whether responses are finished; false for steps of a solution, behind which no turn ends.  A pair of
             steps is a pair of texts that begin with the steps before: what they share cancels.
-        max_length: most tokens of a prompt with its response; longer pairs are left out and counted.
-        schedule: how long and how fast.
-        seed: of everything random.
     """
 
-    model: ModelChoice
     data: DataChoice
-    output: str
     loss: PolicyLossChoice = field(default_factory=PolicyLossChoice)
     scaling: BetaScaling | None = None
     likelihood: float = 0.0
     reference: bool = True
     reference_model: str = ""
     whole: bool = True
-    max_length: int = 2048
-    schedule: Schedule = field(default_factory=Schedule)
-    seed: int = 0
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
-        if not self.output.strip():
-            raise ValueError("output is empty; name the folder the model is saved to")
-        if self.model.name == NGRAMS:
-            raise ValueError("model is ngrams, which writes nothing; give from_scratch: tiny, or a language model")
+        super().__post_init__()
+        self.check_writes()
         if self.reference_model and not self.reference:
             raise ValueError("reference is false, and a reference_model is given; leave out one of them")
         if self.scaling is not None and self.loss.name == "ipo":
             raise ValueError("the loss ipo divides by beta, which scaling may make 0; leave out scaling, or use dpo")
         if not 0 <= self.likelihood < math.inf:
             raise ValueError(f"likelihood is {self.likelihood!r}; it is a weight, and must be 0 or more")
-        if self.max_length < 2:
-            raise ValueError(f"max_length is {self.max_length!r}; it must be at least 2 tokens")
-        check_seed(self.seed)
 
     @property
     def reads_margins(self) -> bool:

@@ -1,6 +1,16 @@
-"""Language models whose log-probabilities of responses are trained, and what training a policy on pairs minimises.
+"""Losses of policies that are trained on pairs: DPO and its relatives, as pure functions of log-probabilities.
 
-This module imports PyTorch; import it where a model is at hand.  Not covered: the losses' formulas (`policy_losses`).
+All of them look at the *gap*: how much more the policy prefers the chosen response than its reference does,
+
+    gap = (log π(chosen) - log π(rejected)) - (log π_ref(chosen) - log π_ref(rejected)).
+
+Log-probabilities are sums over the tokens that are compared: those of a response, or, for pairs of steps, those of the
+one step in which two solutions differ (`span_sums`; Step-DPO, arXiv 2406.18629: the steps before it belong to the
+prompt).  Functions return the losses of single pairs.
+
+Not covered: making pairs, and losses that draw responses while training.
+
+This module imports PyTorch; import it where a model is at hand.
 """
 
 from __future__ import annotations
@@ -9,10 +19,165 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import softplus
 
-from adjudge.reward_models.training import policy_losses
 from adjudge.reward_models.training.policy_config import BetaScaling, PolicyLossChoice
-from adjudge.reward_models.training.policy_logprobs import response_logprobs
+
+
+def span_sums(logprobs: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+    """Return the sums of log-probabilities of tokens start .. end - 1: (rows,).
+
+    Args:
+        logprobs: (rows, length) of each token given those before it.
+        starts: (rows,) first token that counts.
+        ends: (rows,) first token behind them.
+    """
+    places = torch.arange(logprobs.shape[1], device=logprobs.device)
+    counted = (places >= starts[:, None]) & (places < ends[:, None])
+    return torch.where(counted, logprobs, torch.zeros_like(logprobs)).sum(1)
+
+
+def preference_gap(
+    chosen: Tensor,
+    rejected: Tensor,
+    reference_chosen: Tensor | None = None,
+    reference_rejected: Tensor | None = None,
+) -> Tensor:
+    """Return the gap of each pair, (n,); without a reference, that of the policy alone (a uniform reference).
+
+    Args:
+        chosen: (n,) log-probabilities of the chosen responses under the policy.
+        rejected: (n,) those of the rejected ones.
+        reference_chosen: (n,) the same under the reference; None for no reference.
+        reference_rejected: (n,) the same.
+
+    Raises:
+        ValueError: only one of the reference's is given.
+    """
+    if (reference_chosen is None) != (reference_rejected is None):
+        raise ValueError("the reference's log-probabilities belong together; give both, or neither")
+    gap = chosen - rejected
+    if reference_chosen is not None and reference_rejected is not None:
+        gap = gap - (reference_chosen - reference_rejected)
+    return gap
+
+
+def dpo(gap: Tensor, beta: Tensor | float = 0.1, *, smoothing: float = 0.0) -> Tensor:
+    """Return -(1 - ε) log σ(β gap) - ε log σ(-β gap): DPO (arXiv 2305.18290), every label wrong with chance ε.
+
+    Args:
+        gap: (n,).
+        beta: how much a gap counts; a number, or one for each pair (`scaled_beta`).
+        smoothing: ε in [0, 0.5).
+    """
+    return (1 - smoothing) * softplus(-beta * gap) + smoothing * softplus(beta * gap)
+
+
+def robust_dpo(gap: Tensor, beta: Tensor | float = 0.1, *, flipped: float = 0.1) -> Tensor:
+    """Return the loss whose mean over labels flipped with chance ε is DPO's on clean ones (arXiv 2403.00409).
+
+    -( (1 - ε) log σ(β gap) - ε log σ(-β gap) ) / (1 - 2ε).
+
+    Args:
+        gap: (n,).
+        beta: how much a gap counts.
+        flipped: ε in [0, 0.5).
+    """
+    return ((1 - flipped) * softplus(-beta * gap) - flipped * softplus(beta * gap)) / (1 - 2 * flipped)
+
+
+def ipo(gap: Tensor, beta: Tensor | float = 0.1) -> Tensor:
+    """Return (gap - 1 / 2β)²: IPO (arXiv 2310.12036), which does not push a gap beyond 1 / 2β."""
+    return (gap - 1 / (2 * beta)) ** 2
+
+
+def step_apo(gap: Tensor, advantages: Tensor, beta: Tensor | float = 0.1) -> Tensor:
+    """Return -log σ(β gap - (A_chosen - A_rejected)): Step-APO (arXiv 2409.08642), its form from memory.
+
+    Pairs are steps from one prefix; the better step should lead by the difference of their advantages.
+
+    Args:
+        gap: (n,).
+        advantages: (n,) A_chosen - A_rejected.
+        beta: how much a gap counts.
+    """
+    return softplus(advantages - beta * gap)
+
+
+def reward_aware(gap: Tensor, rewards: Tensor, beta: Tensor | float = 0.1, *, scale: float = 1.0) -> Tensor:
+    """Return the distance of two beliefs about which response wins: Nemotron's RPO (arXiv 2406.11704, from memory).
+
+    With q = σ(scale (r_chosen - r_rejected)) and p = σ(β gap) it is q log(q / p) + (1 - q) log((1 - q) / (1 - p)):
+    a pair that is hardly better pulls the policy hardly apart, and 0 is reached.
+
+    Args:
+        gap: (n,).
+        rewards: (n,) differences of the rewards.
+        beta: how much a gap counts.
+        scale: how much a difference of rewards counts.
+    """
+    wanted, found = scale * rewards, beta * gap
+    target = torch.sigmoid(wanted)
+    cross = target * softplus(-found) + (1 - target) * softplus(found)
+    return cross - (target * softplus(-wanted) + (1 - target) * softplus(wanted))
+
+
+def with_likelihood(losses: Tensor, chosen: Tensor, tokens: Tensor, *, weight: float = 0.05) -> Tensor:
+    """Return losses + η times the negative mean log-probability of the chosen responses: RPO's supervised term.
+
+    Without it DPO may lower both responses' probabilities (arXiv 2404.19733; weights of 0.005 to 1 are in use).
+
+    Args:
+        losses: (n,) of pairs.
+        chosen: (n,) summed log-probabilities of the chosen responses under the policy.
+        tokens: (n,) how many tokens they have, at least 1.
+        weight: η.
+    """
+    return losses - weight * chosen / tokens
+
+
+def scaled_beta(margins: Tensor, beta: float = 0.1, *, weight: float = 0.1, rate: float = 0.5) -> Tensor:
+    """Return β (1 + w (1 - e^{-k m})) for each pair: MM-RLHF's dynamic reward scaling.
+
+    Pairs with a clear difference count more, by at most the factor 1 + w.  arXiv 2502.10391; the code published with it
+    has w = 0.1 and replaces this rule by one on whole batches; k = 0.5 is from memory.  A negative margin (the reward
+    model disagrees with the label) lowers β; it is kept at 0 or above, as a negative β would turn the preference round.
+
+    Args:
+        margins: (n,) reward of the chosen response minus that of the rejected one.
+        beta: β of pairs without difference.
+        weight: w, at least 0.
+        rate: k above 0, in inverse units of the rewards.
+    """
+    return (beta * (1 + weight * (1 - torch.exp((-rate * margins).clamp_max(60.0))))).clamp_min(0)
+
+
+def token_logprobs(logits: Tensor, input_ids: Tensor) -> Tensor:
+    """Return log-probabilities in 32 bits of each token given those before it, (rows, length); 0 for the first.
+
+    Args:
+        logits: (rows, length, vocabulary) of a causal language model.
+        input_ids: (rows, length).
+    """
+    given = logits[:, :-1].float()
+    targets = input_ids[:, 1:]
+    chosen = given.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
+    found = chosen - torch.logsumexp(given, dim=-1)
+    return torch.cat([found.new_zeros(len(found), 1), found], dim=1)
+
+
+def response_logprobs(model: Any, input_ids: Tensor, attention_mask: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+    """Return the summed log-probabilities of tokens start .. end - 1 of each row, (rows,).
+
+    Args:
+        model: a causal language model of `transformers`.
+        input_ids: (rows, length), padded on the right.
+        attention_mask: (rows, length), 1 where a token is.
+        starts: (rows,) first token that counts, at least 1.
+        ends: (rows,) first token behind them.
+    """
+    logits = model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False).logits
+    return span_sums(token_logprobs(logits, input_ids), starts, ends)
 
 
 class SpanModel(nn.Module):
@@ -87,11 +252,11 @@ class PolicyObjective(SpanModel):
         """
         policy = self.logprobs(input_ids, attention_mask, starts, ends)
         chosen, rejected = policy[0::2], policy[1::2]
-        gap = policy_losses.preference_gap(chosen, rejected, reference[0::2], reference[1::2])
+        gap = preference_gap(chosen, rejected, reference[0::2], reference[1::2])
         losses = self._losses(gap, margins)
         if self._likelihood:
             tokens = (ends - starts)[0::2]
-            losses = policy_losses.with_likelihood(losses, chosen, tokens, weight=self._likelihood)
+            losses = with_likelihood(losses, chosen, tokens, weight=self._likelihood)
         moved = chosen.detach() - reference[0::2]
         return {
             "loss": (losses * weights).sum(),
@@ -106,14 +271,14 @@ class PolicyObjective(SpanModel):
         loss, scaling = self._loss, self._scaling
         beta: Tensor | float = loss.beta
         if scaling is not None:
-            beta = policy_losses.scaled_beta(margins, loss.beta, weight=scaling.weight, rate=scaling.rate)
+            beta = scaled_beta(margins, loss.beta, weight=scaling.weight, rate=scaling.rate)
         match loss.name:
             case "robust_dpo":
-                return policy_losses.robust_dpo(gap, beta, flipped=loss.noise)
+                return robust_dpo(gap, beta, flipped=loss.noise)
             case "ipo":
-                return policy_losses.ipo(gap, beta)
+                return ipo(gap, beta)
             case "step_apo":
-                return policy_losses.step_apo(gap, margins, beta)
+                return step_apo(gap, margins, beta)
             case "reward_aware":
-                return policy_losses.reward_aware(gap, margins, beta, scale=loss.scale)
-        return policy_losses.dpo(gap, beta, smoothing=loss.noise)
+                return reward_aware(gap, margins, beta, scale=loss.scale)
+        return dpo(gap, beta, smoothing=loss.noise)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,17 +21,14 @@ from adjudge.engines.interface import Fault
 from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.intervals import clustered_mean
 from adjudge.reward_models.scalar.chat import ChatForm
-from adjudge.reward_models.training.batch_plan import micro_batches
 from adjudge.reward_models.training.held_out import JudgedPairs, Numbers, pair_measures
-from adjudge.reward_models.training.loss_choice import LossChoice
-from adjudge.reward_models.training.pairs import Pair
 from adjudge.reward_models.training.policy_config import PolicyTraining
-from adjudge.reward_models.training.policy_spans import Span, logprobs_of, span_tensors
 from adjudge.reward_models.training.report import Measures, TrainingReport
+from adjudge.reward_models.training.rows import FinishedChats, Span, logprobs_of, micro_batches, span_tensors
 from adjudge.reward_models.training.run_setup import RunSetup, finished, require, run_training
-from adjudge.reward_models.training.scalar_config import ScalarTraining
+from adjudge.reward_models.training.scalar_config import LossChoice, ScalarTraining
 from adjudge.reward_models.training.scalar_data import SplitData, split_data, texts_of
-from adjudge.reward_models.training.texts import FinishedChats
+from adjudge.training.examples import Pair
 
 if TYPE_CHECKING:
     from adjudge.reward_models.training.loop import Progress
@@ -201,14 +198,13 @@ class _Training:
             "digest": self.data.digest,
         }
         report = run.report("policy", result, self._measures(model, held, before), counts, spans.warnings)
-        if run.state.is_main_process:
+
+        def save() -> None:
             model.model.config.use_cache = True
             model.model.save_pretrained(run.output)
             start.tokenizer.save_pretrained(run.output)
-            report = replace(report, sections={"Use": "An ordinary causal language model with its chat template."})
-            report.write(run.output)
-        run.state.wait_for_everyone()
-        return report
+
+        return run.saved(report, save, lambda: {"Use": "An ordinary causal language model with its chat template."})
 
     def _compared(self, model: PolicyObjective, tokenizer: Any) -> PolicyObjective | None:
         """Return what the policy is compared with: the start, another model, or nothing."""

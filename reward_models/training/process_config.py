@@ -1,35 +1,105 @@
-"""The options of training a process reward model.
+"""The options of training a process reward model, and where the steps of a solution are read: the formats of scorers.
 
-Not covered: how the training runs (`schedule`), and which model it starts from (`backbones`).
+With a *marker* (`<extra_0>`, a token of its own), every step is followed by it and read there.  Without one, every step
+is followed by a separator and read at its last token, steps tokenized one by one: as one text, many tokenizers join a
+full stop and the line end behind it, and the place of a step would depend on what follows.  Texts are made harmless as
+they are when scored, so no text can hold a marker or end a turn.
+
+Not covered: how the training runs (`schedule`), and which model it starts from (`adjudge.training.backbones`).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from adjudge.engines.head_config import HeadConfig
-from adjudge.reward_models.training.process_layout import StepLayout
-from adjudge.reward_models.training.process_losses import Normalise
-from adjudge.reward_models.training.schedule import Schedule, check_seed
-from adjudge.reward_models.training.step_data import StepOptions
-from adjudge.reward_models.training.step_data_formats import READERS
-from adjudge.training.backbones import NGRAMS, ModelChoice
+from adjudge.engines.interface import Fault
+from adjudge.reward_models.process.formats import MarkerFormat, StepEndFormat
+from adjudge.reward_models.process.rows import RowTokens, StepRow
+from adjudge.reward_models.process.step_format import StepFormat
+from adjudge.reward_models.training.schedule import FileChoice, TrainingOptions
+from adjudge.training.backbones import NGRAMS
+from adjudge.training.step_data import StepOptions
+from adjudge.training.step_formats import STEP_READERS
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepLayout:
+    """How a solution is laid out.
+
+    Attributes:
+        marker: the token behind each step, at which the step is read; added to a tokenizer that does not have it.  ""
+            for none.
+        separator: the text behind each step where there is no marker.  It also stands between the problem and the first
+            step of plain texts.
+        chat: whether the problem and the steps are turns of the model's chat template; with a marker they always are.
+    """
+
+    marker: str = "<extra_0>"
+    separator: str = "\n\n"
+    chat: bool = True
+
+    def __post_init__(self) -> None:
+        """Reject layouts that no scorer reads."""
+        if not self.marker and not self.separator:
+            raise ValueError("layout.marker and layout.separator are both empty; steps need something between them")
+        if self.marker and not self.chat:
+            raise ValueError(
+                f"layout.chat is false, and layout.marker {self.marker!r} stands in chats; set marker to ''"
+            )
+
+    def format(self, *, two_class: bool = True) -> StepFormat:
+        """Return the scorer's format for this layout.
+
+        Args:
+            two_class: whether the head has two outputs, or one with a sigmoid.
+        """
+        if self.marker:
+            return MarkerFormat(marker=self.marker, system="")
+        before = "chat" if self.chat else "{problem}" + self.separator
+        return StepEndFormat(before=before, separator=self.separator, output="class" if two_class else "sigmoid")
+
+
+def lay_out(tokens: RowTokens, format: StepFormat, prompt: str, steps: Sequence[str]) -> StepRow:
+    """Return the tokens of a solution and the places of its steps.
+
+    Args:
+        tokens: the model's tokenizer.
+        format: of `StepLayout.format`.
+        prompt: the problem.
+        steps: their texts; blanks around them do not count.
+
+    Raises:
+        ValueError: the chat template refuses the problem, or the tokenizer cannot keep steps and markers apart.
+    """
+    row = format.row(tokens, prompt, [step.strip() for step in steps])
+    if isinstance(row, Fault):
+        raise ValueError(row.detail)
+    if len(row.places) != len(steps):
+        raise ValueError(f"there are {len(steps)} steps and {len(row.places)} places to read them at")
+    return row
+
+
+def format_record(format: StepFormat) -> Mapping[str, Any]:
+    """Return a format as plain data, as checkpoints keep it."""
+    return {"kind": format.kind, **format.options()}
+
 
 StepLossName = Literal["cross_entropy", "squared_error", "ranking"]
 Objective = Literal["steps", "implicit"]
 TooLong = Literal["drop", "cut"]
+Normalise = Literal["step", "solution"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepChoice:
+class StepChoice(FileChoice):
     """What is learnt from, and what is held out.
 
     Attributes:
-        path: files, folders or data sets.
         format: of the rows (docs/training_steps.md); "auto" looks at the first row of each file.
-        split: which part of a data set that has several; "train" without it.
         limit: only the first rows of each file, so many; None for all.
         held_out: share of the solutions that is measured and not trained on; whole problems are held out.
         held_out_path: files to measure on instead; training solutions of their problems are left out.
@@ -38,27 +108,15 @@ class StepChoice:
             used.
     """
 
-    shorthand: ClassVar[str] = "path"
-
-    path: tuple[str, ...]
     format: str = "auto"
-    split: str = ""
-    limit: int | None = None
-    held_out: float = 0.1
-    held_out_path: tuple[str, ...] = ()
     labels: StepOptions = field(default_factory=StepOptions)
     judged: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
-        if not self.path or not all(self.path):
-            raise ValueError("data.path is empty; name a file with step data")
-        if not 0 < self.held_out < 1:
-            raise ValueError(f"data.held_out is {self.held_out!r}; it is a share above 0 and below 1")
-        if self.format != "auto" and self.format not in READERS:
-            raise ValueError(f"data.format is {self.format!r}; give auto or one of {', '.join(READERS)}")
-        if self.limit is not None and self.limit < 2:
-            raise ValueError(f"data.limit is {self.limit!r}; it must be at least 2 rows, or left out")
+        super().__post_init__()
+        if self.format != "auto" and self.format not in STEP_READERS:
+            raise ValueError(f"data.format is {self.format!r}; give auto or one of {', '.join(STEP_READERS)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,13 +182,11 @@ class StepHead:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProcessTraining:
+class ProcessTraining(TrainingOptions):
     """How a process reward model is trained.
 
     Attributes:
-        model: what it starts from.
         data: the solutions.
-        output: the folder it is saved to; checkpoints stand in its sub-folder `training`.
         objective: "steps" learns labels of steps with a head; "implicit" learns labels of answers alone, as the
             log-ratio of a language model to its start (arXiv 2412.01981), which then scores every step.
         loss: of the steps.
@@ -143,13 +199,10 @@ class ProcessTraining:
         too_long: a solution of more than `max_length` tokens is left out ("drop"), or loses its last steps ("cut"; a
             decoder reads a step without those behind it, so the labels that are left stay true).  Both are counted.
         max_length: most tokens of a problem with its solution; the model's window, where that is shorter.
-        schedule: how long, how fast, how precise.
         seed: of the split, the new weights and the order.
     """
 
-    model: ModelChoice
     data: StepChoice
-    output: str
     objective: Objective = "steps"
     loss: StepLossChoice = field(default_factory=StepLossChoice)
     normalise: Normalise = "solution"
@@ -159,25 +212,19 @@ class ProcessTraining:
     layout: StepLayout = field(default_factory=StepLayout)
     too_long: TooLong = "drop"
     max_length: int = 4096
-    schedule: Schedule = field(default_factory=Schedule)
-    seed: int = 0
 
     def __post_init__(self) -> None:
         """Reject options that contradict each other."""
+        super().__post_init__()
         for option, known in (("objective", Objective), ("normalise", Normalise), ("too_long", TooLong)):
             if getattr(self, option) not in get_args(known):
                 raise ValueError(f"{option} is {getattr(self, option)!r}; give one of {', '.join(get_args(known))}")
-        if not self.output.strip():
-            raise ValueError("output is empty; name the folder the model is saved to")
         if self.model.name == NGRAMS:
             self._check_ngrams()
         if not 0 <= self.outcome < math.inf:
             raise ValueError(f"outcome is {self.outcome!r}; it is a weight, and must be 0 or more")
         if not 0 < self.beta < math.inf:
             raise ValueError(f"beta is {self.beta!r}; it must be above 0")
-        if self.max_length < 2:
-            raise ValueError(f"max_length is {self.max_length!r}; it must be at least 2 tokens")
-        check_seed(self.seed)
         if self.objective == "implicit" and (self.outcome or self.loss != StepLossChoice() or self.head != StepHead()):
             raise ValueError(
                 "objective is implicit, which has no head and learns answers alone; leave out loss, head and outcome"

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from adjudge.intervals import Interval, clustered_mean, middle, numbered, resampled
 from adjudge.reward_models.training.held_out import auc
-from adjudge.reward_models.training.step_data import Label, first_error
+from adjudge.training.step_data import Label, first_error
 
 Numbers = npt.NDArray[np.float64]
 Solution = tuple[Sequence[float], int]

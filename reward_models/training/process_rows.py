@@ -1,24 +1,113 @@
-"""From step data to rows that a process model trains on: read, filtered, split, laid out, and every loss counted.
+"""From step data to the forward passes that a process model trains on: read, split, laid out, and every loss counted.
 
-Not covered: what is done with the rows (`process_training`).
+What the loss of a label weighs is settled here, over the whole step, so that the gradient is the same however many
+forward passes a step is cut into.
+
+Not covered: the losses (`process_objective`).
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from adjudge.reward_models.process.formats.step_format import StepFormat
-from adjudge.reward_models.process.row_tokens import RowTokens
-from adjudge.reward_models.training.preference_data import families, held_out, unseen
-from adjudge.reward_models.training.process_batches import LabelledRow
-from adjudge.reward_models.training.process_config import StepChoice, TooLong
-from adjudge.reward_models.training.process_layout import lay_out
-from adjudge.reward_models.training.step_data import Label, StepExample
-from adjudge.reward_models.training.step_data_consensus import consensus, opinions_of
-from adjudge.reward_models.training.step_data_files import StepData, digest_of, read_steps
+import torch
+from torch import Tensor
+
+from adjudge.reward_models.process.rows import RowTokens
+from adjudge.reward_models.process.step_format import StepFormat
+from adjudge.reward_models.training.process_config import Normalise, StepChoice, TooLong, lay_out
+from adjudge.reward_models.training.process_objective import label_weights
+from adjudge.reward_models.training.rows import micro_batches, padded
+from adjudge.training.data_files import StepData, digest_of, families, read_steps, split_off
+from adjudge.training.step_data import Label, StepExample, consensus, opinions_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledRow:
+    """A solution that is ready to be read.
+
+    Attributes:
+        tokens: token ids.
+        places: where each step is read, ascending.
+        labels: of the steps; None where unknown.
+        outcome: of the answer; None where unknown.
+        cluster: the problem's family.
+    """
+
+    tokens: tuple[int, ...]
+    places: tuple[int, ...]
+    labels: tuple[Label, ...]
+    outcome: Label = None
+    cluster: str = ""
+
+    @property
+    def labelled(self) -> int:
+        """How many steps have a label."""
+        return sum(label is not None for label in self.labels)
+
+
+class StepBatches:
+    """Makes the forward passes of a step.
+
+    Args:
+        rows: all solutions.
+        pad: id of the padding token.
+        budget: most tokens of a forward pass, padding included.
+        normalise: see `process_objective.label_weights`.
+    """
+
+    def __init__(self, rows: Sequence[LabelledRow], *, pad: int, budget: int, normalise: Normalise):
+        self._rows = rows
+        self._pad = pad
+        self._budget = budget
+        self._normalise: Normalise = normalise
+
+    def __call__(self, places: Sequence[int]) -> list[dict[str, Tensor]]:
+        """Return the forward passes of a step that trains on these solutions.
+
+        Each has `input_ids` and `attention_mask`, (rows, length); `places`, `labels` and `weights`, (rows, steps), with
+        a label that is no number where there is none, and place 0 where there is no step; `outcomes` and
+        `outcome_weights`, (rows,); and `solution_weights`, (rows,).  Weights sum to 1 over all passes.
+        """
+        rows = [self._rows[place] for place in places]
+        weights = label_weights([row.labelled for row in rows], self._normalise)
+        answered = sum(row.outcome is not None for row in rows)
+        told = sum(row.labelled > 0 for row in rows)
+        units = [[at] for at in range(len(rows))]
+        found = []
+        for chosen in micro_batches([len(row.tokens) for row in rows], units, self._budget):
+            mine = [rows[at] for at in chosen]
+            tensors = step_tensors(mine, pad=self._pad)
+            counted = torch.tensor([weights[at] for at in chosen]).unsqueeze(1)
+            found.append(
+                {
+                    **tensors,
+                    "weights": torch.where(tensors["labels"].isnan(), 0.0, counted),
+                    "outcomes": torch.tensor([_number(row.outcome) for row in mine]),
+                    "outcome_weights": torch.tensor([1 / answered if row.outcome is not None else 0.0 for row in mine]),
+                    "solution_weights": torch.tensor([1 / told if row.labelled else 0.0 for row in mine]),
+                }
+            )
+        return found
+
+
+def step_tensors(rows: Sequence[LabelledRow], *, pad: int) -> dict[str, Tensor]:
+    """Return solutions as `input_ids`, `attention_mask`, `places` and `labels`; see `StepBatches`."""
+    width = max(len(row.places) for row in rows)
+    places = torch.zeros((len(rows), width), dtype=torch.long)
+    labels = torch.full((len(rows), width), math.nan)
+    for at, row in enumerate(rows):
+        places[at, : len(row.places)] = torch.tensor(row.places)
+        labels[at, : len(row.places)] = torch.tensor([_number(label) for label in row.labels])
+    return {**padded([row.tokens for row in rows], pad), "places": places, "labels": labels}
+
+
+def _number(label: Label) -> float:
+    return math.nan if label is None else label
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,19 +151,17 @@ def read_split(files: StepChoice, *, seed: int) -> StepSplit:
                 f"the two opinions agree on no solution ({facts['consensus']}); look whether data.judged holds the "
                 "same problems and steps"
             )
+    aside = None
     if files.held_out_path:
         measured = [_read(path, files) for path in files.held_out_path]
         aside = [example for data in measured for example in data.examples]
-        kept = [examples[at] for at in unseen(examples, aside)]
-        facts |= {"held_out_files": _counts(measured), "problems_also_held_out": len(examples) - len(kept)}
-    else:
-        mine, theirs = held_out(examples, files.held_out, seed=seed)
-        kept, aside = [examples[at] for at in mine], [examples[at] for at in theirs]
-    if not kept:
-        raise ValueError("every problem of data.path is held out too; name other files in data.held_out_path")
-    facts |= {"train": len(kept), "held_out": len(aside)}
-    facts |= {"train_digest": digest_of(kept), "held_out_digest": digest_of(aside)}
-    return StepSplit(train=tuple(kept), held_out=tuple(aside), facts=facts)
+        facts["held_out_files"] = _counts(measured)
+    kept, held = split_off(examples, aside, files.held_out, seed=seed, key=lambda example: example)
+    if aside is not None:
+        facts["problems_also_held_out"] = len(examples) - len(kept)
+    facts |= {"train": len(kept), "held_out": len(held)}
+    facts |= {"train_digest": digest_of(kept), "held_out_digest": digest_of(held)}
+    return StepSplit(train=tuple(kept), held_out=tuple(held), facts=facts)
 
 
 def _read(path: str, files: StepChoice) -> StepData:

@@ -1,6 +1,7 @@
-"""What a training did, measured on examples it never saw: data for programs, and a model card for people.
+"""What a training leaves in its folder: a report for programs, a model card for people, and the scorer that reads it.
 
-Not covered: the numbers themselves (`held_out`).
+Not covered: the numbers themselves (`held_out`), and names on the hub, of which nothing is known before they are
+fetched.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from adjudge.engines.checkpoint_notes import HEAD_FILE, CheckpointNotes
 from adjudge.intervals import Interval
 from adjudge.io.cards.card import card_cell, card_rows
 
@@ -130,3 +132,131 @@ class TrainingReport:
 
 def _measured(name: str, measure: Interval, meaning: str) -> str:
     return f"| {card_cell(name)} | {measure} | {measure.n} | {meaning} |"
+
+
+REFERENCE = "reference"
+"""The sub-folder with the model that an implicit process model was trained from, where that was new."""
+
+_LINEAR: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "preference_model.json": ("preference_model", {}),
+    "step_model.json": ("step_model", {"split": "line"}),  # as steps are given in most data
+}
+_NEEDED = (
+    "a folder is a scorer if `adjudge train rm` or `prm` wrote it, or if it has the config.json of a sequence or token "
+    "classifier"
+)
+
+_SCALE = """Raw rewards have no fixed zero and no unit: compare answers to one prompt, or set `normalize`."""
+
+_PLAIN = """The folder is an ordinary `{architecture}`, so other programs load it as well.  They must render a chat
+as finished (no generation prompt), tokenize it without further special tokens, and read raw numbers: with vLLM
+`LLM(folder, runner="pooling", convert="classify")` and `use_activation=False`."""
+
+_OWN = """Other programs load the body alone: the head is in `adjudge_head.safetensors`, and `adjudge.json` says what
+its numbers mean."""
+
+
+def scorer_in(folder: str | Path) -> dict[str, Any]:
+    """Return the spec of the scorer that reads the model in a folder; nothing is loaded.
+
+    Raises:
+        ValueError: there is no reward model in it; the message says what is there.
+    """
+    home = Path(folder)
+    place, engine = str(folder), f"transformers:{folder}"
+    for notes_file, (scorer, options) in _LINEAR.items():
+        if (home / notes_file).is_file():
+            return {scorer: {"model": place, **options}}
+    config, report = _record(home / "config.json"), _record(home / FILE)
+    if config is None and (adapter := _record(home / "adapter_config.json")) is not None:
+        raise ValueError(
+            f"the folder {place!r} holds an adapter of {adapter.get('base_model_name_or_path')!r}, and its head is not "
+            "told from that alone; merge it into the model (peft: merge_and_unload, then save_pretrained), or train "
+            "with adjudge, which merges"
+        )
+    if config is None:
+        raise ValueError(f"the folder {place!r} has no config.json but {_listed(home)}; {_NEEDED}")
+    notes = CheckpointNotes.read(home)
+    what = notes.what if notes is not None else ""
+    trained = (report or {}).get("config", {})
+    if trained.get("objective") == "implicit":
+        start = home / REFERENCE
+        return implicit_scorer(place, start if start.is_dir() else trained["model"]["name"], trained)
+    classes = [str(name) for name in config.get("architectures") or ()]
+    if what == "critique":
+        return {"critique_reward": {"model": place}}
+    if what == "process":
+        return {"process_reward": {"engine": engine}}
+    if any(name.endswith("ForTokenClassification") for name in classes):
+        return {"process_reward": {"engine": engine, "format": "trl"}}
+    if what == "scalar" or any("SequenceClassification" in name or "ForRewardModel" in name for name in classes):
+        return {"reward_model": {"model": place}}
+    if any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in classes):
+        raise ValueError(
+            f"the folder {place!r} holds a language model ({classes[0]}), which writes answers and gives no reward; "
+            f"{_NEEDED}. As a judge it is {{judge: {{engine: {json.dumps(engine)}, ...}}}}"
+        )
+    named = ", ".join(classes) or "no architecture"
+    raise ValueError(
+        f"the config.json in {place!r} names {named}; {_NEEDED}. Any other is named with its options, such as "
+        f"{{process_reward: {{engine: {json.dumps(engine)}, format: ...}}}}"
+    )
+
+
+def implicit_scorer(folder: str | Path, reference: str | Path, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the spec for an implicit process model.
+
+    Args:
+        folder: where the policy is.
+        reference: the model it was trained from.
+        config: the options of its training, as plain data.
+    """
+    options = {
+        "engine": f"transformers:{folder}",
+        "reference_engine": f"transformers:{reference}",
+        "beta": config["beta"],
+        "chat": config["layout"]["chat"],
+        "floor": -10.0,
+    }
+    return {"implicit_reward": options}
+
+
+def use(scorer: Mapping[str, Any], *paragraphs: str) -> dict[str, str]:
+    """Return the section of a model card that says how a model is used.
+
+    Args:
+        scorer: the spec that reads it.
+        paragraphs: what else there is to say.
+    """
+    import yaml
+
+    text = yaml.safe_dump(dict(scorer), sort_keys=False, allow_unicode=True)
+    return {"Use": "\n\n".join([f"```yaml\n{text}```", *paragraphs])}
+
+
+def scalar_use(folder: Path) -> dict[str, str]:
+    """Return the section of the card of a reward model of one number."""
+    (architecture,) = (_record(folder / "config.json") or {}).get("architectures") or [""]
+    plain = not (folder / HEAD_FILE).is_file()
+    return use(scorer_in(folder), _SCALE, _PLAIN.replace("{architecture}", architecture) if plain else _OWN)
+
+
+def _record(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{str(path)!r} cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"{str(path)!r} holds {type(found).__name__}; it must be a JSON object")
+    return found
+
+
+def _listed(folder: Path) -> str:
+    """What is in a folder, in a few words."""
+    names = sorted(path.name + "/" * path.is_dir() for path in folder.iterdir())
+    shown = ", ".join(names[:5]) + ", ..." * (len(names) > 5)
+    if any(name.startswith("checkpoint-") for name in names):
+        return f"{shown} (a training that has not ended: name one of its checkpoints, or go on with --resume)"
+    return shown or "nothing"

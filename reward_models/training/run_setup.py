@@ -8,15 +8,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from adjudge.engines.checkpoint_notes import template_digest
-from adjudge.reward_models.training.batch_plan import batch_plan
 from adjudge.reward_models.training.report import Kind, Measures, TrainingReport
-from adjudge.reward_models.training.schedule import Schedule
-from adjudge.training.backbones import ModelChoice, Opened, libraries, open_backbone
+from adjudge.reward_models.training.rows import batch_plan, said_of
+from adjudge.reward_models.training.schedule import TrainingOptions
+from adjudge.training.backbones import Opened, libraries, open_backbone
 from adjudge.training.config_file import plain_config
 from adjudge.training.lora import with_lora
 
@@ -27,36 +27,7 @@ _WORK = "training"  # the sub-folder with checkpoints
 _FREE = ("save_steps", "keep_checkpoints", "eval_steps", "log_steps", "report_to")  # may change when a training resumes
 
 
-class Configured(Protocol):
-    """The options that all trainings have."""
-
-    @property
-    def model(self) -> ModelChoice:
-        """What it starts from."""
-        ...
-
-    @property
-    def output(self) -> str:
-        """The folder of the result."""
-        ...
-
-    @property
-    def max_length(self) -> int:
-        """Most tokens of a row."""
-        ...
-
-    @property
-    def schedule(self) -> Schedule:
-        """How long, how fast, how precise."""
-        ...
-
-    @property
-    def seed(self) -> int:
-        """Of everything random."""
-        ...
-
-
-C = TypeVar("C", bound=Configured)
+C = TypeVar("C", bound=TrainingOptions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,6 +139,10 @@ class RunSetup(Generic[C]):
             progress=self.progress,
         )
 
+    def said(self, model: Any, lengths: Sequence[int], read: Callable[[list[int], Any], Any]) -> list[Any]:
+        """Return what a model says of rows, in order; see `rows.said_of`."""
+        return said_of(model, lengths, read, budget=self.budget, device=self.state.device)
+
     def report(
         self,
         what: Kind,
@@ -191,6 +166,23 @@ class RunSetup(Generic[C]):
             warnings=tuple(warnings),
             history=result.history,
         )
+
+    def saved(
+        self, report: TrainingReport, save: Callable[[], object], use: Callable[[], Mapping[str, str]]
+    ) -> TrainingReport:
+        """Save a model with its report and card, on the main process alone, and return the report.
+
+        Args:
+            report: of the training.
+            save: writes the model into the output folder.
+            use: the sections of the card that say how the model is used, made once the model is there.
+        """
+        if self.state.is_main_process:
+            save()
+            report = replace(report, sections=use())
+            report.write(self.output)
+        self.state.wait_for_everyone()
+        return report
 
 
 def run_training(
@@ -221,12 +213,12 @@ def run_training(
         return train(RunSetup(config=config, output=output, state=process_state(), resume=resume, progress=progress))
 
 
-def output_of(config: Configured) -> Path:
+def output_of(config: TrainingOptions) -> Path:
     """Return the folder of the result."""
     return Path(config.output).expanduser()
 
 
-def finished(config: Configured, *, resume: bool) -> TrainingReport | None:
+def finished(config: TrainingOptions, *, resume: bool) -> TrainingReport | None:
     """Return the report of the training if it has ended before, which is not repeated; None if it has not.
 
     Raises:

@@ -16,14 +16,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjudge.engines.checkpoint_notes import CheckpointNotes, Normalizer, template_digest
-from adjudge.reward_models.training import measuring, model_folders
-from adjudge.reward_models.training.encoded import Batches, Encoded, encode
-from adjudge.reward_models.training.held_out import Numbers
-from adjudge.reward_models.training.report import Measures, TrainingReport
+from adjudge.reward_models.training.held_out import (
+    Judged,
+    Numbers,
+    category_measures,
+    preference_measures,
+    rated_measures,
+    training_means,
+)
+from adjudge.reward_models.training.report import Measures, TrainingReport, scalar_use
+from adjudge.reward_models.training.rows import FinishedChats, padded
 from adjudge.reward_models.training.run_setup import RunSetup, finished, output_of, require, run_training
 from adjudge.reward_models.training.scalar_config import ScalarTraining
-from adjudge.reward_models.training.scalar_data import SplitData, split_data, texts_of
-from adjudge.reward_models.training.texts import FinishedChats
+from adjudge.reward_models.training.scalar_data import Batches, Encoded, SplitData, encode, split_data, texts_of
 from adjudge.training.backbones import NGRAMS, Opened
 
 if TYPE_CHECKING:
@@ -88,7 +93,7 @@ class _Training:
             seed=config.seed,
         )
 
-        def judged(network: RewardNetwork) -> list[measuring.Judged]:
+        def judged(network: RewardNetwork) -> list[Judged]:
             return self._judged(network, model, held, clusters)
 
         result = run.train(
@@ -132,34 +137,41 @@ class _Training:
 
     def _judged(
         self, network: RewardNetwork, model: TrainedNetwork, held: Sequence[Encoded], clusters: Mapping[int, str]
-    ) -> list[measuring.Judged]:
+    ) -> list[Judged]:
         import torch
 
         run = self.run
-        raw = measuring.raw_outputs(network, held, budget=run.budget, device=run.state.device, bf16=run.bf16)
+        rows = [row for unit in held for row in unit.rows]
+
+        def read(places: Sequence[int], device: Any) -> Any:
+            batch = padded([rows[at].tolist() for at in places])
+            with torch.autocast(torch.device(device).type, dtype=torch.bfloat16, enabled=run.bf16):
+                return network(*(value.to(device) for value in batch.values()))
+
+        raw = iter(run.said(network, [len(row) for row in rows], read))
         found = []
-        for unit, numbers in zip(held, raw, strict=True):
-            rewards = _predictions(model, torch.from_numpy(numbers))
+        for unit in held:
+            rewards = _predictions(model, torch.from_numpy(np.stack([next(raw) for _ in unit.rows])))
             sizes = [len(row) - start for row, start in zip(unit.rows, unit.starts, strict=True)]
             found.append(
-                measuring.Judged(
+                Judged(
                     example=unit.example,
                     rewards=rewards,
-                    lengths=np.array(sizes[: len(rewards)], dtype=float),
+                    lengths=np.array(sizes, dtype=float),
                     cluster=clusters[id(unit.example)],
                 )
             )
         return found
 
-    def _measures(self, judged: Sequence[measuring.Judged]) -> Measures:
+    def _measures(self, judged: Sequence[Judged]) -> Measures:
         if not self.config.loss.rated:
-            return measuring.preference_measures(judged)
+            return preference_measures(judged)
         if self.config.loss.name == "multi_label":
-            return measuring.category_measures(judged, self.data.attributes)
-        return measuring.rated_measures(
+            return category_measures(judged, self.data.attributes)
+        return rated_measures(
             judged,
             labels=self.config.loss.name == "bce",
-            means=measuring.training_means(self.data.train),
+            means=training_means(self.data.train),
             attributes=self.data.attributes,
         )
 
@@ -182,7 +194,7 @@ class _Training:
             "digest": self.data.digest,
         }
 
-    def _final_measures(self, judged: Sequence[measuring.Judged]) -> Measures:
+    def _final_measures(self, judged: Sequence[Judged]) -> Measures:
         """What the model reaches, beside the n-gram model if that is asked for."""
         metrics, rules = self._measures(judged)
         if self.config.baselines and not self.config.loss.rated:
@@ -196,7 +208,7 @@ class _Training:
         self,
         opened: Opened,
         network: RewardNetwork,
-        judged: Sequence[measuring.Judged],
+        judged: Sequence[Judged],
         report: TrainingReport,
         limit: int,
     ) -> TrainingReport:
@@ -214,12 +226,11 @@ class _Training:
             trained=report.facts(),
         )
         run = self.run
-        if run.state.is_main_process:
-            network.save(run.output, opened.tokenizer, notes)
-            report = replace(report, sections=model_folders.scalar_use(run.output))
-            report.write(run.output)
-        run.state.wait_for_everyone()
-        return report
+        return run.saved(
+            report,
+            lambda: network.save(run.output, opened.tokenizer, notes),
+            lambda: scalar_use(run.output),
+        )
 
     def _plain(self, model: TrainedNetwork) -> RewardNetwork:
         """The network that is saved: factors merged in, and without the head that explained length."""

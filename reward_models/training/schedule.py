@@ -1,4 +1,4 @@
-"""How long, how fast and on what precision a model is trained: the options that all trainers share.
+"""The options that all trainers share: model, files, folder, and how long, how fast and how precisely it trains.
 
 Not covered: what is learnt from what, which each trainer's own configuration says.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+from adjudge.training.backbones import NGRAMS, ModelChoice
 from adjudge.training.lora import Lora
 
 Precision = Literal["auto", "fp32", "bf16"]
@@ -159,7 +160,65 @@ class Schedule:
             raise ValueError(f"the schedule cannot be used: {problem}; correct the option named") from error
 
 
-def check_seed(seed: int) -> None:
-    """Raise `ValueError` unless every generator of random numbers takes the seed."""
-    if not 0 <= seed < 2**32:
-        raise ValueError(f"seed is {seed!r}; it must be at least 0 and below 2**32")
+@dataclass(frozen=True, kw_only=True)
+class FileChoice:
+    """What is learnt from, and what is held out.
+
+    Attributes:
+        path: files, folders or data sets.
+        split: which part of a data set that has several; "train" without it.
+        limit: only the first rows, so many; None for all.
+        held_out: share of the examples that is measured and not trained on; whole prompts are held out.
+        held_out_path: files to measure on instead; training examples that share a prompt with them are left out.
+    """
+
+    shorthand: ClassVar[str] = "path"
+
+    path: tuple[str, ...]
+    split: str = ""
+    limit: int | None = None
+    held_out: float = 0.1
+    held_out_path: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Reject options out of range."""
+        if not self.path or not all(self.path):
+            raise ValueError("data.path is empty; name a file with training data")
+        if not 0 < self.held_out < 1:
+            raise ValueError(f"data.held_out is {self.held_out!r}; it is a share above 0 and below 1")
+        if self.limit is not None and self.limit < 2:
+            raise ValueError(f"data.limit is {self.limit!r}; it must be at least 2 rows, or left out")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingOptions:
+    """The options of every training.
+
+    Attributes:
+        model: which model it starts from.
+        output: the folder it is saved to; checkpoints stand in its sub-folder `training`.
+        max_length: most tokens of a prompt with its answer; longer examples are left out and counted.  The model's
+            window, where that is shorter.
+        schedule: how long, how fast and how precise.
+        seed: of everything random.
+    """
+
+    model: ModelChoice
+    output: str
+    max_length: int = 2048
+    schedule: Schedule = field(default_factory=Schedule)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Reject options out of range."""
+        if not self.output.strip():
+            raise ValueError("output is empty; name the folder the model is saved to")
+        if self.max_length < 2:
+            raise ValueError(f"max_length is {self.max_length!r}; it must be at least 2 tokens")
+        if not 0 <= self.seed < 2**32:
+            raise ValueError(f"seed is {self.seed!r}; it must be at least 0 and below 2**32")
+
+    def check_writes(self) -> None:
+        """Raise `ValueError` if the model is one that writes nothing."""
+        if self.model.name == NGRAMS:
+            raise ValueError("model is ngrams, which writes nothing; give from_scratch: tiny, or a language model")

@@ -125,7 +125,7 @@ BUILTIN: dict[str, str] = {
     "listwise_judge": "adjudge.judges.ranking.listwise:ListwiseJudge",
     "reward_model": "adjudge.reward_models.scalar.scorer:RewardModelScorer",
     "pair_model": "adjudge.reward_models.scalar.pair_model:PairModel",
-    "reward_ensemble": "adjudge.reward_models.ensembles.scorer:RewardEnsemble",
+    "reward_ensemble": "adjudge.reward_models.scalar.ensemble:RewardEnsemble",
     "preference_model": "adjudge.reward_models.baselines.preference_model:PreferenceModel",
     "step_model": "adjudge.reward_models.baselines.step_model:StepModel",
     "safety_classifier": "adjudge.reward_models.safety.scorer:SafetyClassifier",
@@ -152,7 +152,7 @@ BUILTIN: dict[str, str] = {
     "auto": "adjudge.compose.auto:Auto",
 }
 
-_SCORER_IN = "adjudge.reward_models.training.model_folders:scorer_in"
+_SCORER_IN = "adjudge.reward_models.training.report:scorer_in"
 _FILE_ENDINGS = (".yaml", ".yml", ".json")
 _OBJECT = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 _FILE_OBJECT = re.compile(r"(.+\.py)(?::([^\W\d][\w.]*))?")

@@ -29,9 +29,8 @@ from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
 from adjudge.io.values import turns_of
 from adjudge.reward_models.training.critique_data import parse_critiques
-from adjudge.reward_models.training.pairs import Pair
-from adjudge.reward_models.training.preference_data import parse_preferences, read_preferences
-from adjudge.reward_models.training.rankings import Ranking
+from adjudge.training.data_files import parse_preferences, read_preferences
+from adjudge.training.examples import Pair, Ranking
 
 Row = dict[str, Any]
 Said = list[tuple[Any, str, str]]

@@ -15,7 +15,7 @@ from adjudge.rl_integration.trainer.prompts.pf_ppo import PfPpo
 
 def test_mm_rlhf_replaces_the_rule_of_the_margin_by_one_of_the_batch() -> None:
     torch = pytest.importorskip("torch")
-    from adjudge.reward_models.training.policy_losses import scaled_beta
+    from adjudge.reward_models.training.policy_objective import scaled_beta
 
     margins = torch.tensor([0.0, 1.0, 9.0])
     together = scaled_beta(margins).tolist()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.reward_models.process.floors import lowest_value
+from adjudge.reward_models.process.step_scorer import lowest_value
 from adjudge.solutions.aggregate import (
     AGGREGATES,
     EDGE,

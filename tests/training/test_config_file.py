@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.reward_models.training.loss_choice import LossChoice
-from adjudge.reward_models.training.scalar_config import ScalarTraining
+from adjudge.reward_models.training.scalar_config import LossChoice, ScalarTraining
 from adjudge.training.config_file import config_of, load_config, plain_config
 from adjudge.training.lora import Lora
 

@@ -19,7 +19,7 @@ from adjudge.io.preferences import Preference, PreferenceColumns, PreferenceOpti
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source, open_source
 from adjudge.protocol import Sample
-from adjudge.reward_models.training.pair_readers import Reading, rated_columns
+from adjudge.training.examples import Reading, rated_columns
 
 Kind = Literal["preferences", "ratings", "answers", "references", "prompts"]
 

@@ -32,7 +32,7 @@ _HOME: Final = "adjudge.reward_models.training."
 TRAINERS: Final[Mapping[Kind, tuple[str, str]]] = {
     "rm": (f"{_HOME}scalar_config:ScalarTraining", f"{_HOME}scalar_training:train_scalar"),
     "prm": (f"{_HOME}process_config:ProcessTraining", f"{_HOME}process_training:train_process"),
-    "critique": (f"{_HOME}critique_config:CritiqueTraining", f"{_HOME}critique_training:train_critique"),
+    "critique": (f"{_HOME}critique_data:CritiqueTraining", f"{_HOME}critique_training:train_critique"),
     "policy": (f"{_HOME}policy_config:PolicyTraining", f"{_HOME}policy_training:train_policy"),
 }
 """Each kind of model: where its configuration is, and what trains it."""
@@ -195,7 +195,7 @@ def scorer_of(report: TrainingReport) -> dict[str, Any] | None:
     """Return the spec of the scorer that was trained; None for a policy, which is none."""
     if report.what == "policy":
         return None
-    found: dict[str, Any] = _named(f"{_HOME}model_folders:scorer_in")(report.output)
+    found: dict[str, Any] = _named(f"{_HOME}report:scorer_in")(report.output)
     return found
 
 

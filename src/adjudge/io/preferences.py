@@ -13,7 +13,7 @@
 
 Training, evaluation and data commands all read such rows here, so a model is measured on what it was trained on.
 
-Not covered: ratings of one response (`adjudge.reward_models.training.ratings`).
+Not covered: ratings of one response (`adjudge.training.examples`).
 """
 
 from __future__ import annotations

@@ -13,9 +13,8 @@ from adjudge.data_pipelines.label import LabelConfig, run_label
 from adjudge.data_pipelines.pairs.config import PairsConfig
 from adjudge.data_pipelines.pairs.maker import build_pairs
 from adjudge.io.jobs.report import JobReport
-from adjudge.reward_models.training.pair_readers import Reading
-from adjudge.reward_models.training.pairs import Pair
-from adjudge.reward_models.training.preference_data import parse_preferences, read_preferences
+from adjudge.training.data_files import parse_preferences, read_preferences
+from adjudge.training.examples import Pair, Reading
 
 
 def write(path: Path, rows: Sequence[Mapping[str, Any]]) -> str:

@@ -12,7 +12,7 @@ from tests.engines.scripted import ScriptedEngine
 
 from adjudge.data_pipelines.steps.labeling import label_steps
 from adjudge.data_pipelines.steps.step_labeller import FIELDS
-from adjudge.reward_models.training.step_data_files import read_steps
+from adjudge.training.data_files import read_steps
 
 
 @pytest.mark.parametrize("method", ["mc", "binary"])

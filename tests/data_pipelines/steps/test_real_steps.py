@@ -14,8 +14,8 @@ from adjudge.data_pipelines.steps.config import StepsConfig
 from adjudge.data_pipelines.steps.labeling import label_steps
 from adjudge.reward_models.training.process_config import ProcessTraining
 from adjudge.reward_models.training.process_training import train_process
-from adjudge.reward_models.training.step_data_files import read_steps
 from adjudge.training.config_file import config_of
+from adjudge.training.data_files import read_steps
 
 MODELS = ("6b_finetuning", "6b_verification", "175b_finetuning", "175b_verification")
 

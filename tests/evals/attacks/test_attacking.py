@@ -29,8 +29,8 @@ from adjudge.intervals import wilson
 from adjudge.io.jobs.report import JobSnapshot
 from adjudge.protocol import Sample, Score
 from adjudge.reward_models.baselines.preference_model import PreferenceModel
-from adjudge.reward_models.training.pairs import Pair
 from adjudge.runtime.contract import BrokenScorer
+from adjudge.training.examples import Pair
 
 WEAK = "tests.evals.attacks.weak_scorers:"
 

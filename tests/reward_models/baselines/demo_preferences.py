@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from adjudge.reward_models.training.pairs import Pair
+from adjudge.training.examples import Pair
 
 KIND = ("gladly", "thanks", "please", "welcome", "happy")
 RUDE = ("whatever", "nonsense", "stupid", "boring", "never")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from adjudge.reward_models.training.step_data import StepExample
+from adjudge.training.step_data import StepExample
 
 NAMES = ("Ann", "Ben", "Cleo", "Dan", "Eve", "Finn")
 THINGS = ("marbles", "stamps", "shells", "cards", "beads")

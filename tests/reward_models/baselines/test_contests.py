@@ -20,8 +20,7 @@ from adjudge.reward_models.baselines.contests import (
     wins,
 )
 from adjudge.reward_models.baselines.features import FeatureOptions
-from adjudge.reward_models.training.pairs import Pair
-from adjudge.reward_models.training.ratings import Rating
+from adjudge.training.examples import Pair, Rating
 
 WORDS = FeatureOptions(words=(1,), characters=(), groups=(), bits=20)  # no two of these words share a column
 

@@ -21,9 +21,7 @@ from adjudge.reward_models.baselines.features import ChatFeatures, FeatureOption
 from adjudge.reward_models.baselines.fitting import Example, fit_weights
 from adjudge.reward_models.baselines.preference_model import PreferenceModel
 from adjudge.reward_models.baselines.preference_weights import PreferenceWeights
-from adjudge.reward_models.training.pairs import Pair
-from adjudge.reward_models.training.rankings import Ranking
-from adjudge.reward_models.training.ratings import Rating
+from adjudge.training.examples import Pair, Ranking, Rating
 
 SMALL = FeatureOptions(words=(1,), characters=(), groups=("length", "stance"), bits=12)
 ATTACKS: dict[str, Any] = json.loads((Path(__file__).parents[2] / "attacks" / "preference_model.json").read_text())

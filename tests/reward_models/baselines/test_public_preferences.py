@@ -16,8 +16,7 @@ from benchmarks.preference_sets import SETS, load
 
 from adjudge.reward_models.baselines.baseline_table import fold_of
 from adjudge.reward_models.baselines.features import FeatureOptions
-from adjudge.reward_models.training.pairs import Pair
-from adjudge.reward_models.training.ratings import Rating
+from adjudge.training.examples import Pair, Rating
 
 needs_data = pytest.mark.skipif(not os.environ.get("ADJUDGE_DATA"), reason="ADJUDGE_DATA is not set")
 QUICK = FeatureOptions(words=(1, 2), characters=(), bits=16)

@@ -13,8 +13,7 @@ from benchmarks.step_models import areas, model_steps
 
 from adjudge.reward_models.baselines.baseline_table import fold_of
 from adjudge.reward_models.baselines.step_fitting import fit_steps
-from adjudge.reward_models.training.preference_data import families
-from adjudge.reward_models.training.step_data_files import read_steps
+from adjudge.training.data_files import families, read_steps
 
 
 @pytest.mark.skipif(not os.environ.get("ADJUDGE_DATA"), reason="ADJUDGE_DATA is not set")

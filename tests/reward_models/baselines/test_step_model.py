@@ -21,8 +21,8 @@ from adjudge.reward_models.baselines.step_features import StepFeatureOptions, fe
 from adjudge.reward_models.baselines.step_fitting import STRENGTHS, fit_steps
 from adjudge.reward_models.baselines.step_model import StepModel
 from adjudge.reward_models.baselines.step_weights import StepWeights
-from adjudge.reward_models.training.step_data import StepExample
 from adjudge.solutions.aggregate import aggregate
+from adjudge.training.step_data import StepExample
 
 SMALL = StepFeatureOptions(words=(1,), operations=False, groups=("operands", "flow"), bits=10)
 HOME = "adjudge.reward_models.baselines.step_model:StepModel"

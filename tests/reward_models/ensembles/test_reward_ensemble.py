@@ -14,7 +14,7 @@ from tests.reward_models.scalar.scripted_classifier import ScriptedClassifier, r
 from adjudge.conformance import check_scorer
 from adjudge.engines.interface import Prompt
 from adjudge.protocol import Sample, Score
-from adjudge.reward_models.ensembles.scorer import RewardEnsemble
+from adjudge.reward_models.scalar.ensemble import RewardEnsemble
 from adjudge.reward_models.scalar.scorer import RewardModelScorer
 
 TABLE = {"one": (0.0, 10.0), "two": (4.0, 6.0), "": (2.0, 2.0)}

@@ -14,7 +14,7 @@ from transformers import AutoModelForSequenceClassification
 
 from adjudge.engines.checkpoint_notes import CheckpointNotes, Normalizer
 from adjudge.engines.head_config import HeadConfig
-from adjudge.reward_models.ensembles.weight_average import average_checkpoints
+from adjudge.reward_models.scalar.weight_average import average_checkpoints
 
 Members = Callable[[int], list[Path]]
 IDS = torch.tensor([[5, 9, 17, 300, 2, 44]])

@@ -15,12 +15,17 @@ from tests.reward_models.process.step_models import MARKER, PROBLEM, STEPS, last
 from adjudge.engines.interface import Fault
 from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
 from adjudge.protocol import Sample, Score
-from adjudge.reward_models.process.formats.known import KINDS, PUBLISHED, format_of, spec_of
-from adjudge.reward_models.process.formats.marker import QWEN_SYSTEM, MarkerFormat
-from adjudge.reward_models.process.formats.step_ends import REASON_EVAL_BEFORE
+from adjudge.reward_models.process.formats import (
+    KINDS,
+    PUBLISHED,
+    QWEN_SYSTEM,
+    REASON_EVAL_BEFORE,
+    MarkerFormat,
+    format_of,
+    spec_of,
+)
 from adjudge.reward_models.process.implicit_scorer import ImplicitRewardScorer
-from adjudge.reward_models.process.row_tokens import RowTokens, token_spans
-from adjudge.reward_models.process.rows import StepRow
+from adjudge.reward_models.process.rows import RowTokens, StepRow, token_spans
 from adjudge.reward_models.process.scorer import ProcessRewardScorer
 from adjudge.solutions.steps import split_steps
 

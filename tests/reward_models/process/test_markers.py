@@ -17,12 +17,10 @@ from tests.reward_models.process.step_models import MARKER, PROBLEM, STEPS, step
 from adjudge.engines.interface import Fault
 from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
 from adjudge.protocol import Sample
-from adjudge.reward_models.process.formats.known import format_of
-from adjudge.reward_models.process.formats.step_format import StepFormat
-from adjudge.reward_models.process.markers import marker_token, step_row
-from adjudge.reward_models.process.row_tokens import RowTokens
-from adjudge.reward_models.process.rows import Piece, StepRow
+from adjudge.reward_models.process.formats import format_of
+from adjudge.reward_models.process.rows import Piece, RowTokens, StepRow, marker_token, step_row
 from adjudge.reward_models.process.scorer import ProcessRewardScorer
+from adjudge.reward_models.process.step_format import StepFormat
 from adjudge.solutions.steps import split_steps
 
 FILE = Path(__file__).parents[2] / "attacks" / "process_markers.json"

@@ -20,7 +20,7 @@ from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.interface import Fault, TokenLogits
 from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
 from adjudge.protocol import Sample, Score
-from adjudge.reward_models.process.formats.marker import MarkerFormat
+from adjudge.reward_models.process.formats import MarkerFormat
 from adjudge.reward_models.process.implicit_scorer import ImplicitRewardScorer
 from adjudge.reward_models.process.scorer import ProcessRewardScorer
 from adjudge.solutions.aggregate import aggregate

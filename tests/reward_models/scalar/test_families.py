@@ -15,9 +15,9 @@ from tests.reward_models.scalar.public_checkpoints import Array, Published, draw
 
 from adjudge.engines.checkpoint_notes import CheckpointNotes
 from adjudge.protocol import Sample
-from adjudge.reward_models.scalar.families.adoption import adopt
-from adjudge.reward_models.scalar.families.checkpoint_files import CheckpointFiles
-from adjudge.reward_models.scalar.families.recognition import FAMILIES, family_of
+from adjudge.reward_models.scalar.checkpoint import adopt
+from adjudge.reward_models.scalar.checkpoint_files import CheckpointFiles
+from adjudge.reward_models.scalar.families import FAMILIES, family_of
 from adjudge.reward_models.scalar.scorer import RewardModelScorer
 
 WIDTH, HIDDEN = 64, 24

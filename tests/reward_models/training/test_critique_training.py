@@ -18,9 +18,9 @@ from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.interface import Generation, Logits, Sampling
 from adjudge.engines.reward_network import RewardNetwork
 from adjudge.reward_models.generative.critique_reward import CritiqueReward
-from adjudge.reward_models.training import losses, regularizers
-from adjudge.reward_models.training.critique_config import CritiqueTraining
+from adjudge.reward_models.training import losses
 from adjudge.reward_models.training.critique_data import (
+    CritiqueTraining,
     asked_turns,
     critique_row,
     parse_critiques,
@@ -29,7 +29,7 @@ from adjudge.reward_models.training.critique_data import (
 from adjudge.reward_models.training.critique_objective import CritiqueBatches, CritiqueObjective, CritiqueRow
 from adjudge.reward_models.training.critique_training import train_critique
 from adjudge.reward_models.training.loop import Progress
-from adjudge.reward_models.training.texts import FinishedChats
+from adjudge.reward_models.training.rows import FinishedChats
 from adjudge.training.config_file import config_of
 
 WORDS = ("judge", "answer", "question", "reference", "verdict", "careful")
@@ -115,7 +115,7 @@ def by_hand(model: Any, head: RewardNetwork, row: CritiqueRow, language: float, 
             written.append(-torch.stack(own).mean())
     better, worse = rewards
     apart = ties * (better - worse) ** 2 if row.tie else losses.bt(better, worse)
-    return apart + center * regularizers.centering(better, worse), written
+    return apart + center * losses.centering(better, worse), written
 
 
 def test_the_loss_is_the_sum_of_its_parts_however_many_passes_it_takes(tmp_path: Path) -> None:

@@ -11,13 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engines.tiny_models import CHAT, tiny_tokenizer
 
-from adjudge.reward_models.training.batch_plan import batch_plan, micro_batches
-from adjudge.reward_models.training.encoded import Batches, encode
-from adjudge.reward_models.training.pairs import Pair
-from adjudge.reward_models.training.rankings import Ranking
-from adjudge.reward_models.training.ratings import Rating
-from adjudge.reward_models.training.texts import FinishedChats
+from adjudge.reward_models.training.rows import FinishedChats, batch_plan, micro_batches
+from adjudge.reward_models.training.scalar_data import Batches, encode
 from adjudge.training.chat_templates import with_template
+from adjudge.training.examples import Pair, Ranking, Rating
 
 TOKENIZER: Any = tiny_tokenizer()
 CHATS = FinishedChats(TOKENIZER, model="tiny", max_length=64)

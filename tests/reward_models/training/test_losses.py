@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, optimize, special, stats
 
-from adjudge.reward_models.training import distribution_losses, losses, regularizers
+from adjudge.reward_models.training import losses
 
 Numbers = Any
 
@@ -54,8 +54,8 @@ PAIRED: dict[str, tuple[Callable[..., torch.Tensor], Callable[..., Numbers]]] = 
     "hinge": (losses.hinge, lambda w, x: np.maximum(0, 1 - (w - x))),
     "focal": (losses.focal, focal),
     "margin_mse": (lambda w, x: losses.margin_mse(w, x, 2.0), lambda w, x: (w - x - 2) ** 2),
-    "centering": (regularizers.centering, lambda w, x: (w + x) ** 2),
-    "consistency": (regularizers.consistency, lambda w, x: (w - x) ** 2),
+    "centering": (losses.centering, lambda w, x: (w + x) ** 2),
+    "consistency": (losses.consistency, lambda w, x: (w - x) ** 2),
 }
 
 
@@ -134,8 +134,8 @@ def test_missing_labels_count_nothing_and_have_no_gradient() -> None:
     assert said.grad is not None
     assert said.grad.tolist() == [[6.0, 0.0], [0.0, 0.0]]
     others: tuple[Callable[[], Any], ...] = (
-        lambda: distribution_losses.gaussian_nll(said, torch.zeros_like(said), told),
-        lambda: distribution_losses.pinball(said.unsqueeze(2).expand(2, 2, 3), told),
+        lambda: losses.gaussian_nll(said, torch.zeros_like(said), told),
+        lambda: losses.pinball(said.unsqueeze(2).expand(2, 2, 3), told),
     )
     for other in others:
         said.grad = None
@@ -154,14 +154,14 @@ def test_missing_labels_count_nothing_and_have_no_gradient() -> None:
     shift=st.floats(-3, 3),
 )
 def test_distributions(mean: float, log_std: float, told: float, levels: int, shift: float) -> None:
-    nll = distribution_losses.gaussian_nll(tensor([[mean]]), tensor([[log_std]]), tensor([[told]])).item()
+    nll = losses.gaussian_nll(tensor([[mean]]), tensor([[log_std]]), tensor([[told]])).item()
     assert nll == pytest.approx(-stats.norm.logpdf(told, mean, math.exp(log_std)), rel=1e-6)
     quantiles = mean + np.arange(levels) * abs(shift)
     taus = np.linspace(0, 1, levels + 2)[1:-1]
     rho = [max(tau * (told - q), (tau - 1) * (told - q)) for tau, q in zip(taus, quantiles, strict=True)]
-    seen = distribution_losses.pinball(tensor(quantiles.reshape(1, 1, -1)), tensor([[told]])).item()
+    seen = losses.pinball(tensor(quantiles.reshape(1, 1, -1)), tensor([[told]])).item()
     assert seen == pytest.approx(float(np.mean(rho)), rel=1e-9, abs=1e-12)
-    kl = distribution_losses.latent_kl(tensor([[mean, shift]]), tensor([[log_std, 0.0]])).item()
+    kl = losses.latent_kl(tensor([[mean, shift]]), tensor([[log_std, 0.0]])).item()
     variance = math.exp(2 * log_std)
     assert kl == pytest.approx((mean**2 + variance - 1) / 2 - log_std + shift**2 / 2, rel=1e-9, abs=1e-9)
 
@@ -173,16 +173,16 @@ def test_purm_is_the_integral(gap: float, one: float, other: float) -> None:
         lambda z: special.expit(z) * stats.norm.pdf(z, gap, spread), gap - 12 * spread, gap + 12 * spread, limit=500
     )
     logs = tensor([one]), tensor([other])
-    seen = distribution_losses.purm(tensor([gap]), logs[0], tensor([0.0]), logs[1]).item()
+    seen = losses.purm(tensor([gap]), logs[0], tensor([0.0]), logs[1]).item()
     assert math.exp(-seen) == pytest.approx(chance, abs=1e-5)
 
 
 def test_bins_and_two_hot_labels() -> None:
     centres = tensor([0.0, 1.0, 3.0])
-    labels = distribution_losses.two_hot(tensor([-2.0, 0.25, 2.0, 9.0]), centres)
+    labels = losses.two_hot(tensor([-2.0, 0.25, 2.0, 9.0]), centres)
     assert labels.tolist() == [[1, 0, 0], [0.75, 0.25, 0], [0, 0.5, 0.5], [0, 0, 1]]
     logits = tensor([[0.0, math.log(3), 0.0]])
-    seen = distribution_losses.bins(logits, tensor([[0.0, 0.5, 0.5]])).item()
+    seen = losses.bins(logits, tensor([[0.0, 0.5, 0.5]])).item()
     assert seen == pytest.approx(-(math.log(3 / 5) + math.log(1 / 5)) / 2)
 
 
@@ -192,7 +192,7 @@ def test_the_minimum_of_pinball_is_the_quantile() -> None:
     def mean_loss(q: Numbers) -> float:
         said = tensor(np.full((1001, 1, 3), 0.0))
         said[:, 0, :] = tensor(q)
-        return float(distribution_losses.pinball(said, tensor(told[:, None])).mean())
+        return float(losses.pinball(said, tensor(told[:, None])).mean())
 
     found = optimize.minimize(mean_loss, np.zeros(3), method="Nelder-Mead", options={"xatol": 1e-5, "fatol": 1e-9}).x
     np.testing.assert_allclose(found, np.quantile(told, [0.25, 0.5, 0.75]), atol=0.01)
@@ -209,10 +209,10 @@ GRADIENTS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     ),
     "all_pairs": lambda a, b: losses.all_pairs(torch.stack([a, b, a * b], 1), torch.tensor([[0, 1, 1]] * len(a))),
     "bce": lambda a, b: losses.bce(a, torch.sigmoid(b)),
-    "gaussian_nll": lambda a, b: distribution_losses.gaussian_nll(a[:, None], b[:, None], torch.ones(len(a), 1)),
-    "purm": lambda a, b: distribution_losses.purm(a, b / 9, b, a / 9),
-    "latent_kl": lambda a, b: distribution_losses.latent_kl(a[:, None], b[:, None] / 9),
-    "length_split": lambda a, b: regularizers.length_split(a, b, torch.arange(len(a))).reshape(1),
+    "gaussian_nll": lambda a, b: losses.gaussian_nll(a[:, None], b[:, None], torch.ones(len(a), 1)),
+    "purm": lambda a, b: losses.purm(a, b / 9, b, a / 9),
+    "latent_kl": lambda a, b: losses.latent_kl(a[:, None], b[:, None] / 9),
+    "length_split": lambda a, b: losses.length_split(a, b, torch.arange(len(a))).reshape(1),
 }
 
 
@@ -251,7 +251,7 @@ def test_weighted_mean() -> None:
 
 def test_a_constant_side_has_no_correlation_and_no_gradient() -> None:
     flat = torch.full((4,), 2.0, requires_grad=True)
-    found = regularizers.correlation(flat, torch.arange(4.0))
+    found = losses.correlation(flat, torch.arange(4.0))
     backward(found)
     assert found.item() == 0.0
     assert flat.grad is not None
@@ -263,17 +263,17 @@ def test_correlation(given: list[tuple[float, float]]) -> None:
     one, other = np.array(given).T
     if min(one.std(), other.std()) < 1e-3:
         return
-    seen = regularizers.correlation(tensor(one), tensor(other)).item()
+    seen = losses.correlation(tensor(one), tensor(other)).item()
     assert seen == pytest.approx(float(np.corrcoef(one, other)[0, 1]), abs=1e-6)
 
 
 def test_orthogonality() -> None:
-    assert regularizers.orthogonality(tensor([1.0, 0.0]), tensor([0.0, 5.0])).item() == 0.0
-    assert regularizers.orthogonality(tensor([1.0, 1.0]), tensor([-2.0, -2.0])).item() == pytest.approx(1.0)
+    assert losses.orthogonality(tensor([1.0, 0.0]), tensor([0.0, 5.0])).item() == 0.0
+    assert losses.orthogonality(tensor([1.0, 1.0]), tensor([-2.0, -2.0])).item() == pytest.approx(1.0)
 
 
 def test_text_is_the_mean_over_each_rows_targets() -> None:
     logits = torch.log(tensor([[0.5, 0.5], [0.25, 0.75], [0.9, 0.1]]))
-    seen = regularizers.text(logits, torch.tensor([0, 1, 1]), torch.tensor([0, 0, 2]), 3)
+    seen = losses.text_loss(logits, torch.tensor([0, 1, 1]), torch.tensor([0, 0, 2]), 3)
     expected = [-(math.log(0.5) + math.log(0.75)) / 2, 0.0, -math.log(0.1)]
     assert seen.tolist() == pytest.approx(expected, rel=1e-6)

@@ -19,13 +19,13 @@ from tests.reward_models.training.tiny_training import BAD, GOOD, tiny_config
 from adjudge.engines.head_config import HeadConfig
 from adjudge.protocol import Sample
 from adjudge.reward_models.safety.scorer import SafetyClassifier
-from adjudge.reward_models.scalar.families.checkpoint_files import CheckpointFiles
+from adjudge.reward_models.scalar.checkpoint_files import CheckpointFiles
 from adjudge.reward_models.training import losses
-from adjudge.reward_models.training.category_metrics import category_measures
-from adjudge.reward_models.training.loss_choice import LossChoice
+from adjudge.reward_models.training.held_out import category_measures
 from adjudge.reward_models.training.objective import Objective
-from adjudge.reward_models.training.preference_data import held_out, read_preferences
+from adjudge.reward_models.training.scalar_config import LossChoice
 from adjudge.reward_models.training.scalar_training import train_scalar
+from adjudge.training.data_files import held_out, read_preferences
 
 NAMES = ("violence", "hate", "privacy")
 Place = tuple[float, bool | None]  # a logit, and its label: None where nobody gave one

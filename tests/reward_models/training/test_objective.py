@@ -11,8 +11,8 @@ import torch
 from scipy import special
 
 from adjudge.engines.head_config import HeadConfig
-from adjudge.reward_models.training.loss_choice import LossChoice
 from adjudge.reward_models.training.objective import Objective
+from adjudge.reward_models.training.scalar_config import LossChoice
 
 NAN = math.nan
 

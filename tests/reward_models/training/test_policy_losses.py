@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from adjudge.reward_models.training import policy_losses
-from adjudge.reward_models.training.policy_logprobs import token_logprobs
+from adjudge.reward_models.training import policy_objective
+from adjudge.reward_models.training.policy_objective import token_logprobs
 
 GAPS = st.floats(-100, 100)
 
@@ -30,13 +30,13 @@ def log_sigmoid(value: float) -> float:
 def test_dpo_and_its_kin_are_their_formulas(gap: float, beta: float, noise: float) -> None:
     up, down = log_sigmoid(beta * gap), log_sigmoid(-beta * gap)
     cases = {
-        "dpo": (policy_losses.dpo(tensor(gap), beta, smoothing=noise), -(1 - noise) * up - noise * down),
+        "dpo": (policy_objective.dpo(tensor(gap), beta, smoothing=noise), -(1 - noise) * up - noise * down),
         "robust": (
-            policy_losses.robust_dpo(tensor(gap), beta, flipped=noise),
+            policy_objective.robust_dpo(tensor(gap), beta, flipped=noise),
             (-(1 - noise) * up + noise * down) / (1 - 2 * noise),
         ),
-        "ipo": (policy_losses.ipo(tensor(gap), beta), (gap - 1 / (2 * beta)) ** 2),
-        "step_apo": (policy_losses.step_apo(tensor(gap), tensor(1.5), beta), -log_sigmoid(beta * gap - 1.5)),
+        "ipo": (policy_objective.ipo(tensor(gap), beta), (gap - 1 / (2 * beta)) ** 2),
+        "step_apo": (policy_objective.step_apo(tensor(gap), tensor(1.5), beta), -log_sigmoid(beta * gap - 1.5)),
     }
     for name, (found, expected) in cases.items():
         assert found.item() == pytest.approx(expected, rel=1e-9, abs=1e-12), name
@@ -47,37 +47,37 @@ def test_the_reward_aware_loss_is_a_distance_of_beliefs(gap: float, reward: floa
     q = math.exp(log_sigmoid(reward))
     p, rest = log_sigmoid(0.1 * gap), log_sigmoid(-0.1 * gap)
     expected = q * (math.log(q) - p) + (1 - q) * (log_sigmoid(-reward) - rest)
-    found = policy_losses.reward_aware(tensor(gap), tensor(reward)).item()
+    found = policy_objective.reward_aware(tensor(gap), tensor(reward)).item()
     assert found == pytest.approx(expected, abs=1e-9)
     assert found >= -1e-12
 
 
 def test_the_reward_aware_loss_is_zero_where_the_beliefs_agree() -> None:
-    assert policy_losses.reward_aware(tensor(30.0), tensor(3.0), 0.1).item() == pytest.approx(0, abs=1e-12)
+    assert policy_objective.reward_aware(tensor(30.0), tensor(3.0), 0.1).item() == pytest.approx(0, abs=1e-12)
 
 
 def test_noise_in_labels_leaves_the_robust_loss_unbiased() -> None:
     gap, noise = tensor(1.7), 0.2
-    clean = policy_losses.robust_dpo(gap, flipped=noise)
-    flipped = policy_losses.robust_dpo(-gap, flipped=noise)
-    assert ((1 - noise) * clean + noise * flipped).item() == pytest.approx(policy_losses.dpo(gap).item())
+    clean = policy_objective.robust_dpo(gap, flipped=noise)
+    flipped = policy_objective.robust_dpo(-gap, flipped=noise)
+    assert ((1 - noise) * clean + noise * flipped).item() == pytest.approx(policy_objective.dpo(gap).item())
 
 
 def test_smoothing_puts_the_minimum_where_labels_are_wrong_as_often_as_said() -> None:
     noise, beta = 0.2, 0.5
     gap = tensor(math.log((1 - noise) / noise) / beta).requires_grad_()
-    policy_losses.dpo(gap, beta, smoothing=noise).backward()  # type: ignore[no-untyped-call]
+    policy_objective.dpo(gap, beta, smoothing=noise).backward()  # type: ignore[no-untyped-call]
     assert gap.grad is not None
     assert gap.grad.item() == pytest.approx(0, abs=1e-12)
 
 
 def test_a_gap_without_a_reference_is_the_policys_own() -> None:
     chosen, rejected = tensor([-3.0, -5.0]), tensor([-4.0, -1.0])
-    assert policy_losses.preference_gap(chosen, rejected).tolist() == [1.0, -4.0]
-    both = policy_losses.preference_gap(chosen, rejected, tensor([-1.0, -1.0]), tensor([-2.0, -4.0]))
+    assert policy_objective.preference_gap(chosen, rejected).tolist() == [1.0, -4.0]
+    both = policy_objective.preference_gap(chosen, rejected, tensor([-1.0, -1.0]), tensor([-2.0, -4.0]))
     assert both.tolist() == [0.0, -7.0]
     with pytest.raises(ValueError, match="belong together"):
-        policy_losses.preference_gap(chosen, rejected, chosen)
+        policy_objective.preference_gap(chosen, rejected, chosen)
 
 
 BETAS: dict[str, tuple[float, float]] = {
@@ -91,26 +91,26 @@ BETAS: dict[str, tuple[float, float]] = {
 
 @pytest.mark.parametrize(("margin", "expected"), BETAS.values(), ids=BETAS)
 def test_beta_grows_with_the_margin_up_to_a_bound(margin: float, expected: float) -> None:
-    found = policy_losses.scaled_beta(tensor(margin), 0.1, weight=0.5, rate=2.0)
+    found = policy_objective.scaled_beta(tensor(margin), 0.1, weight=0.5, rate=2.0)
     assert found.item() == pytest.approx(expected)
 
 
 def test_the_supervised_term_is_a_mean_over_tokens() -> None:
-    found = policy_losses.with_likelihood(tensor([1.0]), tensor([-12.0]), tensor([4.0]), weight=0.5)
+    found = policy_objective.with_likelihood(tensor([1.0]), tensor([-12.0]), tensor([4.0]), weight=0.5)
     assert found.tolist() == [1.0 + 0.5 * 3.0]
 
 
 def test_gradients_are_those_of_the_losses() -> None:
     gap = tensor([0.4, -2.0, 7.0]).requires_grad_()
     more = tensor([0.5, 1.0, -1.0])
-    beta = policy_losses.scaled_beta(more)
+    beta = policy_objective.scaled_beta(more)
     losses: list[Callable[[Tensor], Tensor]] = [
-        lambda h: policy_losses.dpo(h, beta, smoothing=0.1),
-        lambda h: policy_losses.robust_dpo(h, beta),
-        lambda h: policy_losses.ipo(h, 0.3),
-        lambda h: policy_losses.step_apo(h, more),
-        lambda h: policy_losses.reward_aware(h, more),
-        lambda h: policy_losses.with_likelihood(policy_losses.dpo(h), h, tensor([1.0, 2.0, 3.0])),
+        lambda h: policy_objective.dpo(h, beta, smoothing=0.1),
+        lambda h: policy_objective.robust_dpo(h, beta),
+        lambda h: policy_objective.ipo(h, 0.3),
+        lambda h: policy_objective.step_apo(h, more),
+        lambda h: policy_objective.reward_aware(h, more),
+        lambda h: policy_objective.with_likelihood(policy_objective.dpo(h), h, tensor([1.0, 2.0, 3.0])),
     ]
     for loss in losses:
         assert torch.autograd.gradcheck(loss, (gap,))
@@ -120,7 +120,11 @@ def test_gradients_are_those_of_the_losses() -> None:
 def test_no_gap_is_too_large(gap: float) -> None:
     at = torch.tensor([gap], requires_grad=True)
     rewards = torch.tensor([1e4])
-    for loss in (policy_losses.dpo(at), policy_losses.step_apo(at, rewards), policy_losses.reward_aware(at, rewards)):
+    for loss in (
+        policy_objective.dpo(at),
+        policy_objective.step_apo(at, rewards),
+        policy_objective.reward_aware(at, rewards),
+    ):
         (gradient,) = torch.autograd.grad(loss.sum(), at)
         assert torch.isfinite(loss).all()
         assert torch.isfinite(gradient).all()
@@ -128,13 +132,13 @@ def test_no_gap_is_too_large(gap: float) -> None:
 
 def test_sums_take_the_tokens_of_the_span_alone() -> None:
     logprobs = tensor([[0.0, -1.0, -2.0, -4.0], [0.0, -8.0, -16.0, -math.inf]])
-    found = policy_losses.span_sums(logprobs, torch.tensor([2, 1]), torch.tensor([4, 3]))
+    found = policy_objective.span_sums(logprobs, torch.tensor([2, 1]), torch.tensor([4, 3]))
     assert found.tolist() == [-6.0, -24.0]
 
 
 def test_tokens_outside_the_span_get_no_gradient() -> None:
     logprobs = tensor([[0.0, -1.0, -2.0, -4.0]]).requires_grad_()
-    policy_losses.span_sums(logprobs, torch.tensor([2]), torch.tensor([3])).sum().backward()  # type: ignore[no-untyped-call]
+    policy_objective.span_sums(logprobs, torch.tensor([2]), torch.tensor([3])).sum().backward()  # type: ignore[no-untyped-call]
     assert logprobs.grad is not None
     assert logprobs.grad.tolist() == [[0.0, 0.0, 1.0, 0.0]]
 

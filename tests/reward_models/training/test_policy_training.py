@@ -12,16 +12,16 @@ import pytest
 import torch
 from tests.engines.tiny_models import tiny_tokenizer, write_model
 
-from adjudge.reward_models.training import policy_losses
+from adjudge.reward_models.training import policy_objective
 from adjudge.reward_models.training.loop import Progress
-from adjudge.reward_models.training.pairs import Pair
 from adjudge.reward_models.training.policy_config import BetaScaling, PolicyLossChoice, PolicyTraining
 from adjudge.reward_models.training.policy_objective import PolicyObjective
-from adjudge.reward_models.training.policy_spans import Span, logprobs_of, span_tensors
 from adjudge.reward_models.training.policy_training import PairSpans, train_policy
+from adjudge.reward_models.training.rows import Span, logprobs_of, span_tensors
 from adjudge.reward_models.training.scalar_config import ScalarTraining
 from adjudge.reward_models.training.scalar_data import split_data
 from adjudge.training.config_file import config_of
+from adjudge.training.examples import Pair
 
 WORDS = ("judge", "answer", "question", "reference", "verdict", "careful")
 
@@ -165,7 +165,7 @@ def test_the_objective_is_the_weighted_sum_of_its_losses(tmp_path: Path) -> None
         chosen, rejected = said[2 * pair], said[2 * pair + 1]
         gap = chosen - rejected - float(reference[2 * pair] - reference[2 * pair + 1])
         beta = 0.1 * (1 + 0.5 * (1 - np.exp(-float(margins[pair]))))
-        loss = policy_losses.dpo(torch.tensor(gap), beta, smoothing=0.1).item()
+        loss = policy_objective.dpo(torch.tensor(gap), beta, smoothing=0.1).item()
         expected += weights[pair] * (loss - 0.2 * chosen / (len(spans[2 * pair].tokens) - 2))
     assert found["loss"].item() == pytest.approx(expected, rel=1e-4)
 

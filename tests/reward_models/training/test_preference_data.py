@@ -14,9 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.reward_models.training.pair_readers import Reading, format_of
-from adjudge.reward_models.training.pairs import Pair, opening
-from adjudge.reward_models.training.preference_data import (
+from adjudge.training.data_files import (
     families,
     held_out,
     parse_preferences,
@@ -24,8 +22,7 @@ from adjudge.reward_models.training.preference_data import (
     unseen,
     without_ties,
 )
-from adjudge.reward_models.training.rankings import Ranking
-from adjudge.reward_models.training.ratings import Rating
+from adjudge.training.examples import Pair, Ranking, Rating, Reading, format_of, opening
 
 USER = {"role": "user", "content": "Why?"}
 ANSWER = {"role": "assistant", "content": "Because."}

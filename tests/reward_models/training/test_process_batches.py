@@ -12,14 +12,11 @@ from torch import Tensor
 
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.reward_network import RewardNetwork
-from adjudge.reward_models.process.row_tokens import RowTokens
-from adjudge.reward_models.training.process_batches import LabelledRow, StepBatches
-from adjudge.reward_models.training.process_config import StepLossName
-from adjudge.reward_models.training.process_layout import StepLayout, lay_out
-from adjudge.reward_models.training.process_losses import Normalise
-from adjudge.reward_models.training.process_objective import ImplicitObjective, StepObjective
-from adjudge.reward_models.training.process_rows import labelled_rows
-from adjudge.reward_models.training.step_data import StepExample
+from adjudge.reward_models.process.rows import RowTokens
+from adjudge.reward_models.training.process_config import StepLayout, StepLossName, lay_out
+from adjudge.reward_models.training.process_objective import ImplicitObjective, Normalise, StepObjective
+from adjudge.reward_models.training.process_rows import LabelledRow, StepBatches, labelled_rows
+from adjudge.training.step_data import StepExample
 
 STEPS = ("First, 6 * 7 is 42.", "So the answer\n\nis 42", "The end.")
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from adjudge.reward_models.training import process_losses
-from adjudge.reward_models.training.process_losses import Normalise, label_weights
+from adjudge.reward_models.training import process_objective
+from adjudge.reward_models.training.process_objective import Normalise, label_weights
 
 LOGITS = st.floats(-30, 30)
 LABELS = st.sampled_from([0.0, 0.25, 0.5, 1.0])
@@ -30,7 +30,7 @@ def sigmoid(value: float) -> float:
 @given(st.lists(st.tuples(LOGITS, LABELS), min_size=1, max_size=6), st.floats(0.1, 5), st.floats(0.1, 5))
 def test_cross_entropy_is_the_weighted_sum_of_logs(rows: list[tuple[float, float]], good: float, bad: float) -> None:
     logits, labels = zip(*rows, strict=True)
-    found = process_losses.cross_entropy(tensor(logits), tensor(labels), good=good, bad=bad)
+    found = process_objective.cross_entropy(tensor(logits), tensor(labels), good=good, bad=bad)
     expected = [
         -good * p * math.log(sigmoid(z)) - bad * (1 - p) * math.log(sigmoid(-z))
         for z, p in zip(logits, labels, strict=True)
@@ -43,13 +43,13 @@ def test_two_outputs_train_like_the_softmax_over_them(rows: list[tuple[float, fl
     logits, labels = (tensor(column) for column in zip(*rows, strict=True))
     pair = torch.stack([torch.full_like(logits, 0.7), logits + 0.7], dim=-1)
     expected = torch.nn.functional.cross_entropy(pair, torch.stack([1 - labels, labels], dim=-1), reduction="none")
-    found = process_losses.cross_entropy(process_losses.step_logits(pair), labels)
+    found = process_objective.cross_entropy(process_objective.step_logits(pair), labels)
     assert found.tolist() == pytest.approx(expected.tolist(), abs=1e-8)
 
 
 @pytest.mark.parametrize("label", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize(
-    "loss", [process_losses.cross_entropy, process_losses.squared_error], ids=["cross_entropy", "squared_error"]
+    "loss", [process_objective.cross_entropy, process_objective.squared_error], ids=["cross_entropy", "squared_error"]
 )
 def test_a_soft_label_is_where_the_loss_is_flat(loss: Callable[[Tensor, Tensor], Tensor], label: float) -> None:
     at = tensor([math.log(label / (1 - label))]).requires_grad_()
@@ -64,7 +64,7 @@ def test_a_soft_label_is_where_the_loss_is_flat(loss: Callable[[Tensor, Tensor],
 def test_no_logit_is_too_large(logit: float) -> None:
     at = torch.tensor([logit], requires_grad=True)
     for label in (0.0, 1.0):
-        loss = process_losses.cross_entropy(at, torch.tensor([label]))
+        loss = process_objective.cross_entropy(at, torch.tensor([label]))
         (gradient,) = torch.autograd.grad(loss.sum(), at)
         assert torch.isfinite(loss).all()
         assert torch.isfinite(gradient).all()
@@ -89,7 +89,7 @@ def test_ranking_is_the_formula_for_each_solution(solutions: list[list[tuple[flo
     values = tensor([value for value, _, _ in steps])
     right = torch.tensor([good for _, good, _ in steps], dtype=torch.bool)
     owners = torch.tensor([owner for _, _, owner in steps], dtype=torch.long)
-    found = process_losses.ranking(values, right, owners, len(solutions), margin=margin)
+    found = process_objective.ranking(values, right, owners, len(solutions), margin=margin)
     expected = [ranking_by_hand([v for v, _ in rows], [g for _, g in rows], margin) for rows in solutions]
     assert found.tolist() == pytest.approx(expected, abs=1e-9)
 
@@ -97,7 +97,7 @@ def test_ranking_is_the_formula_for_each_solution(solutions: list[list[tuple[flo
 def test_ranking_wants_wrong_steps_below_and_right_ones_rising() -> None:
     def loss(*values: float) -> float:
         owners = torch.zeros(3, dtype=torch.long)
-        return process_losses.ranking(tensor(values), torch.tensor([True, True, False]), owners, 1).item()
+        return process_objective.ranking(tensor(values), torch.tensor([True, True, False]), owners, 1).item()
 
     assert loss(1, 2, -5) < loss(1, 2, 0)
     assert loss(1, 2, -5) < loss(2, 1, -5)
@@ -108,10 +108,10 @@ def test_gradients_are_those_of_the_losses() -> None:
     labels, owners = tensor([0.2, 1.0, 0.0, 0.7]), torch.tensor([0, 0, 1, 1])
     right = torch.tensor([True, False, True, False])
     losses: list[Callable[[Tensor], Tensor]] = [
-        lambda z: process_losses.cross_entropy(z, labels, good=2.0, bad=0.5),
-        lambda z: process_losses.squared_error(z, labels),
-        lambda z: process_losses.ranking(z, right, owners, 2),
-        lambda z: process_losses.implicit(z, labels, labels, beta=0.3),
+        lambda z: process_objective.cross_entropy(z, labels, good=2.0, bad=0.5),
+        lambda z: process_objective.squared_error(z, labels),
+        lambda z: process_objective.ranking(z, right, owners, 2),
+        lambda z: process_objective.implicit(z, labels, labels, beta=0.3),
     ]
     for loss in losses:
         assert torch.autograd.gradcheck(loss, (values,))
@@ -120,7 +120,7 @@ def test_gradients_are_those_of_the_losses() -> None:
 @given(st.lists(st.tuples(st.floats(-200, 0), st.floats(-200, 0), LABELS), min_size=1, max_size=5))
 def test_the_implicit_reward_is_the_scaled_log_ratio(rows: list[tuple[float, float, float]]) -> None:
     policy, reference, outcomes = (tensor(column) for column in zip(*rows, strict=True))
-    found = process_losses.implicit(policy, reference, outcomes, beta=0.05)
+    found = process_objective.implicit(policy, reference, outcomes, beta=0.05)
     rewards = [0.05 * (p - r) for p, r, _ in rows]
     expected = [
         -y * math.log(sigmoid(reward)) - (1 - y) * math.log(sigmoid(-reward))
@@ -147,4 +147,4 @@ def test_what_a_label_weighs(counts: list[int], normalise: Normalise, expected: 
 
 def test_a_head_of_three_outputs_is_refused() -> None:
     with pytest.raises(ValueError, match="1 or 2 outputs"):
-        process_losses.step_logits(torch.zeros(2, 3))
+        process_objective.step_logits(torch.zeros(2, 3))

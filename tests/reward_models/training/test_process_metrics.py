@@ -14,7 +14,7 @@ from adjudge.reward_models.training.process_metrics import (
     first_error_measures,
     step_measures,
 )
-from adjudge.reward_models.training.step_data import Label
+from adjudge.training.step_data import Label
 
 
 def judged(probabilities: list[float], labels: list[Label], cluster: str = "a") -> Judged:

@@ -21,9 +21,9 @@ from adjudge.reward_models.training.loop import Progress
 from adjudge.reward_models.training.process_config import ProcessTraining
 from adjudge.reward_models.training.process_rows import read_split
 from adjudge.reward_models.training.process_training import train_process
-from adjudge.reward_models.training.step_data import StepExample
 from adjudge.training.backbones import ModelChoice
 from adjudge.training.config_file import config_of, load_config
+from adjudge.training.step_data import StepExample
 
 WORDS = ("Is", "the", "answer", "question", "judge", "verdict", "Score", "careful", "says", "read")
 

@@ -16,18 +16,19 @@ from sklearn.metrics import roc_auc_score
 
 from adjudge.intervals import wilson
 from adjudge.reward_models.training.held_out import (
+    Judged,
     JudgedPairs,
     auc,
     calibration_error,
+    judged_pairs,
     label_measures,
     pair_measures,
+    preference_measures,
     ranked,
     rating_measures,
 )
-from adjudge.reward_models.training.measuring import Judged, judged_pairs, preference_measures
-from adjudge.reward_models.training.pairs import Pair
-from adjudge.reward_models.training.rankings import Ranking
 from adjudge.reward_models.training.report import TrainingReport
+from adjudge.training.examples import Pair, Ranking
 
 
 def pairs(better: list[float], worse: list[float], **more: Any) -> JudgedPairs:

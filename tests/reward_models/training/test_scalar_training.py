@@ -21,10 +21,10 @@ from tests.reward_models.training.tiny_training import planted, tiny_config, wri
 from adjudge.engines.checkpoint_notes import CheckpointNotes
 from adjudge.engines.loading import engine_of
 from adjudge.engines.reward_network import RewardNetwork
-from adjudge.reward_models.training.preference_data import held_out, read_preferences
 from adjudge.reward_models.training.report import TrainingReport
 from adjudge.reward_models.training.scalar_training import train_scalar
 from adjudge.training.config_file import plain_config
+from adjudge.training.data_files import held_out, read_preferences
 
 
 def test_planted_preferences_are_recovered_and_scored_alike_by_the_engine(tmp_path: Path) -> None:

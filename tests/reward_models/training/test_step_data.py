@@ -11,17 +11,19 @@ from typing import Any
 
 import pytest
 
-from adjudge.reward_models.training.step_data import (
+from adjudge.training.data_files import parse_steps, read_steps
+from adjudge.training.step_data import (
     AfterError,
     Label,
     StepExample,
     StepOptions,
     after_first_error,
+    consensus,
+    error_labels,
     first_error,
     hardened,
+    opinions_of,
 )
-from adjudge.reward_models.training.step_data_consensus import consensus, error_labels, opinions_of
-from adjudge.reward_models.training.step_data_files import parse_steps, read_steps
 
 DATA = os.environ.get("ADJUDGE_DATA", "")
 needs_data = pytest.mark.skipif(not DATA, reason="set ADJUDGE_DATA to the folder of corpora")

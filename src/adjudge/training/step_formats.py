@@ -16,28 +16,209 @@ A reader returns the examples of a row or raises `ValueError` saying what is wro
 
 Not covered: what follows the first error in ProcessBench is unknown by its protocol, and stays so unless the option
 `after_error` is "bad"; PRMBench's `original_process`, whose steps nobody labelled one by one.
+
+OmegaPRM's data are prefixes of solutions with the share of rollouts from each that reached the right answer.  The flat
+form lists prefixes, each from the problem on; one that begins with another is its continuation, and the value of one
+that is listed several times is the mean.  Both forms are trees, and every way from the problem to a leaf is a solution;
+the share of the problem itself belongs to no step.  A step that several solutions share counts once unless an option
+says otherwise: a tree of sixteen leaves would repeat its first step sixteen times.  Steps lose their outer blanks.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from adjudge.reward_models.training.step_data import Label, StepExample, StepOptions
-from adjudge.reward_models.training.step_data_consensus import error_labels
-from adjudge.reward_models.training.step_data_fields import (
-    Row,
-    label_of,
-    list_of,
-    object_of,
-    place_of,
-    prompt_of,
-    text_of,
-    texts_of,
-)
-from adjudge.reward_models.training.step_data_trees import omega_flat, omega_tree
+from adjudge.protocol import content_text
+from adjudge.training.step_data import Label, StepExample, StepOptions, error_labels
+
+Row = Mapping[str, Any]
+
+
+def text_of(row: Row, *names: str) -> str:
+    """Return the first of these fields that is there, which must be text.
+
+    Raises:
+        ValueError: none is there, or it is no text.
+    """
+    for name in names:
+        if row.get(name) is not None:
+            if not isinstance(row[name], str):
+                raise ValueError(f"the field {name!r} is a {type(row[name]).__name__}; it must be text")
+            return str(row[name])
+    raise ValueError(f"there is no field {' or '.join(map(repr, names))}")
+
+
+def prompt_of(row: Row, *names: str) -> str:
+    """Return a prompt: text, or a chat of one user's turn.
+
+    Raises:
+        ValueError: there is none, or the chat has other turns, which a text cannot stand for.
+    """
+    for name in names:
+        value = row.get(name)
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            if len(value) == 1 and isinstance(value[0], Mapping) and value[0].get("role") == "user":
+                return content_text(value[0].get("content"))
+            raise ValueError(f"the field {name!r} is a chat; only one of a single user's turn can be read")
+    return text_of(row, *names)
+
+
+def list_of(row: Row, name: str) -> list[Any]:
+    """Return a field that must be a list.
+
+    Raises:
+        ValueError: it is not there, or is none.
+    """
+    value = row.get(name)
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"the field {name!r} is {'missing' if value is None else 'no list'}")
+    return list(value)
+
+
+def object_of(row: Row, name: str) -> Row:
+    """Return a field that must be an object.
+
+    Raises:
+        ValueError: it is not there, or is none.
+    """
+    value = row.get(name)
+    if not isinstance(value, Mapping):
+        raise ValueError(f"the field {name!r} is {'missing' if value is None else 'no object'}")
+    return value
+
+
+def texts_of(row: Row, name: str) -> tuple[str, ...]:
+    """Return a field that must be a list of texts.
+
+    Raises:
+        ValueError: it is not there, or holds something else.
+    """
+    found = list_of(row, name)
+    for at, text in enumerate(found):
+        if not isinstance(text, str):
+            raise ValueError(f"item {at} of {name!r} is a {type(text).__name__}; it must be text")
+    return tuple(found)
+
+
+def label_of(value: Any, what: str) -> Label:
+    """Return a label: true, false, a number in [0, 1], or null for one that is unknown.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if value is None:
+        return None
+    if isinstance(value, int | float) and 0 <= value <= 1:
+        return float(value)
+    raise ValueError(f"{what} is {value!r}; it must be true, false, a number in [0, 1], or null")
+
+
+def place_of(value: Any, what: str) -> int:
+    """Return a whole number.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{what} is {value!r}; it must be a whole number")
+    return value
+
+
+_DEPTH = 200  # each level takes two of the 1000 frames that Python has
+
+
+@dataclass(slots=True)
+class _Node:
+    text: str
+    value: float
+    children: list[_Node] = field(default_factory=list)
+    seen: bool = False
+
+
+def omega_tree(row: Row, options: StepOptions) -> list[StepExample]:
+    """Read a row whose `reasoning_steps` is a tree; its root holds the problem."""
+    root = _tree(object_of(row, "reasoning_steps"), 0)
+    return _solutions(text_of(row, "question"), root, options, "omega_tree")
+
+
+def omega_flat(row: Row, options: StepOptions) -> list[StepExample]:
+    """Read a row whose `reasoning_steps` is a list of prefixes."""
+    question = text_of(row, "question")
+    shares: dict[str, list[float]] = {}
+    for item in list_of(row, "reasoning_steps"):
+        if not isinstance(item, Mapping):
+            raise ValueError("an item of reasoning_steps is no object")
+        shares.setdefault(text_of(item, "solution_prefix"), []).append(_share(item))
+    # The search met some prefixes twice, with other rollouts each time.
+    values = {prefix: math.fsum(found) / len(found) for prefix, found in shares.items()}
+    root = _Node(question, values.pop(question, 1.0))
+    open_nodes = [(question, root)]
+    # Sorted, a prefix comes right before everything that begins with it.
+    for prefix in sorted(values):
+        if not prefix.startswith(question):
+            raise ValueError(f"the prefix {prefix[:60]!r} does not begin with the problem")
+        while not prefix.startswith(open_nodes[-1][0]):
+            open_nodes.pop()
+        above, parent = open_nodes[-1]
+        node = _Node(prefix[len(above) :].strip(), values[prefix])
+        if not node.text:
+            continue  # the same prefix with another blank behind it
+        parent.children.append(node)
+        open_nodes.append((prefix, node))
+    return _solutions(question, root, options, "omega_flat")
+
+
+def _tree(item: Mapping[str, Any], depth: int) -> _Node:
+    if depth > _DEPTH:
+        raise ValueError(f"the tree is deeper than {_DEPTH} steps")
+    children = list_of(item, "children")
+    for child in children:
+        if not isinstance(child, Mapping):
+            raise ValueError("a child is no object")
+    return _Node(text_of(item, "text").strip(), _share(item), [_tree(child, depth + 1) for child in children])
+
+
+def _share(item: Mapping[str, Any]) -> float:
+    value = label_of(item.get("mc_value"), "mc_value")
+    if value is None:
+        raise ValueError("there is no field 'mc_value'")
+    return value
+
+
+def _solutions(question: str, root: _Node, options: StepOptions, source: str) -> list[StepExample]:
+    if not root.children:
+        raise ValueError("the tree holds nothing but the problem")
+    found = []
+    for way in _ways(root):
+        full = StepExample(
+            prompt=question,
+            steps=tuple(node.text for node in way),
+            labels=tuple(node.value for node in way),
+            source=source,
+        )
+        labels = options.applied(full).labels  # before shared steps are masked: what follows an error must be found
+        if options.shared == "once":
+            labels = tuple(None if node.seen else label for node, label in zip(way, labels, strict=True))
+        for node in way:
+            node.seen = True
+        found.append(replace(full, labels=labels))
+    return found
+
+
+def _ways(root: _Node) -> Iterator[list[_Node]]:
+    """Every way from below the root to a leaf, leftmost first."""
+    waiting = [[child] for child in reversed(root.children)]
+    while waiting:
+        way = waiting.pop()
+        if way[-1].children:
+            waiting += [[*way, child] for child in reversed(way[-1].children)]
+        else:
+            yield way
+
 
 Reader = Callable[[Row, StepOptions], list[StepExample]]
 
@@ -264,7 +445,7 @@ def prmbench(row: Row, options: StepOptions) -> list[StepExample]:
     return [options.applied(example)]
 
 
-READERS: Final[Mapping[str, Reader]] = {
+STEP_READERS: Final[Mapping[str, Reader]] = {
     "plain": plain,
     "trl": trl,
     "prm800k": prm800k,
@@ -278,7 +459,7 @@ READERS: Final[Mapping[str, Reader]] = {
 """The readers by the name of their format."""
 
 
-def format_of(row: Row) -> str:
+def step_format_of(row: Row) -> str:
     """Return the name of the format whose fields a row has.
 
     Raises:
@@ -303,5 +484,5 @@ def format_of(row: Row) -> str:
         return "rlhflow"
     raise ValueError(
         f"no format of step data has the fields {', '.join(sorted(map(str, fields))[:12])}; the formats are "
-        f"{', '.join(READERS)}"
+        f"{', '.join(STEP_READERS)}"
     )

@@ -21,6 +21,7 @@ from adjudge.extras import install_hint
 if TYPE_CHECKING:
     import torch
 
+
 _LONGEST_HEAD = 100 * 2**20  # of a safetensors file, as its own library limits it
 
 _INDEX = "model.safetensors.index.json"

@@ -1,1 +1,0 @@
-"""Several reward models, or several heads, in place of one."""

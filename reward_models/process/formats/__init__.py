@@ -1,1 +1,0 @@
-"""How published process reward models are asked, one file for each kind."""

@@ -1,0 +1,351 @@
+"""Families of published reward models: how each is recognised, and what its head is in our terms.
+
+A family is recognised by its configuration and the names of its tensors, never by the model's name.  A head that is not
+known is an error that names what was seen.  Programs that load such a checkpoint as a plain classifier get a head of
+random numbers, or ignore the half of it that they do not know.
+
+**plain**: one linear layer named `score`, read at the last token.  Skywork-Reward (v0.1, v0.2, V2; Llama, Gemma and
+Qwen), FsfairX, RM-Mistral and most others.  Engines read them as they are.  transformers would ignore a gate beside
+`score` and go on; here that is no plain classifier.
+
+**armorm**: attributes of the answer, weighted by a gate that reads the prompt (arXiv 2406.12845).
+
+    score = sum_i logit_scale * softmax(gate(h_prompt) / temperature)_i * (z T)_i,    z = R h_answer
+
+R is `regression_layer` and T `reward_transform_matrix`, which takes verbosity out of the other attributes.  Both T and
+logit_scale are linear in the attributes, so our attributes are logit_scale * T' R h_answer.  h_answer is read at the
+last token, h_prompt where the pattern that opens the assistant's turn begins.
+
+**qrm**: quantiles of each attribute, weighted by such a gate (arXiv 2409.10164).  `regression_layer` gives
+`num_quantiles` numbers for the first attribute, then for the second, ...; the published score is the gated sum of each
+attribute's mean over its quantiles.  That mean is linear, so our attributes are the means; the distribution behind the
+score is not read.
+
+**inf_orm**: two linear layers with ReLU between them, read at the last token: score = W2 relu(W1 h + b1) + b2.
+
+**gaussian**: Gaussian attributes in the layout of URM (arXiv 2410.00847): `score` gives mean and log of the deviation
+of each attribute in turn, mean_i = (S h)_(2i), std_i = exp((S h)_(2i+1)); our rows are all means, then all logs.  The
+published URM-LLaMa-3.1-8B sums its five means with a learned gate whose form is not known to us, so it is never
+recognised by itself: whoever asks for `family: gaussian` gives fixed `weights`.
+
+Gates become plain layers with ReLU between them.  Two forms are known: linear layers with ReLU between them (ArmoRM),
+and blocks of a linear layer without bias, ReLU and batch normalisation, then a linear layer (QRM).  In evaluation batch
+normalisation is a fixed scale and shift, a * x + b with a = weight / sqrt(variance + 1e-5), and goes into the layer
+behind it: W (a * x + b) + c = (W a) x + (W b + c).  A gate reads the token that ends the last turn before the answer;
+`gate_back` finds it in the folder's chat template.
+
+Each was checked against the published formula in NumPy (plain: against transformers) on random checkpoints with the
+published names of tensors; the published weights themselves were not at hand.
+
+Not covered: attributes before ArmoRM's transform, gates with a mask of attributes or of several places, and encoders
+that read prompt and response as two texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adjudge.engines.head_config import HeadConfig
+from adjudge.reward_models.scalar.checkpoint_files import CheckpointFiles
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForeignHead:
+    """A published head, rewritten as one of ours.
+
+    Attributes:
+        config: its shape.
+        weights: the tensors of `adjudge.engines.head_networks.HeadNetwork`, in 32 bits.
+        labels: names of the outputs; () if they have none.
+    """
+
+    config: HeadConfig
+    weights: Mapping[str, torch.Tensor]
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """A family.
+
+    Attributes:
+        name: short name, as the option `family` takes it.
+        fits: whether a checkpoint is one of it.
+        head: reads the head; None where engines read the checkpoint as it is.  It raises `ValueError` naming what is
+            not as it should be.
+        models: published models of the family, for people.
+    """
+
+    name: str
+    fits: Callable[[CheckpointFiles], bool]
+    head: Callable[[CheckpointFiles], ForeignHead] | None = None
+    models: str = ""
+
+
+_EPSILON = 1e-5  # of PyTorch's batch normalisation
+_PREFIX = "gating.layers."
+_TRIAL = ({"role": "user", "content": "x"},)
+
+
+def gate_layers(files: CheckpointFiles) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Return weight and bias of each layer of a gate, (outputs, inputs) and (outputs,), first layer first.
+
+    Raises:
+        ValueError: the gate has another form.
+    """
+    import torch
+
+    names = [name for name in files.shapes if name.startswith(_PREFIX)]
+    held = files.tensors(names)
+    places = sorted({int(name.split(".")[2]) for name in names})
+    layers: list[tuple[torch.Tensor, torch.Tensor]] = []
+    scale: torch.Tensor | None = None
+    shift: torch.Tensor | None = None
+    for place in places:
+        own = {
+            name.removeprefix(f"{_PREFIX}{place}."): value
+            for name, value in held.items()
+            if name.split(".")[2] == str(place)
+        }
+        weight = own.get("weight")
+        if weight is not None and weight.ndim == 2:
+            bias = own.get("bias")
+            bias = weight.new_zeros(weight.shape[0]) if bias is None else bias
+            if scale is not None and shift is not None:
+                weight, bias = weight * scale, bias + weight @ shift
+                scale = shift = None
+            layers.append((weight, bias))
+        elif weight is not None and "running_mean" in own and scale is None and layers:
+            scale = weight / torch.sqrt(own["running_var"] + _EPSILON)
+            shift = own["bias"] - own["running_mean"] * scale
+        else:
+            raise ValueError(f"layer {place} of the gate in {str(files.folder)!r} holds {', '.join(sorted(own))}")
+    widths = {weight.shape[0] for weight, _ in layers[:-1]}
+    if scale is not None or len(layers) < 2 or len(widths) != 1:
+        raise ValueError(
+            f"the gate in {str(files.folder)!r} has {len(layers)} layers of the widths {sorted(widths)}; known are "
+            "hidden layers of one width and a last layer"
+        )
+    return layers
+
+
+def gate_back(files: CheckpointFiles) -> int:
+    """Return how many tokens before the end of a prompt, its generation prompt included, the user's turn ends.
+
+    Published code looks for the pattern of the generation prompt, `<|eot_id|><|start_header_id|>assistant ..` in
+    Llama 3, and reads its first token.  Here it is the last special token of a chat without a generation prompt: 4 back
+    in Llama 3 and in Gemma 2.
+
+    Raises:
+        ValueError: the folder has no chat template, or one whose turns do not end with a token of their own.
+    """
+    from transformers import AutoTokenizer
+
+    where = repr(str(files.folder))
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(str(files.folder))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"the tokenizer in {where} cannot be loaded: {str(error)[:200]}") from error
+    if not tokenizer.chat_template:
+        raise ValueError(f"the folder {where} has no chat template; the gate reads where a turn of one ends")
+    rows = []
+    for more in (False, True):
+        text = tokenizer.apply_chat_template(list(_TRIAL), tokenize=False, add_generation_prompt=more)
+        rows.append(list(tokenizer(text, add_special_tokens=False)["input_ids"]))
+    turn, asked = rows
+    special = {*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder}
+    ends = [place for place, token in enumerate(turn) if token in special]
+    if not ends or len(turn) >= len(asked) or asked[: len(turn)] != turn:
+        raise ValueError(
+            f"the chat template in {where} has no special token at a turn's end, or no generation prompt behind it; "
+            "the gate reads between the two"
+        )
+    return len(asked) - 1 - ends[-1]
+
+
+def gate_weights(layers: list[tuple[torch.Tensor, torch.Tensor]]) -> dict[str, torch.Tensor]:
+    """Return layers under the names that our heads have for them."""
+    found = {}
+    for number, (weight, bias) in enumerate(layers):
+        found[f"gate.{2 * number}.weight"], found[f"gate.{2 * number}.bias"] = weight, bias
+    return found
+
+
+_PLAIN_HEADS = ("score.weight", "score.bias", "lm_head.weight")
+_ENCODER_HEADS = ("classifier.", "pooler.", "pre_classifier.")
+
+
+def _plain_fits(files: CheckpointFiles) -> bool:
+    known = all(name in _PLAIN_HEADS or name.startswith(_ENCODER_HEADS) for name in files.heads)
+    classes = files.config.get("architectures") or ()
+    plain = any(str(name).endswith("ForSequenceClassification") for name in classes)
+    return plain and known and "AutoModelForSequenceClassification" not in (files.config.get("auto_map") or {})
+
+
+PLAIN = Family(name="plain", fits=_plain_fits, models="Skywork-Reward v0.1, v0.2 and V2, FsfairX-LLaMA3-RM, RM-Mistral")
+
+
+ARMORM_LABELS = tuple(
+    "helpsteer-helpfulness helpsteer-correctness helpsteer-coherence helpsteer-complexity helpsteer-verbosity "
+    "ultrafeedback-overall_score ultrafeedback-instruction_following ultrafeedback-truthfulness ultrafeedback-honesty "
+    "ultrafeedback-helpfulness beavertails-is_safe prometheus-score argilla-overall_quality argilla-judge_lm "
+    "code-complexity code-style code-explanation code-instruction-following code-readability".split()
+)
+"""The 19 attributes of the published model, in order."""
+
+_TEMPERATURE = 10.0  # of the published code, where the configuration does not say
+
+
+def _armorm_fits(files: CheckpointFiles) -> bool:
+    return "regression_layer.weight" in files.heads and "num_quantiles" not in files.config
+
+
+def _armorm_head(files: CheckpointFiles) -> ForeignHead:
+    if files.config.get("gating_active_attribute_indices") is not None:
+        raise ValueError(f"the gate in {str(files.folder)!r} leaves attributes out, which is not read here")
+    return gated_head(files, files.tensors(["regression_layer.weight"])["regression_layer.weight"])
+
+
+def gated_head(files: CheckpointFiles, attributes: torch.Tensor) -> ForeignHead:
+    """Return a head of attributes, (outputs, width), and the checkpoint's gate.
+
+    Raises:
+        ValueError: a tensor is missing or of another shape.
+    """
+    import torch
+
+    outputs = attributes.shape[0]
+    more = files.tensors(["reward_transform_matrix", "gating.logit_scale"])
+    transform, logit_scale = more["reward_transform_matrix"], more["gating.logit_scale"].reshape(-1)[0]
+    layers = gate_layers(files)
+    if tuple(transform.shape) != (outputs, outputs) or layers[-1][0].shape[0] != outputs:
+        raise ValueError(
+            f"the checkpoint {str(files.folder)!r} has {outputs} attributes, a transform of "
+            f"{tuple(transform.shape)} and a gate with {layers[-1][0].shape[0]} outputs"
+        )
+    config = HeadConfig(
+        kind="gating",
+        outputs=outputs,
+        hidden=layers[0][0].shape[0],
+        depth=len(layers) - 1,
+        temperature=float(files.config.get("gating_temperature", _TEMPERATURE)),
+        gate_back=gate_back(files),
+        bias=True,
+    )
+    weights = {
+        "score.weight": logit_scale * (transform.T @ attributes),
+        "score.bias": torch.zeros(outputs),
+        **gate_weights(layers),
+    }
+    return ForeignHead(config=config, weights=weights, labels=ARMORM_LABELS if outputs == len(ARMORM_LABELS) else ())
+
+
+ARMORM = Family(name="armorm", fits=_armorm_fits, head=_armorm_head, models="RLHFlow/ArmoRM-Llama3-8B-v0.1")
+
+
+def _qrm_fits(files: CheckpointFiles) -> bool:
+    return "regression_layer.weight" in files.heads and "num_quantiles" in files.config
+
+
+def _qrm_head(files: CheckpointFiles) -> ForeignHead:
+    weight = files.tensors(["regression_layer.weight"])["regression_layer.weight"]
+    quantiles = files.config["num_quantiles"]
+    if not isinstance(quantiles, int) or quantiles < 1 or weight.shape[0] % quantiles:
+        raise ValueError(
+            f"the checkpoint {str(files.folder)!r} has {weight.shape[0]} outputs and num_quantiles={quantiles!r}; the "
+            "one must be a multiple of the other"
+        )
+    return gated_head(files, weight.reshape(-1, quantiles, weight.shape[1]).mean(dim=1))
+
+
+QRM = Family(name="qrm", fits=_qrm_fits, head=_qrm_head, models="nicolinho/QRM-Llama3-8B, QRM-Llama3.1-8B")
+
+
+_INF_ORM_NAMES = {
+    "score.0.weight": "inner.0.weight",
+    "score.0.bias": "inner.0.bias",
+    "score.2.weight": "score.weight",
+    "score.2.bias": "score.bias",
+}
+
+
+def _inf_orm_fits(files: CheckpointFiles) -> bool:
+    return set(files.heads) - {"lm_head.weight"} == set(_INF_ORM_NAMES)
+
+
+def _inf_orm_head(files: CheckpointFiles) -> ForeignHead:
+    held = files.tensors(list(_INF_ORM_NAMES))
+    hidden, outputs = held["score.0.weight"].shape[0], held["score.2.weight"].shape[0]
+    return ForeignHead(
+        config=HeadConfig(kind="mlp", outputs=outputs, hidden=hidden, depth=1, activation="relu", bias=True),
+        weights={ours: held[theirs] for theirs, ours in _INF_ORM_NAMES.items()},
+    )
+
+
+INF_ORM = Family(name="inf_orm", fits=_inf_orm_fits, head=_inf_orm_head, models="infly/INF-ORM-Llama3.1-70B")
+
+
+URM_LABELS = ("helpfulness", "correctness", "coherence", "complexity", "verbosity")
+"""The attributes of HelpSteer2, in order."""
+
+
+def _gaussian_head(files: CheckpointFiles) -> ForeignHead:
+    import torch
+
+    weight = files.tensors(["score.weight"])["score.weight"]
+    if weight.shape[0] % 2:
+        raise ValueError(
+            f"the checkpoint {str(files.folder)!r} has {weight.shape[0]} outputs; Gaussian ones come in pairs of mean "
+            "and log of the deviation"
+        )
+    outputs = weight.shape[0] // 2
+    return ForeignHead(
+        config=HeadConfig(kind="gaussian", outputs=outputs),
+        weights={"score.weight": torch.cat([weight[0::2], weight[1::2]])},
+        labels=URM_LABELS if outputs == len(URM_LABELS) else (),
+    )
+
+
+GAUSSIAN = Family(
+    name="gaussian", fits=lambda files: False, head=_gaussian_head, models="LxzGordon/URM-LLaMa-3.1-8B, no gate"
+)
+
+
+FAMILIES: tuple[Family, ...] = (PLAIN, ARMORM, QRM, INF_ORM, GAUSSIAN)
+
+
+def family_of(files: CheckpointFiles, name: str = "") -> Family:
+    """Return the family of a checkpoint.
+
+    Args:
+        files: the checkpoint's.
+        name: the family's name; "" to recognise it.
+
+    Raises:
+        ValueError: there is no such family, or the head is of none, or of several.
+    """
+    names = ", ".join(family.name for family in FAMILIES)
+    if name:
+        for family in FAMILIES:
+            if family.name == name:
+                return family
+        raise ValueError(f"there is no family {name!r} of reward models; there are {names}")
+    fitting = [family for family in FAMILIES if family.fits(files)]
+    if len(fitting) == 1:
+        return fitting[0]
+    seen = ", ".join(f"{key} {list(shape)}" for key, shape in sorted(files.heads.items())[:8]) or "no tensor"
+    classes = ", ".join(map(str, files.config.get("architectures") or ())) or "no class"
+    if fitting:
+        raise ValueError(
+            f"the head of {str(files.folder)!r} fits {', '.join(family.name for family in fitting)}; say which with "
+            "the option `family`"
+        )
+    raise ValueError(
+        f"the head of {str(files.folder)!r} is not known: its config.json names {classes}, and beside the body it has "
+        f"{seen}; name its family ({names}) with the option `family`, or give a plain sequence classifier"
+    )

@@ -1,1 +1,0 @@
-"""Published reward models whose heads are not those of a plain classifier."""
