@@ -30,7 +30,7 @@ from adjudge.data_pipelines.step_labels.binary_search import binary_search
 from adjudge.data_pipelines.step_labels.labelled import first_error_of, label_of
 from adjudge.data_pipelines.step_labels.rollouts import Prefix, Rollout, monte_carlo
 from adjudge.data_pipelines.step_labels.tree_search import TreeOptions, grow
-from adjudge.intervals import Interval, wilson
+from adjudge.statistics.intervals import Interval, wilson
 
 METHODS = ("plain", "halving", "halving, verified", "tree")
 

@@ -48,7 +48,6 @@ from rich.table import Table
 from adjudge import score_batch
 from adjudge.data_pipelines.step_labels.config import StepsConfig
 from adjudge.data_pipelines.step_labels.labeling import label_steps
-from adjudge.intervals import Interval, middle, numbered, resampled
 from adjudge.reward_models.baselines.baseline_table import fold_of
 from adjudge.reward_models.baselines.quantities import equations
 from adjudge.reward_models.training.held_out import auc
@@ -58,6 +57,7 @@ from adjudge.reward_models.training.process_metrics import Judged, step_measures
 from adjudge.reward_models.training.process_training import train_process
 from adjudge.reward_models.training.step_data import StepExample
 from adjudge.reward_models.training.step_data_files import read_steps
+from adjudge.statistics.intervals import Interval, middle, numbered, resampled
 from adjudge.training.config_file import config_of
 
 MODELS = ("6b_finetuning", "6b_verification", "175b_finetuning", "175b_verification")

@@ -24,9 +24,9 @@ from adjudge.data_pipelines.cards.card import (
 )
 from adjudge.data_pipelines.cards.origin import KEY, UNKNOWN, card_of, origin_of
 from adjudge.data_pipelines.hygiene.row_scores import number_of
-from adjudge.intervals import Interval, wilson
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
+from adjudge.statistics.intervals import Interval, wilson
 
 
 @dataclass(frozen=True, kw_only=True)

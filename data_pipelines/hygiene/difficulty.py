@@ -25,8 +25,8 @@ from adjudge.data_pipelines.hygiene.row_scores import RowScores, row_scores
 from adjudge.data_pipelines.hygiene.sieve import Sieve, Verdict, run_sieve
 from adjudge.data_pipelines.jobs.maker import Kind
 from adjudge.data_pipelines.jobs.report import JobProgress, JobReport
-from adjudge.intervals import UNKNOWN, Interval, wilson
 from adjudge.io.columns import Column
+from adjudge.statistics.intervals import UNKNOWN, Interval, wilson
 
 
 def run_difficulty(config: DifficultyConfig, *, progress: JobProgress | None = None) -> JobReport:

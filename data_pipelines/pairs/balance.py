@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from adjudge.data_pipelines.pairs.answers import squeezed
 from adjudge.data_pipelines.pairs.leak_rows import Told
 from adjudge.data_pipelines.pairs.prompt_overlap import prompt_key
-from adjudge.intervals import UNKNOWN, Interval, wilson
+from adjudge.statistics.intervals import UNKNOWN, Interval, wilson
 
 if TYPE_CHECKING:
     import numpy as np

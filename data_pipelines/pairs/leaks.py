@@ -28,9 +28,9 @@ from adjudge.data_pipelines.pairs.leak_config import LeaksConfig
 from adjudge.data_pipelines.pairs.leak_report import Check, LeakReport
 from adjudge.data_pipelines.pairs.leak_rows import Told, told_of
 from adjudge.data_pipelines.pairs.prompt_overlap import Overlap, PromptOverlap
-from adjudge.intervals import Interval
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
+from adjudge.statistics.intervals import Interval
 
 Rows: TypeAlias = Iterable[Mapping[str, Any] | None]
 """Rows; None for one that cannot be read."""

@@ -20,10 +20,10 @@ from typing import Any, Protocol
 from adjudge.data_pipelines.jobs.engines import GONE
 from adjudge.data_pipelines.rubrics.account import Account
 from adjudge.data_pipelines.rubrics.labelled import Labelled
-from adjudge.intervals import UNKNOWN, Interval, wilson
 from adjudge.io.errors import JobError
 from adjudge.protocol import Message, Sample, Score, Scorer
 from adjudge.runtime.contract import BrokenScorer, score_checked, validate_sample
+from adjudge.statistics.intervals import UNKNOWN, Interval, wilson
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,13 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.attacks import AttackCase, ShipsAttacks
-from adjudge.evals.attacks.attacker import Tell
-from adjudge.evals.attacks.attempt import Attempt, Hit
-from adjudge.evals.attacks.rows import AttackRow
-from adjudge.evals.attacks.table import SHIPPED
-from adjudge.evals.attacks.target import Target
-from adjudge.evals.attacks.threshold import Standing
-from adjudge.evals.attacks.wrap import Wrap
+from adjudge.evals.attacks.attacker import Attempt, Hit, Tell
+from adjudge.evals.attacks.config import SHIPPED
+from adjudge.evals.attacks.target import AttackRow, Standing, Target, Wrap
 from adjudge.protocol import Score, Scorer, Verifier, response_text
 from adjudge.runtime.contract import score_checked
 from adjudge.runtime.verifying import VerifierScorer

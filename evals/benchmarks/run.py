@@ -26,27 +26,18 @@ from adjudge.data_pipelines.jobs.ordered import in_order
 from adjudge.data_pipelines.jobs.pace import Pace
 from adjudge.data_pipelines.jobs.patience import Patience
 from adjudge.data_pipelines.jobs.report import JobProgress, JobSnapshot
-from adjudge.evals.benchmarks.asking import check_texts
-from adjudge.evals.benchmarks.benchmark import Benchmark
-from adjudge.evals.benchmarks.case import Case
-from adjudge.evals.benchmarks.comparing import beside
-from adjudge.evals.benchmarks.config import BenchmarkConfig
-from adjudge.evals.benchmarks.counting import counted
-from adjudge.evals.benchmarks.given import Given
-from adjudge.evals.benchmarks.other_input import OtherInput
-from adjudge.evals.benchmarks.outcome import Outcome, OutcomeMaker, measured
-from adjudge.evals.benchmarks.reading import Batch, CaseReader
-from adjudge.evals.benchmarks.step_places import fitted
+from adjudge.evals.benchmarks.benchmark import Benchmark, BenchmarkConfig
+from adjudge.evals.benchmarks.case import Case, Given, Outcome, OutcomeMaker, fitted, measured
+from adjudge.evals.benchmarks.reading import Batch, CaseReader, OtherInput
 from adjudge.evals.benchmarks.versus import Sides, compared
-from adjudge.evals.benchmarks.voice import FileVoice, StoredVoice, Voice, voices
-from adjudge.evals.benchmarks.worst import Worst
-from adjudge.evals.results.measure import Measure
-from adjudge.evals.results.result import Comparison, Counts, Result
-from adjudge.evals.statistics.draws import NO_DRAWS
-from adjudge.evals.statistics.multiple import NOTE
+from adjudge.evals.benchmarks.voices import FileVoice, StoredVoice, Voice, beside, check_texts, voices
+from adjudge.evals.benchmarks.worst import Worst, counted
+from adjudge.evals.reports.result import Comparison, Counts, Measure, Result
 from adjudge.io.errors import JobStopped
 from adjudge.io.row import Cursor
 from adjudge.protocol import NO_COST, Cost, Sample
+from adjudge.statistics.intervals import NO_DRAWS
+from adjudge.statistics.significance import NOTE
 
 _ENDING: Final = ".jsonl"
 

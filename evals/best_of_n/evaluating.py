@@ -12,25 +12,21 @@ from typing import TYPE_CHECKING
 from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.best_of_n.candidates import Candidates, Group
 from adjudge.evals.best_of_n.config import BestOfNConfig, options_of
-from adjudge.evals.best_of_n.curves import LAW, ORACLE, SINGLE, Bounded, bounded, distances, prompt_curves
-from adjudge.evals.best_of_n.estimators import kl_of_best_of_n, powers_of_two
-from adjudge.evals.best_of_n.laws import Fit
+from adjudge.evals.best_of_n.curves import LAW, ORACLE, SINGLE, Bounded, Fit, bounded, distances, prompt_curves
 from adjudge.evals.best_of_n.loading import load_candidates
-from adjudge.evals.best_of_n.prompt_means import line_of
-from adjudge.evals.best_of_n.reading import worst_choices
+from adjudge.evals.best_of_n.report import line_of, worst_choices
 from adjudge.evals.best_of_n.run_log import run_of_log
-from adjudge.evals.decoding.votes import numbered_answers, vote_worth
-from adjudge.evals.results.figures import Curves, Figure, Series
-from adjudge.evals.results.measure import Measure
-from adjudge.evals.results.result import Check, Result
-from adjudge.evals.statistics.bootstrap import cluster_bootstrap
-from adjudge.evals.statistics.draws import Draws
-from adjudge.evals.statistics.ranks import spearman
-from adjudge.intervals import Interval
+from adjudge.evals.best_of_n.votes import numbered_answers, vote_worth
+from adjudge.evals.reports.figures import Curves, Figure, Series
+from adjudge.evals.reports.result import Check, Measure, Result
 from adjudge.response_weights import KEEPING, explained, response_weights
+from adjudge.statistics.bootstrap import cluster_bootstrap
+from adjudge.statistics.intervals import Draws, Interval
+from adjudge.statistics.ranks import spearman
+from adjudge.statistics.subsets import kl_of_best_of_n, powers_of_two
 
 if TYPE_CHECKING:
-    from adjudge.evals.best_of_n.estimators import Floats
+    from adjudge.statistics.subsets import Floats
 
 
 def agreement_measures(groups: Sequence[Group], draws: Draws) -> list[Measure]:

@@ -17,19 +17,21 @@ from adjudge.data_pipelines.jobs.pace import Pace
 from adjudge.data_pipelines.jobs.report import JobProgress, JobSnapshot
 from adjudge.data_pipelines.labeling.bench import LocalBench
 from adjudge.data_pipelines.labeling.samples import Item, Sampler
-from adjudge.evals.benchmarks.asking import asked
-from adjudge.evals.best_of_n.candidates import Candidate, Candidates, Group
-from adjudge.evals.best_of_n.config import CandidatesConfig
-from adjudge.evals.best_of_n.said import (
+from adjudge.evals.benchmarks.voices import asked
+from adjudge.evals.best_of_n.candidates import (
     NOTHING,
     UNFIT,
+    Candidate,
+    Candidates,
+    Group,
     Said,
     is_file_of_scores,
     read_scores,
     said_by,
     said_in,
 )
-from adjudge.evals.results.config import input_facts
+from adjudge.evals.best_of_n.config import CandidatesConfig
+from adjudge.evals.reports.config import input_facts
 from adjudge.io.columns import MISSING, Choice, Column, ColumnMap, map_columns
 from adjudge.io.errors import JobError
 from adjudge.io.row import Cursor, Row

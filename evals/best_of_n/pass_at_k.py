@@ -17,19 +17,16 @@ from typing import TYPE_CHECKING
 from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.best_of_n.candidates import Group
 from adjudge.evals.best_of_n.config import PassAtKConfig, options_of
-from adjudge.evals.best_of_n.estimators import pass_all_k, pass_at_k, powers_of_two
 from adjudge.evals.best_of_n.loading import load_candidates
-from adjudge.evals.best_of_n.prompt_means import prompt_means, share_curves, short_prompts
-from adjudge.evals.best_of_n.reading import ranked, read_case, texts_of
-from adjudge.evals.decoding.votes import numbered_answers, vote_worth
-from adjudge.evals.results.figures import Bar, Bars
-from adjudge.evals.results.measure import Measure
-from adjudge.evals.results.reading import ReadCase
-from adjudge.evals.results.result import Result
-from adjudge.intervals import Interval
+from adjudge.evals.best_of_n.report import prompt_means, ranked, read_case, share_curves, short_prompts, texts_of
+from adjudge.evals.best_of_n.votes import numbered_answers, vote_worth
+from adjudge.evals.reports.figures import Bar, Bars
+from adjudge.evals.reports.result import Measure, ReadCase, Result
+from adjudge.statistics.intervals import Interval
+from adjudge.statistics.subsets import pass_all_k, pass_at_k, powers_of_two
 
 if TYPE_CHECKING:
-    from adjudge.evals.best_of_n.estimators import Floats
+    from adjudge.statistics.subsets import Floats
 
 MOST_K = 1024
 _READ = 8  # responses of a prompt that are shown

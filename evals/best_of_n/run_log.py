@@ -20,18 +20,17 @@ from typing import TYPE_CHECKING, Any
 
 from adjudge.data_pipelines.hygiene.row_scores import number_of
 from adjudge.evals.best_of_n.config import BestOfNConfig, options_of
-from adjudge.evals.best_of_n.laws import fit_law, refusal
-from adjudge.evals.results.config import input_facts
-from adjudge.evals.results.figures import Curves, Figure, Series
-from adjudge.evals.results.measure import Measure
-from adjudge.evals.results.result import Check, Counts, Result
-from adjudge.evals.statistics.bootstrap import weighted_bootstrap
-from adjudge.intervals import Interval
+from adjudge.evals.best_of_n.curves import fit_law, refusal
+from adjudge.evals.reports.config import input_facts
+from adjudge.evals.reports.figures import Curves, Figure, Series
+from adjudge.evals.reports.result import Check, Counts, Measure, Result
 from adjudge.io.columns import Choice, Column, no_column
 from adjudge.io.row import Cursor
+from adjudge.statistics.bootstrap import weighted_bootstrap
+from adjudge.statistics.intervals import Interval
 
 if TYPE_CHECKING:
-    from adjudge.evals.best_of_n.estimators import Floats
+    from adjudge.statistics.subsets import Floats
 
 JOURNAL = "steps.jsonl"
 # "approx_kl" is none of them: what is logged by that name is the divergence from the policy of the step before.

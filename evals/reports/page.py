@@ -16,16 +16,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from adjudge.evals.reports.bar import bars_table, marks_legend
-from adjudge.evals.reports.checks import checks_said, checks_table, comparisons_table
 from adjudge.evals.reports.curves import curves_drawing
+from adjudge.evals.reports.figures import Bars, Curves, Figure, Grid
 from adjudge.evals.reports.markup import NOTHING, Attributes, Markup, Place, element, joined, json_text, plain, wide
-from adjudge.evals.reports.measures import about, coverage, headline, measures_section
-from adjudge.evals.reports.scale import drawable
-from adjudge.evals.reports.several import comparing_table, links, titled
-from adjudge.evals.reports.wording import UNKNOWN, finite, number, percent, plural
-from adjudge.evals.results.figures import Bars, Curves, Figure, Grid
-from adjudge.evals.results.result import SCHEMA, Counts, Result
+from adjudge.evals.reports.measures import about, bars_table, coverage, headline, marks_legend, measures_section
+from adjudge.evals.reports.result import SCHEMA, Counts, Result
+from adjudge.evals.reports.scale import UNKNOWN, drawable, finite, number, percent, plural
+from adjudge.evals.reports.tables import checks_said, checks_table, comparing_table, comparisons_table, links, titled
 
 _COLUMNS = (
     ("id", "case"),

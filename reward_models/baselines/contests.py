@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from adjudge.intervals import RESAMPLES, middle, resampled
 from adjudge.protocol import Message
 from adjudge.reward_models.training.pairs import Pair, opening
 from adjudge.reward_models.training.ratings import Rating
+from adjudge.statistics.intervals import RESAMPLES, middle, resampled
 
 Floats = npt.NDArray[np.float64]
 _PARTNERS = 8

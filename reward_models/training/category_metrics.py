@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from adjudge.intervals import Interval
 from adjudge.reward_models.training.held_out import Numbers, auc
+from adjudge.statistics.intervals import Interval
 
 Flags = npt.NDArray[np.bool_]
 

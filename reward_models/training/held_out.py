@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from adjudge.intervals import Interval, clustered_mean, wilson
+from adjudge.statistics.intervals import Interval, clustered_mean, wilson
 
 Numbers = npt.NDArray[np.float64]
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from adjudge.intervals import clustered_mean
 from adjudge.reward_models.training import category_metrics
 from adjudge.reward_models.training.batch_plan import micro_batches
 from adjudge.reward_models.training.encoded import Encoded
@@ -27,6 +26,7 @@ from adjudge.reward_models.training.pair_readers import Example
 from adjudge.reward_models.training.pairs import Pair
 from adjudge.reward_models.training.ratings import Rating
 from adjudge.reward_models.training.report import Measures
+from adjudge.statistics.intervals import clustered_mean
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from adjudge.intervals import Interval
 from adjudge.reward_models.baselines.preference_model import PreferenceModel
 from adjudge.reward_models.scalar.chat import ChatForm
 from adjudge.reward_models.training.measuring import Judged, preference_measures
@@ -21,6 +20,7 @@ from adjudge.reward_models.training.pair_readers import Example
 from adjudge.reward_models.training.report import TrainingReport
 from adjudge.reward_models.training.scalar_config import ScalarTraining
 from adjudge.reward_models.training.scalar_data import SplitData, responses_of
+from adjudge.statistics.intervals import Interval
 from adjudge.training.config_file import plain_config
 
 _USE = """The model sees words, signs and lengths, and no meaning: a first filter and a baseline, not a reward to

@@ -19,7 +19,6 @@ import numpy as np
 
 from adjudge.engines.interface import Fault
 from adjudge.engines.prompt_tokens import PromptTokens
-from adjudge.intervals import clustered_mean
 from adjudge.reward_models.scalar.chat import ChatForm
 from adjudge.reward_models.training.batch_plan import micro_batches
 from adjudge.reward_models.training.held_out import JudgedPairs, Numbers, pair_measures
@@ -32,6 +31,7 @@ from adjudge.reward_models.training.run_setup import RunSetup, finished, require
 from adjudge.reward_models.training.scalar_config import ScalarTraining
 from adjudge.reward_models.training.scalar_data import SplitData, split_data, texts_of
 from adjudge.reward_models.training.texts import FinishedChats
+from adjudge.statistics.intervals import clustered_mean
 
 if TYPE_CHECKING:
     from adjudge.reward_models.training.loop import Progress

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from adjudge.card_tables import card_cell, card_rows
-from adjudge.intervals import Interval
+from adjudge.statistics.intervals import Interval
 
 Kind = Literal["scalar", "process", "critique", "ngrams", "policy"]
 

@@ -23,7 +23,7 @@ from adjudge.data_pipelines.hygiene.row_text import text_columns
 from adjudge.data_pipelines.pairs.leak_config import LeaksConfig
 from adjudge.data_pipelines.pairs.leak_rows import told_of
 from adjudge.evals.benchmarks.benchmark import RowPlace
-from adjudge.evals.preferences.pairs import Pairs
+from adjudge.evals.benchmarks.pairs import Pairs
 from adjudge.io.preferences import read_preference
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source

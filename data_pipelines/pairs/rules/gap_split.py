@@ -19,7 +19,7 @@ from adjudge.data_pipelines.pairs.answers import ScoredGroup
 from adjudge.data_pipelines.pairs.pair import Pair
 from adjudge.data_pipelines.pairs.rule import LearningRule, Needs, Rule
 from adjudge.data_pipelines.pairs.rules.best_worst import BestWorst
-from adjudge.intervals import quantile
+from adjudge.statistics.intervals import quantile
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,9 @@ from adjudge import registry
 from adjudge.data_pipelines.rubrics.account import Account
 from adjudge.data_pipelines.rubrics.gate import Agrees, Gate, Separates, Trial, difference
 from adjudge.data_pipelines.rubrics.labelled import Labelled
-from adjudge.intervals import wilson
 from adjudge.io.errors import JobError
 from adjudge.protocol import Sample, Score
+from adjudge.statistics.intervals import wilson
 from adjudge.verifiers.persona.admission import admission
 
 RULE = Separates(least=0.2, bound=0.0)

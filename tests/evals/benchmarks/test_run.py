@@ -16,9 +16,9 @@ from tests.evals.benchmarks import toys
 from tests.evals.benchmarks.toys import CALLS, HOME, Numbers, numbers_of, rows, run, write
 
 from adjudge.data_pipelines.labeling import LabelConfig, run_label
-from adjudge.evals.benchmarks.config import BenchmarkConfig
+from adjudge.evals.benchmarks.benchmark import BenchmarkConfig
 from adjudge.evals.benchmarks.run import run_benchmark
-from adjudge.evals.results.result import Result
+from adjudge.evals.reports.result import Result
 from adjudge.io.errors import JobError, JobStopped
 from adjudge.protocol import Cost
 from adjudge.runtime.contract import BrokenScorer

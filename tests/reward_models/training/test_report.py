@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from adjudge.intervals import wilson
 from adjudge.reward_models.training.held_out import (
     JudgedPairs,
     auc,
@@ -28,6 +27,7 @@ from adjudge.reward_models.training.measuring import Judged, judged_pairs, prefe
 from adjudge.reward_models.training.pairs import Pair
 from adjudge.reward_models.training.rankings import Ranking
 from adjudge.reward_models.training.report import TrainingReport
+from adjudge.statistics.intervals import wilson
 
 
 def pairs(better: list[float], worse: list[float], **more: Any) -> JudgedPairs:

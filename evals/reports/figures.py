@@ -1,0 +1,186 @@
+"""What a report draws, as data: bars, grids and curves.
+
+Not covered: drawing (`adjudge.evals.reports`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from adjudge.statistics.intervals import Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One bar.
+
+    Attributes:
+        name: its label.
+        interval: its length, with bounds if there are any.
+        baselines: marks on it, by their names.
+    """
+
+    name: str
+    interval: Interval
+    baselines: Mapping[str, float | None]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {"name": self.name, **self.interval.to_dict(), "baselines": dict(self.baselines)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bars:
+    """Horizontal bars with error bars.
+
+    Attributes:
+        title: above them.
+        unit: of the numbers: "share", "rank correlation", ...
+        bars: from top to bottom.
+    """
+
+    title: str
+    unit: str
+    bars: tuple[Bar, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {"kind": "bars", "title": self.title, "unit": self.unit, "bars": [bar.to_dict() for bar in self.bars]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """A table of numbers as a heat map: a confusion matrix, probes by scorers.
+
+    Attributes:
+        title: above it.
+        rows: labels of the rows, from top to bottom.
+        columns: labels of the columns.
+        values: one tuple for each row; None where there is no number.
+        row_axis: what rows are: "gold".
+        column_axis: what columns are: "verdict".
+        better: which end is good: "high", "low", or "none" for counts.
+    """
+
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: tuple[tuple[float | None, ...], ...]
+    row_axis: str = ""
+    column_axis: str = ""
+    better: str = "none"
+
+    def __post_init__(self) -> None:
+        """Reject tables with holes."""
+        if len(self.values) != len(self.rows) or any(len(row) != len(self.columns) for row in self.values):
+            raise ValueError(
+                f"the grid {self.title!r} has {len(self.rows)} rows of {len(self.columns)}; values do not fit"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {
+            "kind": "grid",
+            "title": self.title,
+            "rows": list(self.rows),
+            "columns": list(self.columns),
+            "values": [list(row) for row in self.values],
+            "row_axis": self.row_axis,
+            "column_axis": self.column_axis,
+            "better": self.better,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """One line.
+
+    Attributes:
+        name: in the legend.
+        x: places along the axis, ascending.
+        y: as many numbers; None is a gap.
+        low: lower bounds, as many, or () for none.
+        high: upper bounds.
+        points: whether only points are drawn, for what was measured, beside a line that was fitted.
+    """
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float | None, ...]
+    low: tuple[float | None, ...] = ()
+    high: tuple[float | None, ...] = ()
+    points: bool = False
+
+    def __post_init__(self) -> None:
+        """Reject lines whose numbers do not fit together."""
+        if len(self.y) != len(self.x) or any(side and len(side) != len(self.x) for side in (self.low, self.high)):
+            raise ValueError(f"the series {self.name!r} has {len(self.x)} places; give as many numbers and bounds")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {
+            "name": self.name,
+            "x": list(self.x),
+            "y": list(self.y),
+            "low": list(self.low),
+            "high": list(self.high),
+            "points": self.points,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curves:
+    """Lines in one drawing.
+
+    Attributes:
+        title: above it.
+        x_axis: what runs along.
+        y_axis: what runs up.
+        series: the lines.
+        log_x: whether the axis is logarithmic.
+        diagonal: whether the line y = x is drawn, as reliability diagrams have it.
+    """
+
+    title: str
+    x_axis: str
+    y_axis: str
+    series: tuple[Series, ...]
+    log_x: bool = False
+    diagonal: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {
+            "kind": "curves",
+            "title": self.title,
+            "x_axis": self.x_axis,
+            "y_axis": self.y_axis,
+            "series": [one.to_dict() for one in self.series],
+            "log_x": self.log_x,
+            "diagonal": self.diagonal,
+        }
+
+
+Figure: TypeAlias = Bars | Grid | Curves
+
+
+def confusion_grid(
+    gold: Sequence[str], verdicts: Sequence[str | None], classes: Sequence[str], *, title: str = "Confusion"
+) -> Grid:
+    """Return the table of counts as a figure."""
+    import numpy as np
+
+    from adjudge.statistics.confusion import NO_VERDICT, cells
+
+    size = len(classes)
+    table = np.bincount(cells(gold, verdicts, classes), minlength=size * (size + 1)).reshape(size, -1).astype(float)
+    return Grid(
+        title=title,
+        rows=tuple(classes),
+        columns=(*classes, NO_VERDICT),
+        values=tuple(tuple(row) for row in table.tolist()),
+        row_axis="gold",
+        column_axis="verdict",
+    )

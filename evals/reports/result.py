@@ -1,0 +1,287 @@
+"""One number of a report, with its bounds and with what trivial scorers get.
+
+Not covered: how bounds are drawn (`adjudge.statistics`).
+
+Cases with their texts, for people to read: the ones a scorer got most wrong, and those it could not judge.
+
+Not covered: choosing them (`adjudge.evals.benchmarks.run`), and showing them (`adjudge.evals.reports`).
+
+What every evaluation returns, whatever it evaluates: one record that prints, is written as JSON, and becomes a page.
+
+Not covered: the table in the terminal (`adjudge.cli`), and the page (`adjudge.evals.reports`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from adjudge.evals.reports.figures import Figure
+from adjudge.protocol import NO_COST, Cost
+from adjudge.statistics.intervals import Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """A measured number.
+
+    Attributes:
+        name: what is measured: "accuracy", "F1", "rank correlation".
+        part: of what: a subset or section; "" for the whole.
+        interval: the number in its own unit (shares in [0, 1], never per cent), bounds, and how many cases it is of.
+        baselines: the same number of trivial scorers, by their names; None where they have none.
+        better: which end is good; "none" for numbers that are neither.
+        published: whether the benchmark's authors define it so, and others can compare it.
+    """
+
+    name: str
+    interval: Interval
+    part: str = ""
+    baselines: Mapping[str, float | None] = field(default_factory=dict)
+    better: str = "high"
+    published: bool = False
+
+    def __post_init__(self) -> None:
+        """Reject ends that do not exist."""
+        if self.better not in ("high", "low", "none"):
+            raise ValueError(f"Measure.better is {self.better!r}; it must be 'high', 'low' or 'none'")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {
+            "name": self.name,
+            "part": self.part,
+            **self.interval.to_dict(),
+            "baselines": dict(self.baselines),
+            "better": self.better,
+            "published": self.published,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadResponse:
+    """One response of a case.
+
+    Attributes:
+        text: what was judged; long texts are cut in the middle, with the number of characters that are missing.
+        said: the score as text: "0.731", or "failed (engine_timeout)".
+        value: the score; None if there is none.
+        note: what the case says of it: "chosen", "has error 3".
+    """
+
+    text: str
+    said: str
+    value: float | None
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {"text": self.text, "said": self.said, "value": self.value, "note": self.note}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadCase:
+    """A case to read.
+
+    Attributes:
+        id: of the case.
+        part: it counts in.
+        verdict: "wrong", "tied", "failed", "abstained"; or another word of the evaluation.
+        weight: how bad it is, for sorting; larger is worse.
+        prompt: what was answered.
+        responses: with their scores.
+        gold: what is right, in words.
+    """
+
+    id: str
+    part: str
+    verdict: str
+    weight: float
+    prompt: str
+    responses: tuple[ReadResponse, ...]
+    gold: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {
+            "id": self.id,
+            "part": self.part,
+            "verdict": self.verdict,
+            "weight": self.weight,
+            "prompt": self.prompt,
+            "responses": [one.to_dict() for one in self.responses],
+            "gold": self.gold,
+        }
+
+
+SCHEMA = 1  # of `Result.to_dict`; it grows when a key changes its meaning
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How many there are of what; nothing here is in two columns by accident.
+
+    Attributes:
+        cases: that were evaluated.
+        samples: in them.
+        scored: samples with a number.
+        abstained: samples whose scorer declined.
+        failed: samples that could not be judged.
+        cut_off: samples of which the scorer saw only a part, or that end at a limit themselves, scored or not.
+        tied: cases whose deciding values were equal.
+        unreadable: rows of the input that are no cases.
+        reasons: samples by the reason code of what is no number.
+    """
+
+    cases: int = 0
+    samples: int = 0
+    scored: int = 0
+    abstained: int = 0
+    failed: int = 0
+    cut_off: int = 0
+    tied: int = 0
+    unreadable: int = 0
+    reasons: Mapping[str, int] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {
+            "cases": self.cases,
+            "samples": self.samples,
+            "scored": self.scored,
+            "abstained": self.abstained,
+            "failed": self.failed,
+            "cut_off": self.cut_off,
+            "tied": self.tied,
+            "unreadable": self.unreadable,
+            "reasons": dict(self.reasons),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A test of one scorer against another one on the same cases.
+
+    Attributes:
+        name: what was compared.
+        part: subset; "" for the whole.
+        test: of which kind: "McNemar, exact", "permutation of clusters".
+        first: number of the evaluated scorer.
+        second: number of the other one.
+        difference: first minus second, with bounds.
+        p: chance of so large a difference if there were none; None where the data say nothing.
+        p_adjusted: the same after Holm's correction for all comparisons of this result; None if `p` is.
+        other: what it was compared with.
+    """
+
+    name: str
+    test: str
+    first: float | None
+    second: float | None
+    difference: Interval
+    p: float | None
+    p_adjusted: float | None = None
+    part: str = ""
+    other: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {
+            "name": self.name,
+            "part": self.part,
+            "test": self.test,
+            "first": self.first,
+            "second": self.second,
+            "difference": self.difference.to_dict(),
+            "p": self.p,
+            "p_adjusted": self.p_adjusted,
+            "other": self.other,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A rule that a scorer must keep: an invariance, a sensitivity, a bound.
+
+    Attributes:
+        name: of the rule.
+        passed: whether it holds; None where it could not be tried, and `detail` says why.
+        detail: the numbers, in one sentence.
+    """
+
+    name: str
+    passed: bool | None
+    detail: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {"name": self.name, "passed": self.passed, "detail": self.detail}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """The outcome of an evaluation.
+
+    Attributes:
+        kind: of evaluation: the name in `adjudge eval KIND`.
+        title: for people.
+        scorer: facts about what was evaluated: at least "name" and "fingerprint".
+        source: facts about the input: "name", "rows", "digest", whatever names it again.
+        measures: the numbers; the most important one first.
+        counts: of cases and samples.
+        checks: rules that were tried.
+        comparisons: tests against other scorers.
+        figures: what is worth drawing, beside bars of the measures, which every report has.
+        worst: cases to read, the worst ones first.
+        notes: sentences that a reader of the numbers must know.
+        options: of the evaluation, as plain data: seed, level, resamples, limits.
+        seconds: that it took.
+        cost: of the scores; zeros where they were stored.
+        asked: whether a scorer was asked in this run; what a file of scores lacks is a fact about the file.
+    """
+
+    kind: str
+    title: str
+    scorer: Mapping[str, Any] = field(default_factory=dict)
+    source: Mapping[str, Any] = field(default_factory=dict)
+    measures: tuple[Measure, ...] = ()
+    counts: Counts = Counts()
+    checks: tuple[Check, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    worst: tuple[ReadCase, ...] = ()
+    notes: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    cost: Cost = NO_COST
+    asked: bool = True
+
+    @property
+    def found(self) -> bool:
+        """Whether something was found that the exit code must say: a rule broken, a sample that could not be judged.
+
+        Scores that are missing in a file count as failed too, but nobody can judge them by another run.
+        """
+        return any(check.passed is False for check in self.checks) or (self.asked and self.counts.failed > 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {
+            "schema": SCHEMA,
+            "kind": self.kind,
+            "title": self.title,
+            "scorer": dict(self.scorer),
+            "source": dict(self.source),
+            "measures": [one.to_dict() for one in self.measures],
+            "counts": self.counts.to_dict(),
+            "checks": [one.to_dict() for one in self.checks],
+            "comparisons": [one.to_dict() for one in self.comparisons],
+            "figures": [one.to_dict() for one in self.figures],
+            "worst": [one.to_dict() for one in self.worst],
+            "notes": list(self.notes),
+            "options": dict(self.options),
+            "seconds": self.seconds,
+            "cost": self.cost.to_dict(),
+            "found": self.found,
+        }
