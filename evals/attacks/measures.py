@@ -28,6 +28,7 @@ from adjudge.evals.attacks.guard import Gold
 from adjudge.evals.attacks.target import AttackRow, Goals, Standing, Target, Wrap, standings
 from adjudge.evals.reports.figures import Curves, Figure, Grid, Series
 from adjudge.evals.reports.result import Check, Measure
+from adjudge.statistics.arrays import np
 from adjudge.statistics.bootstrap import cluster_bootstrap, mean_interval
 from adjudge.statistics.intervals import Draws, Interval, wilson
 
@@ -197,8 +198,6 @@ def _mean(values: Sequence[float], rows: Sequence[str], draws: Draws) -> Interva
     """Return a mean of what is no share, also where all values happen to be 0 or 1."""
     if not values:
         return Interval(value=None)
-    import numpy as np
-
     columns = np.column_stack([np.asarray(values, dtype=float), np.ones(len(values))])
     (found,) = cluster_bootstrap(rows, columns, lambda sums: sums[:, :1] / sums[:, 1:], draws)
     return found

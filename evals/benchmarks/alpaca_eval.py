@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace, trivial_choices
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
@@ -28,13 +28,10 @@ from adjudge.evals.benchmarks.pair import EVEN, sides
 from adjudge.evals.benchmarks.win_rate import Annotation, annotations_of, fit_length_control, share_of
 from adjudge.evals.reports.result import Measure
 from adjudge.protocol import Sample
+from adjudge.statistics.arrays import Floats, np
+from adjudge.statistics.bootstrap import cluster_bootstrap, share_interval
 from adjudge.statistics.confusion import ratio
 from adjudge.statistics.intervals import Draws, Interval
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 _NAMES: Final = ("win rate", "standard error", "discrete win rate", "wins", "losses", "draws")
 
@@ -100,8 +97,6 @@ class AlpacaEval(Benchmark):
 
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
         """Return the win rates, their standard error, the counts as shares, and what is without a preference."""
-        from adjudge.statistics.bootstrap import cluster_bootstrap, share_interval
-
         shares = [share_of_model(outcome) for outcome in outcomes]
         clusters = [outcome.cluster for outcome in outcomes]
         known = sum(share is not None for share in shares)
@@ -207,10 +202,8 @@ def _number(row: Mapping[str, Any], *names: str) -> float:
     raise ValueError(f"the row has no number in {' or '.join(names)}")
 
 
-def _columns(shares: Sequence[float | None]) -> NDArray[np.float64]:
+def _columns(shares: Sequence[float | None]) -> Floats:
     """Whether there is a preference, the share, its square, and win, loss or draw."""
-    import numpy as np
-
     return np.array(
         [
             [0.0] * 6
@@ -221,9 +214,7 @@ def _columns(shares: Sequence[float | None]) -> NDArray[np.float64]:
     )
 
 
-def _numbers(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    import numpy as np
-
+def _numbers(sums: Floats) -> Floats:
     count, total, squares, wins, losses, ties = (sums[:, at] for at in range(6))
     mean = ratio(total, count)
     variance = np.maximum(ratio(squares - count * mean**2, count - 1), 0.0)

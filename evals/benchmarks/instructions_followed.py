@@ -39,6 +39,7 @@ from adjudge.evals.benchmarks.fields import (
 )
 from adjudge.evals.benchmarks.labelled import ACCURACY, RIGHT, WRONG, Labelled, Truth, labelled_case
 from adjudge.evals.reports.result import Measure
+from adjudge.statistics.bootstrap import share_interval
 from adjudge.statistics.intervals import Draws
 
 PROMPT_LEVEL: Final = "prompt-level accuracy"
@@ -172,8 +173,6 @@ class InstructionsFollowed(Labelled):
 def _two_levels(
     model: str, by: str, owners: Sequence[tuple[int, str]], followed: Sequence[bool], draws: Draws
 ) -> list[Measure]:
-    from adjudge.statistics.bootstrap import share_interval
-
     every: dict[tuple[int, str], bool] = {}
     for owner, hit in zip(owners, followed, strict=True):
         every[owner] = every.get(owner, True) and hit

@@ -27,21 +27,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
-from adjudge.evals.benchmarks.benchmark import Benchmark
+from adjudge.evals.benchmarks.benchmark import Benchmark, random_share
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import cluster_of, shown
-from adjudge.evals.reports.figures import Figure
+from adjudge.evals.reports.figures import Figure, confusion_grid
 from adjudge.evals.reports.result import Measure
 from adjudge.io.values import Text
 from adjudge.protocol import Sample, Status
-from adjudge.statistics.intervals import Draws, Interval
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+from adjudge.statistics.arrays import Floats, np
+from adjudge.statistics.bootstrap import share_interval, weighted_bootstrap
+from adjudge.statistics.confusion import confusion_intervals
+from adjudge.statistics.intervals import NO_DRAWS, Draws, Interval
+from adjudge.statistics.ranks import auroc_of
 
 RIGHT: Final = "right"
 WRONG: Final = "wrong"
@@ -171,8 +170,6 @@ def rate_measures(judged: Sequence[Judged], classes: Sequence[str], draws: Draws
 
 
 def _of_labels(known: Sequence[Judged], classes: Sequence[str], draws: Draws) -> list[Measure]:
-    from adjudge.statistics.confusion import confusion_intervals
-
     gold, said = [str(one.gold) for one in known], [one.said for one in known]
     clusters = [one.cluster for one in known]
     found = confusion_intervals(gold, said, clusters, classes, draws, positive=RIGHT)
@@ -230,17 +227,11 @@ def _of_part(part: str, own: Sequence[Judged], draws: Draws) -> list[Measure]:
 
 
 def _share(rows: Sequence[Judged], draws: Draws, hit: _Hit) -> Interval:
-    from adjudge.statistics.bootstrap import share_interval
-
     return share_interval([float(hit(one)) for one in rows], [one.cluster for one in rows], draws)
 
 
 def _area(known: Sequence[Judged], draws: Draws) -> Interval | None:
     """Return the AUROC of the labelled rows with a value; None where values are not graded or labels are all alike."""
-    from adjudge.statistics.bootstrap import weighted_bootstrap
-    from adjudge.statistics.intervals import NO_DRAWS
-    from adjudge.statistics.ranks import auroc_of
-
     rows = [one for one in known if one.value is not None]
     labels = [float(one.gold == RIGHT) for one in rows]
     values = [one.value for one in rows if one.value is not None]
@@ -248,9 +239,7 @@ def _area(known: Sequence[Judged], draws: Draws) -> Interval | None:
         return None
     area = auroc_of(values, labels)
 
-    def statistic(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        import numpy as np
-
+    def statistic(weights: Floats) -> Floats:
         return np.array([area(weights)])
 
     drawn = draws if len(rows) <= _MOST_ROWS else NO_DRAWS
@@ -314,8 +303,6 @@ class Labelled(Benchmark):
 
     def figures(self, outcomes: Sequence[Outcome], measures: Sequence[Measure]) -> Sequence[Figure]:
         """Return the table of labels and verdicts."""
-        from adjudge.evals.reports.figures import confusion_grid
-
         known = [one for outcome in outcomes if (one := self.judged(outcome)).gold is not None]
         if not known:
             return ()
@@ -390,8 +377,6 @@ def unread(outcomes: Sequence[Outcome], threshold: float) -> Mapping[str, Sequen
     text.
     """
     import statistics
-
-    from adjudge.evals.benchmarks.benchmark import random_share
 
     def same(said: str) -> list[Outcome]:
         value, _ = value_of(said, threshold)

@@ -24,7 +24,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
@@ -32,14 +32,10 @@ from adjudge.evals.benchmarks.fields import digest_of, field, shown, text_of, wh
 from adjudge.evals.benchmarks.pair import sides
 from adjudge.evals.reports.result import Measure
 from adjudge.protocol import Sample
-from adjudge.statistics.bootstrap import opened
+from adjudge.statistics.arrays import Floats, np
+from adjudge.statistics.bootstrap import cluster_bootstrap, opened
 from adjudge.statistics.confusion import ratio, square_kappa
 from adjudge.statistics.intervals import Draws
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 _ORDERS: Final = ("swap = False", "swap = True")
 _COLLECTION: Final = "LLMBar-"
@@ -183,10 +179,8 @@ class LlmBar(Benchmark):
         said = sides(outcome)
         return (-1, 1) if self.ties == "by_place" and not outcome.compared and said == (0, 0) else said
 
-    def _cells(self, outcomes: Sequence[Outcome], rows: int = 1, row: Sequence[int] = ()) -> NDArray[np.float64]:
+    def _cells(self, outcomes: Sequence[Outcome], rows: int = 1, row: Sequence[int] = ()) -> Floats:
         """One-hot cells (verdict in one order, in the other, gold), for each of `rows` tables; `row` says in which."""
-        import numpy as np
-
         columns = np.zeros((len(outcomes), rows, *_SHAPE))
         for at, outcome in enumerate(outcomes):
             one, other = (_SAID.index(said) for said in self._said(outcome))
@@ -194,8 +188,6 @@ class LlmBar(Benchmark):
         return columns.reshape(len(outcomes), -1)
 
     def _rates(self, outcomes: Sequence[Outcome], part: str, draws: Draws) -> list[Measure]:
-        from adjudge.statistics.bootstrap import cluster_bootstrap
-
         clusters = [outcome.cluster for outcome in outcomes]
         intervals = cluster_bootstrap(
             clusters, self._cells(outcomes), lambda sums: _rates_of(sums.reshape(-1, *_SHAPE)), draws
@@ -214,8 +206,6 @@ class LlmBar(Benchmark):
 
     def _means(self, outcomes: Sequence[Outcome], draws: Draws) -> list[Measure]:
         """The means over the adversarial subsets and over all five, of each judge whose verdicts are all there."""
-        from adjudge.statistics.bootstrap import cluster_bootstrap
-
         judges: dict[str, list[Outcome]] = {}
         for outcome in outcomes:
             judges.setdefault(_judge(outcome), []).append(outcome)
@@ -247,15 +237,13 @@ def _judge(outcome: Outcome) -> str:
     return " ".join(filter(None, (outcome.gold["judge"], outcome.gold["strategy"])))
 
 
-def _means_of(cells: NDArray[np.float64]) -> NDArray[np.float64]:
+def _means_of(cells: Floats) -> Floats:
     """The two means of blocks (b, subsets, verdict, verdict, gold)."""
-    import numpy as np
-
     accuracies = np.stack([_accuracies(cells[:, at])[0] for at in range(len(SUBSETS))], axis=1)
     return np.stack([accuracies.mean(axis=1), accuracies[:, 1:].mean(axis=1)], axis=1)
 
 
-def _accuracies(cells: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+def _accuracies(cells: Floats) -> tuple[Floats, ...]:
     """The mean accuracy of the orders, those of each, and the share right in both."""
     count = cells.sum(axis=(1, 2, 3))
     win, loss = _SAID.index(1), _SAID.index(-1)
@@ -264,10 +252,8 @@ def _accuracies(cells: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
     return (straight + swapped) / 2, straight, swapped, ratio(cells[:, win, win, 0] + cells[:, loss, loss, 1], count)
 
 
-def _rates_of(cells: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rates_of(cells: Floats) -> Floats:
     """The numbers of `_NAMES`, of blocks (b, verdict in one order, in the other, gold)."""
-    import numpy as np
-
     count = cells.sum(axis=(1, 2, 3))
     orders = cells.sum(axis=3)
     one, other = cells.sum(axis=2), cells.sum(axis=1)
@@ -292,27 +278,21 @@ def _rates_of(cells: NDArray[np.float64]) -> NDArray[np.float64]:
     )
 
 
-def _against_labels(side: NDArray[np.float64]) -> NDArray[np.float64]:
+def _against_labels(side: Floats) -> Floats:
     """Verdicts that are there against labels, (b, 3, 3); no label is a tie."""
-    import numpy as np
-
     judged = side[:, : _SAID.index(None)]
     return np.stack([judged[:, :, 0], np.zeros_like(judged[:, :, 0]), judged[:, :, 1]], axis=2)
 
 
-def _published(side: NDArray[np.float64]) -> NDArray[np.float64]:
+def _published(side: Floats) -> Floats:
     """LLMBar's codes, (b, 3, 3): a verdict is 1 for the first output and 0 for all else, a label 1 or 2."""
-    import numpy as np
-
     found = np.zeros((len(side), 3, 3))
     found[:, 1, 1:] = side[:, 0]
     found[:, 0, 1:] = side[:, 1:].sum(axis=1)
     return found
 
 
-def _coded(orders: NDArray[np.float64]) -> NDArray[np.float64]:
+def _coded(orders: Floats) -> Floats:
     """The two orders in these codes, (b, 2, 2)."""
-    import numpy as np
-
     first = np.stack([orders[:, 0], orders[:, 1:].sum(axis=1)], axis=1)
     return np.stack([first[:, :, 0], first[:, :, 1:].sum(axis=2)], axis=2)

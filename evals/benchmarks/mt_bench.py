@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
@@ -32,16 +32,13 @@ from adjudge.evals.benchmarks.fields import field, keyed_rows, shown, text_of, w
 from adjudge.evals.benchmarks.pair import sides
 from adjudge.evals.reports.result import Measure
 from adjudge.protocol import Message, Sample
-from adjudge.statistics.bootstrap import opened
+from adjudge.statistics.arrays import Floats, np
+from adjudge.statistics.bootstrap import cluster_bootstrap, opened
 from adjudge.statistics.confusion import ratio
 from adjudge.statistics.intervals import Draws
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
-
-def agreement_columns(outcomes: Sequence[Outcome], judged: Sequence[int | None]) -> NDArray[np.float64]:
+def agreement_columns(outcomes: Sequence[Outcome], judged: Sequence[int | None]) -> Floats:
     """Return what agreement is made of, (votes, 9): each row is a person's vote and the judge's on the same pair.
 
     Columns: agreeing and all, of all votes; the same without ties; the same of people among themselves, of all votes
@@ -52,8 +49,6 @@ def agreement_columns(outcomes: Sequence[Outcome], judged: Sequence[int | None])
         outcomes: one for each vote; `gold` has "said" and "key".
         judged: what the judge said of each.
     """
-    import numpy as np
-
     earlier: dict[str, list[int]] = {}
     rows = []
     for outcome, said in zip(outcomes, judged, strict=True):
@@ -78,10 +73,8 @@ def agreement_columns(outcomes: Sequence[Outcome], judged: Sequence[int | None])
     return np.array(rows, dtype=float)
 
 
-def agreement_rates(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+def agreement_rates(sums: Floats) -> Floats:
     """Return agreement (S1, S2), that of people (S1, S2), and the share of missing verdicts, of sums (b, 9)."""
-    import numpy as np
-
     pairs = [ratio(sums[:, at], sums[:, at + 1]) for at in range(0, 8, 2)]
     return np.column_stack([*pairs, ratio(sums[:, 8], sums[:, 1])])
 
@@ -281,8 +274,6 @@ def judged(outcome: Outcome) -> int | None:
 
 
 def _agreement(outcomes: Sequence[Outcome], part: str, draws: Draws) -> list[Measure]:
-    from adjudge.statistics.bootstrap import cluster_bootstrap
-
     columns = agreement_columns(outcomes, [judged(outcome) for outcome in outcomes])
     totals = columns.sum(axis=0)
     clusters = [outcome.cluster for outcome in outcomes]
@@ -308,8 +299,6 @@ def _agreement(outcomes: Sequence[Outcome], part: str, draws: Draws) -> list[Mea
 
 def _win_rates(outcomes: Sequence[Outcome], draws: Draws) -> list[Measure]:
     """Each model's rates over its pairs with a verdict; a pair on which several people voted counts once."""
-    from adjudge.statistics.bootstrap import cluster_bootstrap
-
     once = list({outcome.gold["key"]: outcome for outcome in reversed(outcomes)}.values())
     models = sorted({model for outcome in once for model in outcome.gold["models"]})
     found = []
@@ -331,10 +320,8 @@ def _win_rates(outcomes: Sequence[Outcome], draws: Draws) -> list[Measure]:
     return found
 
 
-def _win_columns(outcomes: Sequence[Outcome], model: str) -> NDArray[np.float64]:
+def _win_columns(outcomes: Sequence[Outcome], model: str) -> Floats:
     """Win, loss, tie, and whether there is a verdict at all."""
-    import numpy as np
-
     rows = []
     for outcome in outcomes:
         said = judged(outcome)
@@ -343,9 +330,7 @@ def _win_columns(outcomes: Sequence[Outcome], model: str) -> NDArray[np.float64]
     return np.array(rows, dtype=float)
 
 
-def _win_numbers(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    import numpy as np
-
+def _win_numbers(sums: Floats) -> Floats:
     wins, losses, ties, count = (sums[:, at] for at in range(4))
     return np.column_stack([ratio(part, count) for part in (wins + ties / 2, wins, losses)])
 

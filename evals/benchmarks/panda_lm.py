@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
@@ -24,14 +24,10 @@ from adjudge.evals.benchmarks.pair import verdict
 from adjudge.evals.reports.figures import Figure, Grid
 from adjudge.evals.reports.result import Measure
 from adjudge.protocol import Sample
-from adjudge.statistics.bootstrap import opened
+from adjudge.statistics.arrays import Floats, np
+from adjudge.statistics.bootstrap import cluster_bootstrap, opened
 from adjudge.statistics.confusion import macro_rates, ratio, square_kappa
 from adjudge.statistics.intervals import Draws
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 LABELS: Final = (0, 1, 2)
 """Nobody wins, the first response does, the second one does."""
@@ -112,8 +108,6 @@ class PandaLm(Benchmark):
 
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
         """Return the agreement with most people and with each, the means over answers, and how far people agree."""
-        from adjudge.statistics.bootstrap import cluster_bootstrap
-
         clusters = [outcome.cluster for outcome in outcomes]
         distinct = len(set(clusters))
         intervals = cluster_bootstrap(clusters, self._columns(outcomes), _numbers, draws)
@@ -159,10 +153,8 @@ class PandaLm(Benchmark):
             return 0 if self.missing == "tie" else _MISSING
         return _OF_SIGN[sign]
 
-    def _columns(self, outcomes: Sequence[Outcome]) -> NDArray[np.float64]:
+    def _columns(self, outcomes: Sequence[Outcome]) -> Floats:
         """One-hot tables: most people against the scorer, each person against the scorer, and people in pairs."""
-        import numpy as np
-
         table = np.zeros((len(outcomes), 1 + len(_PEOPLE) + len(_PAIRS), len(LABELS), len(LABELS) + 1))
         for at, outcome in enumerate(outcomes):
             people, said = outcome.gold["people"], self._said(outcome)
@@ -196,10 +188,8 @@ class PandaLm(Benchmark):
         return keyed_rows(self.answers, lambda row: whole(row, "idx")) if self.answers else {}
 
 
-def _numbers(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+def _numbers(sums: Floats) -> Floats:
     """The numbers of `measures`, of blocks of sums of `_columns`."""
-    import numpy as np
-
     tables = sums.reshape(len(sums), -1, len(LABELS), len(LABELS) + 1)
     count = tables[:, 0].sum(axis=(1, 2))
     square = np.zeros((len(sums), len(LABELS) + 1, len(LABELS) + 1))

@@ -36,21 +36,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from adjudge.evals.benchmarks.case import Outcome
 from adjudge.evals.reports.figures import Curves, Series
 from adjudge.evals.reports.result import Measure
+from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import cluster_bootstrap, mean_interval, weighted_bootstrap
 from adjudge.statistics.intervals import Draws, Interval
 from adjudge.statistics.logistic import fit_logistic
 from adjudge.statistics.ranks import auroc, auroc_of, kendall, spearman
 from adjudge.statistics.subsets import chances
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 _CURVES = ("max score", "end score", "loss")
 
@@ -73,10 +69,8 @@ def correctness_measures(outcomes: Sequence[Outcome], draws: Draws) -> list[Meas
     return [*measures, Measure(name="responses without a score", interval=interval, better="low")]
 
 
-def curve_of(outcome: Outcome, most: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def curve_of(outcome: Outcome, most: int) -> tuple[Floats, Floats]:
     """Return what the best of 1 to `most` responses earns, by the scores and by the labels, each (most,)."""
-    import numpy as np
-
     labels = np.zeros(len(outcome.values))
     labels[outcome.gold["right"]] = 1.0
     keys = np.array([math.nan if value is None else value for value in outcome.values])
@@ -97,8 +91,6 @@ def pair_accuracy_of(outcome: Outcome) -> tuple[int, int]:
 
 def figure(outcomes: Sequence[Outcome]) -> Curves:
     """Return the mean curve of each part, and that of its labels."""
-    import numpy as np
-
     series = []
     for part in dict.fromkeys(outcome.part for outcome in outcomes):
         members = [outcome for outcome in outcomes if outcome.part == part]
@@ -111,8 +103,6 @@ def figure(outcomes: Sequence[Outcome]) -> Curves:
 
 
 def _curve_measures(outcomes: Sequence[Outcome], parts: Sequence[str], draws: Draws) -> list[Measure]:
-    import numpy as np
-
     most = {part: min(len(outcome.values) for outcome in outcomes if outcome.part == part) for part in parts}
     starts = dict(zip(parts, np.cumsum([0, *(2 * most[part] + 1 for part in parts)]).tolist(), strict=False))
     columns = np.zeros((len(outcomes), sum(2 * size + 1 for size in most.values())))
@@ -121,7 +111,7 @@ def _curve_measures(outcomes: Sequence[Outcome], parts: Sequence[str], draws: Dr
         row[start : start + 2 * size] = np.concatenate(curve_of(outcome, size))
         row[start + 2 * size] = 1.0
 
-    def combine(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    def combine(sums: Floats) -> Floats:
         numbers = []
         for part in parts:
             start, size = starts[part], most[part]
@@ -142,8 +132,6 @@ def _curve_measures(outcomes: Sequence[Outcome], parts: Sequence[str], draws: Dr
 
 
 def _accuracies(outcomes: Sequence[Outcome], parts: Sequence[str], draws: Draws) -> list[Measure]:
-    import numpy as np
-
     columns = np.zeros((len(outcomes), 2 * len(parts)))
     for row, outcome in zip(columns, outcomes, strict=True):
         at = 2 * parts.index(outcome.part)
@@ -153,7 +141,7 @@ def _accuracies(outcomes: Sequence[Outcome], parts: Sequence[str], draws: Draws)
     if not there:
         return []
 
-    def combine(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    def combine(sums: Floats) -> Floats:
         shares = np.stack([sums[:, 2 * at] / sums[:, 2 * at + 1] for at in there], axis=1)
         return np.concatenate([shares.mean(axis=1, keepdims=True), shares], axis=1)
 
@@ -168,8 +156,6 @@ def _accuracies(outcomes: Sequence[Outcome], parts: Sequence[str], draws: Draws)
 
 
 def _areas(members: Sequence[Outcome], part: str, draws: Draws) -> list[Measure]:
-    import numpy as np
-
     filled = [_filled(outcome) for outcome in members]
     values = np.concatenate([one for one, _ in filled])
     labels = np.concatenate([one for _, one in filled])
@@ -185,10 +171,8 @@ def _areas(members: Sequence[Outcome], part: str, draws: Draws) -> list[Measure]
     ]
 
 
-def _filled(outcome: Outcome) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _filled(outcome: Outcome) -> tuple[Floats, Floats]:
     """Scores and labels; a missing score lies below all others of its prompt."""
-    import numpy as np
-
     labels = np.zeros(len(outcome.values))
     labels[outcome.gold["right"]] = 1.0
     known = [value for value in outcome.values if value is not None]
@@ -254,8 +238,6 @@ class _Ranking:
     """The battles as arrays; weights say how often each of them counts."""
 
     def __init__(self, battles: Sequence[Battle]) -> None:
-        import numpy as np
-
         self.models = sorted({name for battle in battles for name in (battle.first, battle.second)})
         self.clusters = [battle.cluster for battle in battles]
         place = {name: at for at, name in enumerate(self.models)}
@@ -275,26 +257,22 @@ class _Ranking:
             self._design[rows, self._pairs[:, 0]] = 1.0
             self._design[rows, self._pairs[:, 1]] = -1.0
 
-    def strengths(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def strengths(self, weights: Floats) -> tuple[Floats, Floats]:
         """Return the models' strengths by people and by the scorer."""
         (people, people_games), (scorer, scorer_games) = self._rates(weights)
         return self._fitted(people, people_games), self._fitted(scorer, scorer_games)
 
-    def correlations(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def correlations(self, weights: Floats) -> Floats:
         """Return Spearman, Kendall and the mean of the rows' Pearson; NaN where one is unknown."""
-        import numpy as np
-
         people, scorer = self.strengths(weights)
         numbers = [spearman(people, scorer), kendall(people, scorer), self._rows(weights)]
         return np.array([math.nan if number is None else number for number in numbers])
 
     def confidence(self, rounds: int, draws: Draws) -> tuple[float, float, float]:
         """Return separability, agreement with confidence, and the Brier score."""
-        import numpy as np
+        drawn: list[tuple[Floats, Floats]] = []
 
-        drawn: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
-
-        def keep(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        def keep(weights: Floats) -> Floats:
             drawn.append(self.strengths(weights))
             return np.zeros(1)
 
@@ -314,10 +292,8 @@ class _Ranking:
             squared += (chance - float(people[one] > people[other])) ** 2
         return apart / len(pairs), agree / len(pairs), squared / len(pairs)
 
-    def _rates(self, weights: NDArray[np.float64]) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    def _rates(self, weights: Floats) -> list[tuple[Floats, Floats]]:
         """Return, by people and by the scorer, the first model's share of each pair's games, and how many there are."""
-        import numpy as np
-
         found = []
         for share, counted in ((self._human, weights), (self._scorer, weights * self._judged)):
             games = np.bincount(self._pair, counted, minlength=len(self._pairs)).astype(float)
@@ -325,12 +301,10 @@ class _Ranking:
             found.append((np.divide(won, games, out=np.full_like(won, 0.5), where=games > 0), games))
         return found
 
-    def _fitted(self, shares: NDArray[np.float64], games: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _fitted(self, shares: Floats, games: Floats) -> Floats:
         return fit_logistic(self._design, shares, games, ridge=RIDGE, centred=len(self.models))[0]
 
-    def _rows(self, weights: NDArray[np.float64]) -> float | None:
-        import numpy as np
-
+    def _rows(self, weights: Floats) -> float | None:
         (people, games), (scorer, judged) = self._rates(weights)
         met = (games > 0) & (judged > 0)
         found = []
@@ -343,11 +317,11 @@ class _Ranking:
         return math.fsum(found) / len(found) if found else None
 
 
-def _apart(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+def _apart(one: Floats, other: Floats) -> bool:
     return bool(one[0] > other[1] or other[0] > one[1])
 
 
-def _same(people: NDArray[np.float64], scorer: NDArray[np.float64], one: int, other: int) -> bool:
+def _same(people: Floats, scorer: Floats, one: int, other: int) -> bool:
     return bool((people[one] > people[other]) == (scorer[one] > scorer[other]))
 
 

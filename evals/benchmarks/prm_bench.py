@@ -19,19 +19,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
-from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
+from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace, random_share
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import as_whole, digest_of, field, keyed_rows, shown, text_of, texts_of
 from adjudge.evals.benchmarks.step_errors import CORRECT, GROUPS, NO_ERRORS, REDUNDANCY, solution_sample, tally
 from adjudge.evals.reports.result import Measure
+from adjudge.statistics.arrays import Floats, np
+from adjudge.statistics.bootstrap import cluster_bootstrap, share_interval
 from adjudge.statistics.confusion import ratio
 from adjudge.statistics.intervals import Draws
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 def stored_verdicts(
@@ -146,7 +144,6 @@ class PrmBench(Benchmark):
 
     def baselines(self, outcomes: Sequence[Outcome]) -> Mapping[str, Sequence[Outcome]]:
         """Return what is said without reading: all steps are right, all are wrong, each by a coin."""
-        from adjudge.evals.benchmarks.benchmark import random_share
 
         def coins(outcome: Outcome) -> list[float]:
             return [float(random_share(f"{outcome.id}/{at}") < 0.5) for at in range(outcome.gold["steps"])]
@@ -166,8 +163,6 @@ class PrmBench(Benchmark):
 
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
         """Return PRMScore and its relatives for all rows and each category, the groups' means and the similarity."""
-        from adjudge.statistics.bootstrap import cluster_bootstrap, share_interval
-
         categories = list(dict.fromkeys(outcome.part for outcome in outcomes))
         clusters = [outcome.cluster for outcome in outcomes]
         said = [self._said(outcome) for outcome in outcomes]
@@ -238,12 +233,8 @@ def _better(name: str) -> str:
     return "none" if name.startswith("similarity") else "high"
 
 
-def _columns(
-    outcomes: Sequence[Outcome], said: Sequence[list[bool] | None], categories: Sequence[str]
-) -> NDArray[np.float64]:
+def _columns(outcomes: Sequence[Outcome], said: Sequence[list[bool] | None], categories: Sequence[str]) -> Floats:
     """Counts of each category, (rows, 2, categories, counts): of rows with verdicts, and of those without."""
-    import numpy as np
-
     shares = {
         outcome.gold["name"]: sum(found) / len(found)
         for outcome, found in zip(outcomes, said, strict=True)
@@ -270,10 +261,8 @@ def _columns(
     return table.reshape(len(outcomes), -1)
 
 
-def _numbers(sums: NDArray[np.float64], categories: Sequence[str]) -> NDArray[np.float64]:
+def _numbers(sums: Floats, categories: Sequence[str]) -> Floats:
     """The numbers of `_names`, of blocks (b, judged or not, categories, counts)."""
-    import numpy as np
-
     own = [at for at, category in enumerate(categories) if category != CORRECT]
     both = sums.sum(axis=1)
     rates = _rates(both)
@@ -294,10 +283,8 @@ def _numbers(sums: NDArray[np.float64], categories: Sequence[str]) -> NDArray[np
     return np.column_stack([total[:, 0], judged[:, 0], *groups, total[:, 1:], rates.reshape(len(sums), -1), similarity])
 
 
-def _rates(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rates(counts: Floats) -> Floats:
     """The rates of `_RATES`, (..., rates), of counts (..., counts); NaN where a class has no step."""
-    import numpy as np
-
     tp, fp, tn, fn, first, firsts = (counts[..., at] for at in range(6))
     right = np.where(tp + fn > 0, ratio(2 * tp, 2 * tp + fp + fn), np.nan)
     wrong = np.where(tn + fp > 0, ratio(2 * tn, 2 * tn + fn + fp), np.nan)

@@ -17,21 +17,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
-from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
+from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace, random_share
 from adjudge.evals.benchmarks.case import MISMATCH, Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import as_whole, digest_of, shown, text_of, texts_of, whole
 from adjudge.evals.benchmarks.step_errors import solution_sample
 from adjudge.evals.reports.result import Measure
-from adjudge.statistics.bootstrap import opened
+from adjudge.statistics.arrays import Floats, np
+from adjudge.statistics.bootstrap import cluster_bootstrap, opened, share_interval
 from adjudge.statistics.confusion import ratio
 from adjudge.statistics.intervals import Draws, Interval
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 NO_ERROR = -1
 
@@ -211,7 +207,6 @@ class ProcessBench(Benchmark):
 
     def baselines(self, outcomes: Sequence[Outcome]) -> Mapping[str, Sequence[Outcome]]:
         """Return what is said without reading: no error, the first step, the last one, any one."""
-        from adjudge.evals.benchmarks.benchmark import random_share
 
         def said(outcome: Outcome, place: int) -> Outcome:
             count = outcome.gold["steps"]
@@ -230,8 +225,6 @@ class ProcessBench(Benchmark):
 
         Where a threshold was to be chosen and could not be, all but the last are unknown.
         """
-        from adjudge.statistics.bootstrap import cluster_bootstrap
-
         parts = list(dict.fromkeys(outcome.part for outcome in outcomes))
         threshold = self._threshold(outcomes)
         predicted = [None if threshold is None else prediction_of(outcome, threshold) for outcome in outcomes]
@@ -344,10 +337,8 @@ def _stored_values(found: Any, column: str, count: int) -> Stored:
     return Stored(value=min(known), steps=tuple(values))
 
 
-def _columns(outcomes: Sequence[Outcome], predicted: Sequence[int | None], parts: Sequence[str]) -> NDArray[np.float64]:
+def _columns(outcomes: Sequence[Outcome], predicted: Sequence[int | None], parts: Sequence[str]) -> Floats:
     """For each part: right on an error, errors, right on none, solutions without an error."""
-    import numpy as np
-
     table = np.zeros((len(outcomes), len(parts), 4))
     places = {part: at for at, part in enumerate(parts)}
     for at, (outcome, found) in enumerate(zip(outcomes, predicted, strict=True)):
@@ -357,10 +348,8 @@ def _columns(outcomes: Sequence[Outcome], predicted: Sequence[int | None], parts
     return table.reshape(len(outcomes), -1)
 
 
-def _numbers(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+def _numbers(sums: Floats) -> Floats:
     """The mean F1, then F1 and the two accuracies of each part, of blocks (b, parts, 4)."""
-    import numpy as np
-
     error, correct = ratio(sums[..., 0], sums[..., 1]), ratio(sums[..., 2], sums[..., 3])
     both = error + correct
     f1 = np.where(both == 0, 0.0, ratio(2 * error * correct, both))
@@ -380,8 +369,6 @@ def _named(parts: Sequence[str], intervals: Sequence[Interval]) -> list[Measure]
 
 def _missing(outcomes: Sequence[Outcome], draws: Draws) -> list[Measure]:
     """The shares of solutions without values, and of those whose values are of other steps."""
-    from adjudge.statistics.bootstrap import share_interval
-
     clusters = [outcome.cluster for outcome in outcomes]
     kinds = {
         "no step values": [not outcome.steps[0] for outcome in outcomes],

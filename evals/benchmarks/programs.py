@@ -32,7 +32,9 @@ from adjudge.evals.benchmarks.case import Case, Outcome
 from adjudge.evals.benchmarks.fields import Row, case_id, field, first_of, has, keyed_rows, shown, text_of, word
 from adjudge.evals.benchmarks.labelled import ACCURACY, RIGHT, WRONG, Labelled, Truth, labelled_case
 from adjudge.evals.reports.result import Measure
+from adjudge.statistics.bootstrap import mean_interval
 from adjudge.statistics.intervals import Draws
+from adjudge.statistics.subsets import pass_at_k
 
 _PROGRAMS: Final = ("program", "solution", "code", "response")
 _PASSED: Final = ("passed", "label", "is_correct")
@@ -140,9 +142,6 @@ class HumanEval(Labelled):
 def _pass_at(
     k: int, kind: str, part: str, tasks: Sequence[tuple[str, str]], passed: Sequence[bool], draws: Draws
 ) -> Measure:
-    from adjudge.statistics.bootstrap import mean_interval
-    from adjudge.statistics.subsets import pass_at_k
-
     counts: dict[tuple[str, str], list[int]] = {}
     for task, hit in zip(tasks, passed, strict=True):
         count = counts.setdefault(task, [0, 0])

@@ -31,7 +31,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace, random_share
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
@@ -52,14 +52,10 @@ from adjudge.evals.reports.result import Measure
 from adjudge.io.columns import GUESSES
 from adjudge.io.values import reference_of
 from adjudge.protocol import Sample
+from adjudge.statistics.arrays import Floats, np
+from adjudge.statistics.bootstrap import cluster_bootstrap, share_interval, weighted_bootstrap
 from adjudge.statistics.intervals import NO_DRAWS, UNKNOWN, Draws, Interval
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-
+from adjudge.statistics.ranks import kendall_of, spearman_of
 
 PEARSON: Final = "Pearson"
 SPEARMAN: Final = "Spearman"
@@ -93,8 +89,6 @@ def rating_measures(rows: Sequence[Rated], draws: Draws, *, same_scale: bool, pa
         same_scale: whether numbers are on the scale of the ratings.
         part: what the measures say they are of.
     """
-    from adjudge.statistics.bootstrap import share_interval
-
     known = [row for row in rows if row.value is not None]
     missing = share_interval([float(row.value is None) for row in rows], [row.cluster for row in rows], draws)
     found = [(name, interval, "high") for name, interval in _correlations(known, draws).items()]
@@ -108,17 +102,12 @@ def rating_measures(rows: Sequence[Rated], draws: Draws, *, same_scale: bool, pa
 
 
 def _correlations(known: Sequence[Rated], draws: Draws) -> dict[str, Interval]:
-    from adjudge.statistics.bootstrap import weighted_bootstrap
-    from adjudge.statistics.ranks import kendall_of, spearman_of
-
     if not known:
         return dict.fromkeys((PEARSON, SPEARMAN, KENDALL), UNKNOWN)
     ratings, values, clusters = _columns(known)
     ranks = (spearman_of(values, ratings), kendall_of(values, ratings))
 
     def statistic(weights: Floats) -> Floats:
-        import numpy as np
-
         return np.array([rank(weights) for rank in ranks])
 
     drawn = draws if len(known) <= _MOST_DRAWN else NO_DRAWS
@@ -127,10 +116,6 @@ def _correlations(known: Sequence[Rated], draws: Draws) -> dict[str, Interval]:
 
 
 def _pearson(ratings: Floats, values: Floats, clusters: Sequence[str], draws: Draws) -> Interval:
-    import numpy as np
-
-    from adjudge.statistics.bootstrap import cluster_bootstrap
-
     one, other = (_standard(side) for side in (values, ratings))
     if one is None or other is None:
         return Interval(value=None, n=len(ratings))
@@ -148,8 +133,6 @@ def _pearson(ratings: Floats, values: Floats, clusters: Sequence[str], draws: Dr
 
 def _standard(side: Floats) -> Floats | None:
     """Return numbers with mean 0 and spread 1, which loses no digits in sums; None for a constant."""
-    import numpy as np
-
     largest = float(np.abs(side).max())
     scaled = side / largest if largest else side
     spread = float(scaled.std())
@@ -157,10 +140,6 @@ def _standard(side: Floats) -> Floats | None:
 
 
 def _distances(known: Sequence[Rated], draws: Draws) -> list[tuple[str, Interval, str]]:
-    import numpy as np
-
-    from adjudge.statistics.bootstrap import cluster_bootstrap
-
     if not known:
         return [("MSE", UNKNOWN, "low"), ("MAE", UNKNOWN, "low"), ("R2", UNKNOWN, "high")]
     ratings, values, clusters = _columns(known)
@@ -180,10 +159,6 @@ def _distances(known: Sequence[Rated], draws: Draws) -> list[tuple[str, Interval
 
 def _pairs(rows: Sequence[Rated], draws: Draws) -> list[tuple[str, Interval, str]]:
     """The pairs of responses to one prompt with different ratings; nothing where there are none."""
-    import numpy as np
-
-    from adjudge.statistics.bootstrap import cluster_bootstrap
-
     groups: dict[str, list[Rated]] = {}
     for row in rows:
         groups.setdefault(row.cluster, []).append(row)
@@ -205,8 +180,6 @@ def _pairs(rows: Sequence[Rated], draws: Draws) -> list[tuple[str, Interval, str
 
 def _counted(own: Sequence[Rated]) -> tuple[int, int, int]:
     """Return how many pairs have different ratings, how many of these are in order, and how many tie."""
-    import numpy as np
-
     ratings = np.array([row.rating for row in own])
     values = np.array([np.nan if row.value is None else row.value for row in own])
     pairs = right = tied = 0
@@ -224,8 +197,6 @@ def _whole(number: float) -> int:
 
 
 def _columns(known: Sequence[Rated]) -> tuple[Floats, Floats, list[str]]:
-    import numpy as np
-
     ratings = np.array([row.rating for row in known])
     values = np.array([row.value for row in known], dtype=float)
     return ratings, values, [row.cluster for row in known]

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome
@@ -43,13 +43,9 @@ from adjudge.evals.benchmarks.fields import (
 from adjudge.evals.benchmarks.pair import fixed_order, list_words, pair_case
 from adjudge.evals.reports.result import Measure
 from adjudge.io.values import Text
+from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import cluster_bootstrap, mean_interval
 from adjudge.statistics.intervals import Draws
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 TIES: Final = "Ties"
 SUBSETS: Final = ("Factuality", "Precise IF", "Math", "Safety", "Focus", TIES)
@@ -100,8 +96,6 @@ class RewardBench2(Benchmark):
 
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
         """Return the score and that of each subset."""
-        import numpy as np
-
         plain = [name for name in SUBSETS if name != TIES and any(outcome.part == name for outcome in outcomes)]
         ties = any(outcome.part == TIES for outcome in outcomes)
         columns = np.array([_columns(outcome, plain) for outcome in outcomes])
@@ -109,7 +103,7 @@ class RewardBench2(Benchmark):
             columns = np.hstack([columns, ties_columns(outcomes)])
         names = [*plain, *([TIES] if ties else [])]
 
-        def combine(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        def combine(sums: Floats) -> Floats:
             means = [sums[:, 2 * at] / sums[:, 2 * at + 1] for at in range(len(plain))]
             if ties:
                 means.append(ties_score(sums[:, 2 * len(plain) :]))
@@ -157,13 +151,11 @@ def best_of_credit(outcome: Outcome) -> float:
     return sum(at < right for at in best) / len(best)
 
 
-def ties_columns(outcomes: Sequence[Outcome]) -> NDArray[np.float64]:
+def ties_columns(outcomes: Sequence[Outcome]) -> Floats:
     """Return what the score of Ties is made of, ten numbers for each case: five sums and what each is divided by.
 
     What belongs to a prompt with both rows stands in its tied row.
     """
-    import numpy as np
-
     places = [at for at, outcome in enumerate(outcomes) if outcome.part == TIES]
     refs = {outcomes[at].gold["ties"][1]: at for at in reversed(places) if outcomes[at].gold["ties"][0] == "ref"}
     found = np.zeros((len(outcomes), 10))
@@ -176,10 +168,8 @@ def ties_columns(outcomes: Sequence[Outcome]) -> NDArray[np.float64]:
     return found
 
 
-def ties_score(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+def ties_score(sums: Floats) -> Floats:
     """Return the score of Ties from sums of `ties_columns`, (b, 10); means over nothing count 0, as they do there."""
-    import numpy as np
-
     total = np.zeros(len(sums))
     for at, weight in enumerate(_WEIGHTS):
         part, count = sums[:, 2 * at], sums[:, 2 * at + 1]

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
@@ -25,13 +25,9 @@ from adjudge.evals.benchmarks.fields import Row, case_id, first_of, has, scores,
 from adjudge.evals.benchmarks.pair import fixed_order, pair_case
 from adjudge.evals.reports.figures import Figure, Grid
 from adjudge.evals.reports.result import Measure
+from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import Recipe, evenly, mean_interval, weighted_means
 from adjudge.statistics.intervals import Draws
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 STYLES: Final = ("concise", "detailed", "detailed, markdown")
 SAFETY: Final = "safety"
@@ -150,18 +146,14 @@ class RmBench(Benchmark):
         )
 
 
-def cells(outcomes: Sequence[Outcome]) -> NDArray[np.float64]:
+def cells(outcomes: Sequence[Outcome]) -> Floats:
     """Return for each row whether chosen response i beats rejected response j, (rows, 3, 3)."""
-    import numpy as np
-
     values = np.array([[np.nan if value is None else value for value in outcome.values] for outcome in outcomes])
     return (values[:, :3, None] > values[:, None, 3:]).astype(float)
 
 
-def by_level(won: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+def by_level(won: Floats) -> dict[str, Floats]:
     """Return accuracy, easy, normal and hard of each row, from its cells."""
-    import numpy as np
-
     masks = {"easy": np.tril(np.ones((3, 3)), -1), "normal": np.eye(3), "hard": np.triu(np.ones((3, 3)), 1)}
     levels = {name: (won * mask).sum(axis=(1, 2)) / mask.sum() for name, mask in masks.items()}
     return {"accuracy": sum(levels.values(), np.zeros(len(won))) / len(levels), **levels}

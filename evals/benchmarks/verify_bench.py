@@ -38,6 +38,7 @@ from adjudge.evals.benchmarks.labelled import (
 )
 from adjudge.evals.reports.result import Measure
 from adjudge.statistics.bootstrap import evenly, weighted_means
+from adjudge.statistics.confusion import confusion_intervals
 from adjudge.statistics.intervals import Draws
 
 LETTERS: Final[Mapping[str, str]] = {"a": RIGHT, "b": WRONG, "c": INVALID}
@@ -85,8 +86,6 @@ class VerifierBench(Labelled):
 
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
         """Return the rates of three classes, then accuracy and F1 of two."""
-        from adjudge.statistics.confusion import confusion_intervals
-
         two = [_two(self.judged(outcome)) for outcome in outcomes]
         gold, said = [str(one.gold) for one in two], [one.said for one in two]
         found = confusion_intervals(gold, said, [one.cluster for one in two], (RIGHT, WRONG), draws, positive=RIGHT)

@@ -28,14 +28,11 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from adjudge.extras import install_hint
+from adjudge.statistics.arrays import Floats, Ints, np
 from adjudge.statistics.logistic import sigmoid
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,7 +203,6 @@ def fit_length_control(annotations: Sequence[Annotation], gamed: Sequence[Annota
         if not 0 <= row.share <= 1:
             raise ValueError(f"an annotation has the share {row.share!r}; it must be in [0, 1]")
     try:
-        import numpy as np
         from sklearn.model_selection import GroupKFold
     except ImportError as error:
         raise ImportError(f"fitting length control needs scikit-learn; {install_hint('calibration')}") from error
@@ -228,11 +224,11 @@ def fit_length_control(annotations: Sequence[Annotation], gamed: Sequence[Annota
 class _Table:
     """Rows, each there twice: as preferred with the chance `share`, and as not preferred with the rest."""
 
-    design: NDArray[np.float64]
-    chance: NDArray[np.float64]
-    weight: NDArray[np.float64]
+    design: Floats
+    chance: Floats
+    weight: Floats
 
-    def fit(self, rows: NDArray[np.int_], strength: float, *, final: bool = False) -> NDArray[np.float64]:
+    def fit(self, rows: Ints, strength: float, *, final: bool = False) -> Floats:
         """Return the coefficients of an L1-penalised fit to some of the rows.
 
         Of the fits that only choose a strength, one that does not settle is judged by its loss like the others.
@@ -260,10 +256,10 @@ class _Table:
                     f"the fit does not settle at the strength {strength:g}: length or difficulty tells nearly all "
                     "preferences apart, so there is no length-controlled win rate"
                 ) from error
-        coefficients: NDArray[np.float64] = model.coef_[0]
+        coefficients: Floats = model.coef_[0]
         return coefficients
 
-    def loss(self, rows: NDArray[np.int_], coefficients: NDArray[np.float64]) -> float:
+    def loss(self, rows: Ints, coefficients: Floats) -> float:
         """Return the mean weighted log-loss of the rows against their shares."""
         total = 0.0
         for row in rows:

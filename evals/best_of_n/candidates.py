@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from adjudge.data_pipelines.hygiene.row_scores import number_of
 from adjudge.evals.benchmarks.reading import evidence_in, given_in
@@ -24,10 +24,7 @@ from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
 from adjudge.protocol import NO_COST, Cost, Score, Status
 from adjudge.solutions.aggregate import Aggregate, aggregate, needs_probabilities
-
-if TYPE_CHECKING:
-    from adjudge.statistics.subsets import Floats
-
+from adjudge.statistics.arrays import Floats, np
 
 LARGEST_ROW = 64 << 20  # bytes of a line
 LARGEST = 1e100
@@ -207,20 +204,14 @@ class Group:
 
     def values(self, who: str) -> Floats:
         """Return (N,) the numbers that somebody gave, NaN where there is none."""
-        import numpy as np
-
         return np.array([np.nan if (value := one.value(who)) is None else value for one in self.members])
 
     def right(self, who: str, least: float) -> Floats:
         """Return (N,) 1 where a number is at least so large, else 0; a response without a number is not right."""
-        import numpy as np
-
         return np.array([float((value := one.value(who)) is not None and value >= least) for one in self.members])
 
     def sizes(self) -> Floats | None:
         """Return (N,) characters of the responses; None where one has no text."""
-        import numpy as np
-
         found = [one.size for one in self.members]
         return None if None in found else np.array(found, dtype=float)
 

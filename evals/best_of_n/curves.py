@@ -29,16 +29,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from adjudge.evals.best_of_n.candidates import Group
+from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import cluster_bootstrap
 from adjudge.statistics.intervals import Draws, Interval
 from adjudge.statistics.subsets import chances, kl_of_best_of_n
-
-if TYPE_CHECKING:
-    from adjudge.statistics.subsets import Floats
-
 
 Law: TypeAlias = Literal["best_of_n", "rl"]
 
@@ -68,8 +65,6 @@ class Fit:
 
     def peak(self) -> Floats:
         """Return (b,) the d at which the law is highest; NaN where it never falls, or falls from the start."""
-        import numpy as np
-
         with np.errstate(all="ignore"):
             if self.law == "best_of_n":
                 found, falls = self.alpha / (2 * self.beta), (self.beta > 0) & (self.alpha > 0)
@@ -79,8 +74,6 @@ class Fit:
 
     def curve(self, d: Floats) -> Floats:
         """Return (b, m) the law at places d, (m,), all at least 0."""
-        import numpy as np
-
         return np.asarray(
             self.start[:, None] + self.alpha[:, None] * d - self.beta[:, None] * _bends(d, self.law), dtype=float
         )
@@ -102,8 +95,6 @@ def fit_law(
     Raises:
         ValueError: `refusal` says why there is no fit.
     """
-    import numpy as np
-
     why = refusal(d, gains[:1], law, from_start=from_start) if check else ""
     if why:
         raise ValueError(why)
@@ -140,8 +131,6 @@ def refusal(d: Sequence[float] | Floats, gains: Floats, law: Law, *, from_start:
         law: which.
         from_start: whether R is 0 at d = 0.
     """
-    import numpy as np
-
     places = np.asarray(d, dtype=float)
     needed = LEAST_POINTS + (not from_start)
     if len(np.unique(places)) < needed:
@@ -159,8 +148,6 @@ def refusal(d: Sequence[float] | Floats, gains: Floats, law: Law, *, from_start:
 
 def _bends(d: Floats, law: Law) -> Floats:
     """What beta multiplies: d² or d log d, which is 0 at 0."""
-    import numpy as np
-
     if law == "best_of_n":
         return np.asarray(d**2, dtype=float)
     return np.asarray(d * np.log(np.where(d > 0, d, 1.0)), dtype=float)
@@ -168,8 +155,6 @@ def _bends(d: Floats, law: Law) -> Floats:
 
 def _weighted(design: Floats, values: Floats, weights: Floats) -> Floats:
     """Weighted least squares; NaN where the places that count do not determine it."""
-    import numpy as np
-
     if len(np.unique(design[weights > 0, 0])) < design.shape[1]:
         return np.full(design.shape[1], np.nan)
     root = np.sqrt(weights)
@@ -210,8 +195,6 @@ def prompt_curves(groups: Sequence[Group], ns: Sequence[int]) -> PromptCurves:
         groups: of each prompt.
         ns: how many responses are chosen from.
     """
-    import numpy as np
-
     shape = (len(groups), len(ns))
     known, gold, proxy, proxy_known = (np.zeros(shape) for _ in range(4))
     sized = all(group.sizes() is not None for group in groups)
@@ -262,8 +245,6 @@ class Bounded:
 
 def distances(ns: Sequence[int]) -> Floats:
     """Return (ns,) the square roots of the divergences of best-of-n from the policy."""
-    import numpy as np
-
     return np.array([math.sqrt(kl_of_best_of_n(n)) for n in ns])
 
 
@@ -277,8 +258,6 @@ def bounded(curves: PromptCurves, spreads: Floats, names: Sequence[str], draws: 
         names: of the prompts.
         draws: how bounds are drawn.
     """
-    import numpy as np
-
     ns, count = curves.ns, len(curves.ns)
     gain = (curves.gold - curves.gold[:, :1]) * curves.known
     proxy_gain = (curves.proxy - curves.proxy[:, :1]) * curves.proxy_known

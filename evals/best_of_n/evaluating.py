@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.best_of_n.candidates import Candidates, Group
@@ -20,13 +19,11 @@ from adjudge.evals.best_of_n.votes import numbered_answers, vote_worth
 from adjudge.evals.reports.figures import Curves, Figure, Series
 from adjudge.evals.reports.result import Check, Measure, Result
 from adjudge.response_weights import KEEPING, explained, response_weights
+from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import cluster_bootstrap
 from adjudge.statistics.intervals import Draws, Interval
 from adjudge.statistics.ranks import spearman
 from adjudge.statistics.subsets import kl_of_best_of_n, powers_of_two
-
-if TYPE_CHECKING:
-    from adjudge.statistics.subsets import Floats
 
 
 def agreement_measures(groups: Sequence[Group], draws: Draws) -> list[Measure]:
@@ -39,8 +36,6 @@ def agreement_measures(groups: Sequence[Group], draws: Draws) -> list[Measure]:
         groups: of responses that have both numbers, at least two in each.
         draws: how bounds are drawn, over prompts.
     """
-    import numpy as np
-
     if not groups:
         return []
     columns = np.zeros((len(groups), 5))
@@ -75,8 +70,6 @@ def filter_measures(groups: Sequence[Group]) -> list[Measure]:
     Args:
         groups: of responses that have both numbers.
     """
-    import numpy as np
-
     if not groups:
         return []
     proxy = np.concatenate([group.values("proxy") for group in groups])
@@ -107,8 +100,6 @@ def reliability(groups: Sequence[Group], bins: int, draws: Draws) -> Curves | No
         bins: how many.
         draws: how bounds are drawn, over prompts.
     """
-    import numpy as np
-
     if not groups:
         return None
     proxy = np.concatenate([group.values("proxy") for group in groups])
@@ -203,8 +194,6 @@ def typical_size(groups: Sequence[Group]) -> int:
 
 def _spreads(groups: Sequence[Group]) -> Floats:
     """Sum of squares around the prompt's mean, and as many numbers, of proxy and gold: (prompts, 4)."""
-    import numpy as np
-
     found = np.zeros((len(groups), 4))
     for row, group in enumerate(groups):
         for at, who in ((0, "proxy"), (2, "gold")):
@@ -217,8 +206,6 @@ def _spreads(groups: Sequence[Group]) -> Floats:
 
 def _majority(groups: Sequence[Group], ns: Sequence[int], seed: int) -> list[float | None]:
     """The mean gold of a majority vote; where nobody has an answer, of any response."""
-    import numpy as np
-
     means: list[float | None] = []
     for n in ns:
         worth = []
@@ -288,8 +275,6 @@ def _checks(numbers: Bounded) -> list[Check]:
 
 def _curves(numbers: Bounded, others: dict[str, list[float | None]]) -> list[Curves]:
     """Gold and proxy over n, and the gain of gold over sqrt(KL) with the law."""
-    import numpy as np
-
     ns = tuple(map(float, numbers.ns))
     lines = [line_of(name, ns, numbers.curves[name]) for name in ("gold", "proxy")]
     rivals = tuple(Series(name=name, x=ns, y=tuple(values)) for name, values in others.items())

@@ -12,7 +12,6 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.best_of_n.candidates import Group
@@ -22,11 +21,9 @@ from adjudge.evals.best_of_n.report import prompt_means, ranked, read_case, shar
 from adjudge.evals.best_of_n.votes import numbered_answers, vote_worth
 from adjudge.evals.reports.figures import Bar, Bars
 from adjudge.evals.reports.result import Measure, ReadCase, Result
+from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.intervals import Interval
 from adjudge.statistics.subsets import pass_all_k, pass_at_k, powers_of_two
-
-if TYPE_CHECKING:
-    from adjudge.statistics.subsets import Floats
 
 MOST_K = 1024
 _READ = 8  # responses of a prompt that are shown
@@ -102,8 +99,6 @@ def attempts_of(groups: Sequence[Group], ks: Sequence[int], config: PassAtKConfi
         ks: numbers of attempts.
         config: says what is right, whether there are answers, and how many draws maj@k may take.
     """
-    import numpy as np
-
     shape = (len(groups), len(ks))
     names = ["pass@k", "pass^k", *(["maj@k"] if config.answers else [])]
     rates = {name: np.zeros(shape) for name in names}

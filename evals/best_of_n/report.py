@@ -10,7 +10,7 @@ Not covered: prompts without texts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from adjudge.evals.benchmarks.worst import cut
 from adjudge.evals.best_of_n.candidates import Candidate, Group
@@ -19,12 +19,10 @@ from adjudge.evals.best_of_n.loading import rows_again
 from adjudge.evals.reports.figures import Curves, Series
 from adjudge.evals.reports.result import ReadCase, ReadResponse
 from adjudge.protocol import Message, Sample, content_text
+from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import cluster_bootstrap
 from adjudge.statistics.intervals import Draws, Interval, wilson
 from adjudge.statistics.subsets import chances
-
-if TYPE_CHECKING:
-    from adjudge.statistics.subsets import Floats
 
 
 def prompt_means(
@@ -40,8 +38,6 @@ def prompt_means(
         names: of the prompts.
         draws: how bounds are drawn, over prompts.
     """
-    import numpy as np
-
     count = known.shape[1]
     columns = np.concatenate([known, *rates.values()], axis=1)
 

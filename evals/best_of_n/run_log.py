@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from adjudge.data_pipelines.hygiene.row_scores import number_of
 from adjudge.evals.best_of_n.config import BestOfNConfig, options_of
@@ -26,11 +26,9 @@ from adjudge.evals.reports.figures import Curves, Figure, Series
 from adjudge.evals.reports.result import Check, Counts, Measure, Result
 from adjudge.io.columns import Choice, Column, no_column
 from adjudge.io.row import Cursor
+from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import weighted_bootstrap
 from adjudge.statistics.intervals import Interval
-
-if TYPE_CHECKING:
-    from adjudge.statistics.subsets import Floats
 
 JOURNAL = "steps.jsonl"
 # "approx_kl" is none of them: what is logged by that name is the divergence from the policy of the step before.
@@ -194,8 +192,6 @@ def _start(points: Sequence[Point]) -> float | None:
 
 def _fitted(points: Sequence[Point], config: BestOfNConfig) -> tuple[list[Measure], Check | None]:
     """The law of RL with bounds, or why it is not fitted."""
-    import numpy as np
-
     start = _start(points)
     used = [point for point in points if point.kl > _NOUGHT]
     d = np.sqrt([point.kl for point in used])
@@ -252,8 +248,6 @@ def _turn(points: Sequence[Point], level: float) -> Check:
 
 
 def _curves(points: Sequence[Point], measures: Sequence[Measure], refused: Check | None) -> tuple[Figure, ...]:
-    import numpy as np
-
     ordered = sorted(points, key=lambda point: point.kl)
     x = tuple(math.sqrt(point.kl) for point in ordered)
     lines = [Series(name="gold", x=x, y=tuple(point.gold for point in ordered), points=True)]

@@ -34,6 +34,7 @@ from adjudge.evals.reports.figures import Bar, Bars, Curves, Series
 from adjudge.evals.reports.result import Comparison, Measure, ReadCase, ReadResponse
 from adjudge.io.errors import JobError
 from adjudge.protocol import NO_COST, Cost, Score
+from adjudge.statistics.arrays import np
 from adjudge.statistics.bootstrap import mean_interval
 from adjudge.statistics.intervals import Interval
 from adjudge.statistics.significance import holm, permutation_test
@@ -253,8 +254,6 @@ def _choice(problem: str, found: Found, answers: list[int] | None, config: Searc
 
 def _worth(found: Found, right: Sequence[float], answers: list[int] | None, count: int) -> float:
     """What is chosen among the first so many solutions is worth; 0 where there is none."""
-    import numpy as np
-
     if not count:
         return 0.0
     truth = np.array(right[:count])

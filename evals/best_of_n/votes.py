@@ -22,22 +22,13 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
 
 from adjudge.data_pipelines.labeling.bench import LocalBench
 from adjudge.data_pipelines.pairs.answers import squeezed
 from adjudge.evals.benchmarks.voices import asked
 from adjudge.protocol import NO_COST, Cost, Sample, Score, Scorer
 from adjudge.runtime.loop import run_blocking
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from adjudge.statistics.subsets import Floats
-
-    Places: TypeAlias = NDArray[np.int64]
-
+from adjudge.statistics.arrays import Floats, Ints, np
 
 _CELLS = 1 << 21  # numbers in memory at once
 _ROUNDING = 1e-12  # of the sum of sizes: sums of the same weights in another order differ by less
@@ -83,8 +74,6 @@ def vote_worth(
     Raises:
         ValueError: there are not as many responses.
     """
-    import numpy as np
-
     total = len(answers)
     if not 1 <= k <= total:
         raise ValueError(f"a vote of {k!r} among {total} responses; k must be between 1 and their number")
@@ -113,10 +102,8 @@ def numbered_answers(answers: Sequence[str]) -> list[int]:
     return [places.setdefault(answer, len(places)) if answer else -1 for answer in answers]
 
 
-def _drawn(total: int, k: int, most: int, seed: Sequence[int], *, exact: bool, width: int) -> Iterator[Places]:
+def _drawn(total: int, k: int, most: int, seed: Sequence[int], *, exact: bool, width: int) -> Iterator[Ints]:
     """Yield blocks of subsets, (b, k)."""
-    import numpy as np
-
     block = max(1, _CELLS // max(width, k))
     if exact:
         every = itertools.combinations(range(total), k)
@@ -129,10 +116,8 @@ def _drawn(total: int, k: int, most: int, seed: Sequence[int], *, exact: bool, w
         yield np.argpartition(draw.random((size, total)), k - 1, axis=1)[:, :k]
 
 
-def _drawn_weights(drawn: Places, weights: Floats, *, logs: bool) -> Floats:
+def _drawn_weights(drawn: Ints, weights: Floats, *, logs: bool) -> Floats:
     """The weights of the drawn responses, (b, k)."""
-    import numpy as np
-
     found = weights[drawn]
     if not logs:
         return found
@@ -140,12 +125,8 @@ def _drawn_weights(drawn: Places, weights: Floats, *, logs: bool) -> Floats:
     return np.asarray(np.exp(found - np.where(np.isfinite(top), top, 0.0)), dtype=float)
 
 
-def _worth(
-    drawn: Places, classes: Places, width: int, weights: Floats, truth: Floats, unanswered: Floats | None
-) -> Floats:
+def _worth(drawn: Ints, classes: Ints, width: int, weights: Floats, truth: Floats, unanswered: Floats | None) -> Floats:
     """What the winner of each subset is worth, (b,), by the weights of its members, (b, k)."""
-    import numpy as np
-
     count = len(drawn)
     cells = (classes[drawn] + width * np.arange(count)[:, None]).ravel()
 

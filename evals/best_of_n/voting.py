@@ -20,7 +20,6 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from adjudge import registry
 from adjudge.data_pipelines.jobs.report import JobProgress
@@ -31,14 +30,11 @@ from adjudge.evals.best_of_n.loading import load_candidates
 from adjudge.evals.best_of_n.report import prompt_means, ranked, read_case, share_curves, short_prompts, texts_of
 from adjudge.evals.best_of_n.votes import TEXT, Classes, classes_by_scorer, classes_by_text, vote_worth
 from adjudge.evals.reports.result import Comparison, Measure, ReadCase, Result
+from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import mean_interval
 from adjudge.statistics.intervals import Interval
 from adjudge.statistics.significance import NOTE, holm, permutation_test
 from adjudge.statistics.subsets import chances, pass_at_k, powers_of_two
-
-if TYPE_CHECKING:
-    from adjudge.statistics.subsets import Floats
-
 
 MAJORITY = "majority"
 
@@ -73,8 +69,6 @@ def rules_of(
         ks: responses that vote.
         config: says what is right, and how values weigh.
     """
-    import numpy as np
-
     scales = _scales(groups, config)
     weigh = [MAJORITY, *(f"{name}, vote" for name in scales), *(["softmax, vote"] if scales else [])]
     best = [f"{name}, best" for name in scales]
@@ -124,16 +118,12 @@ def _scales(groups: Sequence[Group], config: VotingConfig) -> list[str]:
 
 def _values(group: Group, scale: str) -> Floats:
     """The values of a scale, NaN where there is none."""
-    import numpy as np
-
     said = [one.said["scorer"].by("" if scale == "value" else scale) for one in group.members]
     return np.array([np.nan if one.value is None else one.value for one in said])
 
 
 def _logits(values: Floats, temperature: float) -> Floats:
     """The values / T, whose exponentials weigh; minus infinity without a value."""
-    import numpy as np
-
     return np.asarray(np.where(np.isnan(values), -np.inf, values / temperature), dtype=float)
 
 
@@ -228,8 +218,6 @@ def _comparisons(rules: Rules, names: Sequence[str], config: VotingConfig) -> li
 
 
 def _notes(found: Candidates, classes: Classes, rules: Rules, config: VotingConfig) -> list[str]:
-    import numpy as np
-
     notes = list(found.notes)
     silent = sum(number < 0 for numbers in classes.numbers for number in numbers)
     if silent:

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from adjudge.statistics.arrays import np
+from adjudge.statistics.confusion import NO_VERDICT, cells
 from adjudge.statistics.intervals import Interval
 
 
@@ -170,10 +172,6 @@ def confusion_grid(
     gold: Sequence[str], verdicts: Sequence[str | None], classes: Sequence[str], *, title: str = "Confusion"
 ) -> Grid:
     """Return the table of counts as a figure."""
-    import numpy as np
-
-    from adjudge.statistics.confusion import NO_VERDICT, cells
-
     size = len(classes)
     table = np.bincount(cells(gold, verdicts, classes), minlength=size * (size + 1)).reshape(size, -1).astype(float)
     return Grid(

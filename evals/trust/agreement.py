@@ -14,7 +14,6 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.reports.figures import Figure, Grid, confusion_grid
@@ -22,18 +21,11 @@ from adjudge.evals.reports.result import Comparison, Counts, Measure, ReadCase, 
 from adjudge.evals.trust.config import AgreementConfig, Scale
 from adjudge.evals.trust.panel import Panel, class_agreement, number_agreement, read_panel
 from adjudge.evals.trust.verdicts import texts_of
+from adjudge.statistics.arrays import Floats, Ints, np
 from adjudge.statistics.bootstrap import cluster_bootstrap, mean_interval, share_interval, weighted_bootstrap
 from adjudge.statistics.intervals import NO_DRAWS, UNKNOWN, Draws, Interval
 from adjudge.statistics.ranks import kendall_of, spearman, spearman_of
 from adjudge.statistics.significance import NOTE, holm, mcnemar, permutation_test
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Codes = NDArray[np.int64]
-
 
 KENDALL_ROWS = 20_000
 """Beyond so many items Kendall's tau has no bounds: each resample sorts once more."""
@@ -52,8 +44,6 @@ def pair_agreement(
         scale: "nominal", "ordinal" or "interval".
         labels: how many classes there are; 0 on an interval scale.
     """
-    import numpy as np
-
     both = np.isfinite(first) & np.isfinite(second)
     one, other = first[both], second[both]
     kept = [name for name, keep in zip(clusters, both.tolist(), strict=True) if keep]
@@ -69,8 +59,8 @@ def pair_agreement(
 
 
 def _kappas(
-    one: NDArray[np.int64],
-    other: NDArray[np.int64],
+    one: Ints,
+    other: Ints,
     clusters: Sequence[str],
     draws: Draws,
     *,
@@ -78,8 +68,6 @@ def _kappas(
     labels: int,
 ) -> dict[str, Interval]:
     """Return Cohen's kappa (1960; with weights, 1968) and Gwet's AC1, from the marginals and the distances alone."""
-    import numpy as np
-
     names = ["kappa", "AC1"] + (["linear kappa", "quadratic kappa"] if scale == "ordinal" else [])
     if not len(one):
         return dict.fromkeys(names, UNKNOWN)
@@ -109,14 +97,10 @@ def _kappas(
 
 def _beyond(seen: Floats, expected: Floats) -> Floats:
     """Return one minus the disagreement over that of chance; NaN where chance would never disagree."""
-    import numpy as np
-
     return np.where(expected > 1e-12, 1 - seen / np.where(expected > 1e-12, expected, 1.0), np.nan)
 
 
 def _ranks(one: Floats, other: Floats, clusters: Sequence[str], draws: Draws) -> dict[str, Interval]:
-    import numpy as np
-
     names = ("Spearman", "Kendall")
     if not len(one):
         return dict.fromkeys(names, UNKNOWN)
@@ -138,8 +122,6 @@ def gold_measures(panel: Panel, gold: Floats, draws: Draws) -> tuple[list[Measur
         gold: by item; NaN where unknown, and then the item is in none of the numbers.
         draws: how bounds are drawn.
     """
-    import numpy as np
-
     known = np.isfinite(gold)
     clusters = [name for name, keep in zip(panel.groups, known.tolist(), strict=True) if keep]
     if not clusters:
@@ -164,8 +146,6 @@ def gold_measures(panel: Panel, gold: Floats, draws: Draws) -> tuple[list[Measur
 
 def majority(values: Floats) -> Floats:
     """Return the commonest code of each item, (items,); NaN where none is alone in front."""
-    import numpy as np
-
     codes = range(int(np.nanmax(values, initial=0.0)) + 1)
     votes = np.stack([(values == code).sum(axis=1) for code in codes], axis=1)
     most = votes.max(axis=1)
@@ -174,8 +154,6 @@ def majority(values: Floats) -> Floats:
 
 
 def _distances(panel: Panel, values: Floats, truth: Floats, clusters: Sequence[str], draws: Draws) -> list[Measure]:
-    import numpy as np
-
     given = np.isfinite(values)
     mean = np.divide(np.where(given, values, 0.0).sum(axis=1), given.sum(axis=1), where=given.any(axis=1),
                      out=np.full(len(values), np.nan))  # fmt: skip
@@ -332,8 +310,6 @@ def _figures(panel: Panel, pairs: dict[tuple[str, str], dict[str, Interval]]) ->
         title = f"{name[0].upper()}{name[1:]} of each two"
         grids.append(Grid(title=title, rows=panel.raters, columns=panel.raters, values=rows, better="high"))
     if panel.gold is not None and panel.labels:
-        import numpy as np
-
         known_gold = np.isfinite(panel.gold)
         gold = [panel.labels[int(code)] for code in panel.gold[known_gold]]
         voted = [None if np.isnan(code) else panel.labels[int(code)] for code in majority(panel.values[known_gold])]
@@ -368,10 +344,8 @@ def _worst(panel: Panel, config: AgreementConfig) -> tuple[ReadCase, ...]:
     return tuple(cases)
 
 
-def _apart(panel: Panel) -> NDArray[np.float64]:
+def _apart(panel: Panel) -> Floats:
     """Return how far the raters of each item are apart: the span of numbers, or the share of pairs that differ."""
-    import numpy as np
-
     known = np.isfinite(panel.values)
     if panel.scale != "nominal":
         high = np.where(known, panel.values, -np.inf).max(axis=1)
@@ -381,5 +355,5 @@ def _apart(panel: Panel) -> NDArray[np.float64]:
     given = counts.sum(axis=1)
     pairs = given * (given - 1)
     equal = np.divide((counts * (counts - 1)).sum(axis=1), pairs, out=np.ones(len(counts)), where=pairs > 0)
-    apart: NDArray[np.float64] = 1.0 - equal
+    apart: Floats = 1.0 - equal
     return apart

@@ -22,8 +22,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjudge.evals.trust.bias import FORMS
+from adjudge.statistics.arrays import np
 from adjudge.statistics.intervals import Interval, check_level, quantile
-from adjudge.statistics.logistic import fit_logistic, numpy_module
+from adjudge.statistics.logistic import fit_logistic
 from adjudge.statistics.ratings import Match, parts_of, players_of
 
 LABELS: Mapping[str, tuple[float, float]] = {
@@ -115,7 +116,6 @@ def style_controlled(
     Raises:
         ValueError: the games do not connect all players, a style never varies, or there is no finite optimum.
     """
-    np = numpy_module()
     check_level(level)
     if len(styles) != len(matches) or not matches or rounds < 2:
         raise ValueError(

@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import cluster_bootstrap, weighted_bootstrap
 from adjudge.statistics.intervals import UNKNOWN, Draws, Interval, wilson
-from adjudge.statistics.logistic import fit_logistic, numpy_module
+from adjudge.statistics.logistic import fit_logistic
 
 if TYPE_CHECKING:
-    from numpy import float64
-    from numpy.typing import NDArray
     from rich.table import Table
 
 
@@ -164,7 +163,6 @@ def length_effect(judgements: Sequence[Judgement], draws: Draws = DRAWS) -> Inte
     length into account, next to a constant for the position and, where every judgement has one, the gold share.  The
     number is the change in log-odds from a response of equal length to one that is very much longer.
     """
-    np = numpy_module()
     rows = [one for members in by_pair(judgements) for one in members]
     differences = np.array([len(one.first) - len(one.second) for one in rows])
     if len(set(differences.tolist())) < 2:
@@ -175,7 +173,7 @@ def length_effect(judgements: Sequence[Judgement], draws: Draws = DRAWS) -> Inte
         columns.append(np.array(gold) - 0.5)
     design, shares = np.column_stack(columns), np.array([one.share for one in rows])
 
-    def effect(times: NDArray[float64]) -> NDArray[float64]:
+    def effect(times: Floats) -> Floats:
         fitted, _ = fit_logistic(design, shares, times, ridge=_RIDGE)
         return fitted[1:2]
 
@@ -210,7 +208,6 @@ def _mean(judgements: Sequence[Judgement], of: Callable[[Judgement], float | Non
     rows = [(value, one.pair) for one in judgements if (value := of(one)) is not None]
     if not rows:
         return UNKNOWN
-    np = numpy_module()
     pairs = [pair for _, pair in rows]
     columns = np.array([(value, 1.0) for value, _ in rows])
     (found,) = cluster_bootstrap(

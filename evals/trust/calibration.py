@@ -26,7 +26,6 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.reports.figures import Bar, Bars, Curves, Figure, Grid, Series, confusion_grid
@@ -35,15 +34,10 @@ from adjudge.evals.trust.config import CalibrationConfig
 from adjudge.evals.trust.reliability import Binning, calibration_error, risk_coverage
 from adjudge.evals.trust.scored_rows import ScoredRows, read_rows
 from adjudge.evals.trust.verdicts import counts_of, texts_of
+from adjudge.statistics.arrays import Bools, Floats, Ints, np
 from adjudge.statistics.bootstrap import cluster_bootstrap, mean_interval, share_interval, weighted_bootstrap
 from adjudge.statistics.intervals import Draws, Interval, wilson
 from adjudge.statistics.ranks import Levels, auroc_of, average_precision_of, spearman_of
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
 
 
 def areas_of(confidences: Floats, losses: Floats) -> Callable[[Floats], Floats]:
@@ -53,8 +47,6 @@ def areas_of(confidences: Floats, losses: Floats) -> Callable[[Floats], Floats]:
     block of equal confidence the risk of a random order is `mean + (lost - mean kept) / k` at the k-th row, so the sum
     over the block is one difference of harmonic numbers.
     """
-    import numpy as np
-
     sides = []
     for key in (-confidences, losses):  # the surest first; and, for the best order there is, those that lose least
         levels = Levels(key)
@@ -76,14 +68,10 @@ def areas_of(confidences: Floats, losses: Floats) -> Callable[[Floats], Floats]:
 
 def _harmonic(most: int) -> Floats:
     """Return the harmonic numbers 0 to `most`."""
-    import numpy as np
-
     return np.concatenate([[0.0], np.cumsum(1 / np.arange(1, most + 1))])
 
 
 def _area(levels: Levels, weights: Floats, losses: Floats, harmonic: Floats) -> float:
-    import numpy as np
-
     rows = weights[levels.order]
     sizes, lost = levels.sums(rows), levels.sums(rows * losses)
     kept = np.concatenate([[0.0], np.cumsum(sizes)])
@@ -98,10 +86,8 @@ _ABOVE_ZERO = ("expected", "largest", "reliability", "resolution")
 _CHANCE_DRAWS = 200
 
 
-def bin_of(probabilities: Floats, bins: int, binning: Binning) -> NDArray[np.int64]:
+def bin_of(probabilities: Floats, bins: int, binning: Binning) -> Ints:
     """Return the bin of each probability, from 0, as `reliability.calibration_error` makes them."""
-    import numpy as np
-
     if binning == "equal_width":
         at = np.ceil(probabilities * bins).astype(np.int64) - 1
         at += (probabilities > (at + 1) / bins).astype(np.int64) - (probabilities <= at / bins)
@@ -112,7 +98,7 @@ def bin_of(probabilities: Floats, bins: int, binning: Binning) -> NDArray[np.int
 
 
 def binned_intervals(
-    probabilities: Floats, labels: Floats, clusters: Sequence[str], bins: NDArray[np.int64], draws: Draws
+    probabilities: Floats, labels: Floats, clusters: Sequence[str], bins: Ints, draws: Draws
 ) -> dict[str, Interval]:
     """Return the numbers of `NAMES`.
 
@@ -126,8 +112,6 @@ def binned_intervals(
         bins: the bin of each (`bin_of`); resamples keep them.
         draws: how bounds are drawn.
     """
-    import numpy as np
-
     width = int(bins.max()) + 1
     inside = (probabilities - labels) ** 2
     member = np.zeros((len(bins), width))
@@ -149,10 +133,8 @@ def binned_intervals(
     return intervals
 
 
-def error_by_chance(probabilities: Floats, bins: NDArray[np.int64], *, seed: int = 0) -> float:
+def error_by_chance(probabilities: Floats, bins: Ints, *, seed: int = 0) -> float:
     """Return the mean calibration error of independent outcomes that come with exactly these probabilities."""
-    import numpy as np
-
     draw = np.random.default_rng(seed)
     sizes, promised = np.bincount(bins), np.bincount(bins, probabilities)
     errors = []
@@ -163,8 +145,6 @@ def error_by_chance(probabilities: Floats, bins: NDArray[np.int64], *, seed: int
 
 
 def _numbers(sums: Floats, width: int) -> Floats:
-    import numpy as np
-
     counts, promised, came = sums[:, :width], sums[:, width : 2 * width], sums[:, 2 * width : 3 * width]
     total = counts.sum(axis=1)
     filled = counts > 0
@@ -195,15 +175,13 @@ def calibration_measures(rows: ScoredRows, config: CalibrationConfig) -> list[Me
     return [*_probability_measures(rows, config), *_order_measures(rows, config), *_selective_measures(rows, config)]
 
 
-def right_calls(rows: ScoredRows, config: CalibrationConfig) -> NDArray[np.bool_]:
+def right_calls(rows: ScoredRows, config: CalibrationConfig) -> Bools:
     """Return, for each scored row, whether its probability lies on the right side of the threshold."""
-    right: NDArray[np.bool_] = (rows.probabilities >= config.threshold) == (rows.scored_labels == 1)
+    right: Bools = (rows.probabilities >= config.threshold) == (rows.scored_labels == 1)
     return right
 
 
 def _probability_measures(rows: ScoredRows, config: CalibrationConfig) -> list[Measure]:
-    import numpy as np
-
     draws, labels, clusters, said = config.draws, rows.scored_labels, rows.scored_clusters, rows.probabilities
     base = float(labels.mean())
     found: list[Measure] = []
@@ -228,8 +206,6 @@ def _probability_measures(rows: ScoredRows, config: CalibrationConfig) -> list[M
 
 
 def _order_measures(rows: ScoredRows, config: CalibrationConfig) -> list[Measure]:
-    import numpy as np
-
     labels = rows.scored_labels
     area, precision = auroc_of(rows.values, labels), average_precision_of(rows.values, labels)
     areas = areas_of(np.abs(rows.probabilities - config.threshold), (~right_calls(rows, config)).astype(float))
@@ -254,8 +230,6 @@ def _order_measures(rows: ScoredRows, config: CalibrationConfig) -> list[Measure
 
 
 def _selective_measures(rows: ScoredRows, config: CalibrationConfig) -> list[Measure]:
-    import numpy as np
-
     draws, right = config.draws, right_calls(rows, config)
     accepted = np.zeros(len(rows.labels), dtype=bool)
     accepted[rows.scored] = True

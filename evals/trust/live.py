@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from typing import TYPE_CHECKING
 
 from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.reports.figures import Curves, Figure, Grid, Series
@@ -15,21 +14,15 @@ from adjudge.evals.reports.result import Check, Counts, Measure, ReadCase, ReadR
 from adjudge.evals.trust.config import LiveDriftConfig
 from adjudge.evals.trust.stream import SHARES
 from adjudge.evals.trust.windows import LiveDrift, look
+from adjudge.statistics.arrays import Floats, Ints, np
 from adjudge.statistics.bootstrap import mean_interval
 from adjudge.statistics.intervals import Draws, Interval
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 _CURVES = {"value": "Score", "length": "Length", "latency": "Latency"}
 
 
-def mean_of(numbers: NDArray[np.float64], groups: NDArray[np.int64], draws: Draws) -> Interval:
+def mean_of(numbers: Floats, groups: Ints, draws: Draws) -> Interval:
     """Return the mean of what is known, with bounds over whole groups."""
-    import numpy as np
-
     known = np.isfinite(numbers)
     return mean_interval(numbers[known], [str(group) for group in groups[known].tolist()], draws)
 
@@ -66,8 +59,6 @@ def live_figures(found: LiveDrift, draws: Draws) -> tuple[Figure, ...]:
 
 
 def _spread(found: LiveDrift, signal: str, title: str, times: tuple[float, ...], draws: Draws) -> Curves:
-    import numpy as np
-
     windows = range(len(times))
     bounds = []
     for at in windows:

@@ -21,19 +21,13 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from adjudge.evals.trust.config import AgreementConfig, Scale
 from adjudge.evals.trust.verdicts import NOTHING, Said, Verdict, VerdictTable, read_verdicts
+from adjudge.statistics.arrays import Bools, Floats, Ints, np
 from adjudge.statistics.bootstrap import cluster_bootstrap
 from adjudge.statistics.intervals import Draws, Interval
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-
 
 _GOLD = "(gold)"
 _MOST_LABELS = {"nominal": 50, "ordinal": 15}  # columns of a bootstrap grow with them, of the ordinal one squared
@@ -65,9 +59,9 @@ class Panel:
     said: Mapping[str, Sequence[Verdict]]
     scale: Scale
     labels: tuple[str, ...]
-    codes: NDArray[np.int64]
-    values: NDArray[np.float64]
-    gold: NDArray[np.float64] | None
+    codes: Ints
+    values: Floats
+    gold: Floats | None
     table: VerdictTable
     who: Mapping[str, Mapping[str, str]]
     notes: tuple[str, ...]
@@ -89,8 +83,6 @@ def read_panel(config: AgreementConfig) -> Panel:
         ValueError: a file or column is missing, there are fewer than two raters, no item has two verdicts, or labels
             do not fit the scale.
     """
-    import numpy as np
-
     joined = _Joined()
     wanted = (*config.column, f"{_GOLD}={config.gold_column}") if config.gold_column else config.column
     if config.gold_column and not config.column:
@@ -184,7 +176,7 @@ def _label(value: Said) -> str:
 
 
 def class_agreement(
-    codes: NDArray[np.int64], labels: int, clusters: Sequence[str], draws: Draws, *, scale: Scale = "nominal"
+    codes: Ints, labels: int, clusters: Sequence[str], draws: Draws, *, scale: Scale = "nominal"
 ) -> dict[str, Interval]:
     """Return how far raters agree on classes.
 
@@ -200,8 +192,6 @@ def class_agreement(
         of them; "Krippendorff's alpha", "Gwet's AC1", "Fleiss' kappa" (over items with a verdict of every rater),
         and "Krippendorff's alpha, ordinal".  `n` counts the items that enter.
     """
-    import numpy as np
-
     counts = np.stack([(codes == at).sum(axis=1) for at in range(labels)], axis=1).astype(float)
     given = counts.sum(axis=1)
     paired, whole, some = given > 1, (given == codes.shape[1]) & (given > 1), given > 0
@@ -254,8 +244,6 @@ def number_agreement(values: Floats, clusters: Sequence[str], draws: Draws) -> d
     Returns:
         "Krippendorff's alpha, interval", and "difference": mean distance of two verdicts on one item.
     """
-    import numpy as np
-
     known = np.isfinite(values)
     given = known.sum(axis=1).astype(float)
     paired = given > 1
@@ -281,8 +269,6 @@ def number_agreement(values: Floats, clusters: Sequence[str], draws: Draws) -> d
 
 def _ordinal(meets: Floats) -> Floats:
     """Return ordinal alpha from tables of coincidences, (b, k, k)."""
-    import numpy as np
-
     totals = meets.sum(axis=2)
     middle = np.cumsum(totals, axis=1) - totals / 2
     distance = (middle[:, :, None] - middle[:, None, :]) ** 2
@@ -292,9 +278,7 @@ def _ordinal(meets: Floats) -> Floats:
     return np.where(expected > 0, 1 - seen / np.where(expected > 0, expected, 1.0), np.nan)
 
 
-def _over(above: Floats, below: Floats, where: NDArray[np.bool_]) -> Floats:
-    import numpy as np
-
+def _over(above: Floats, below: Floats, where: Bools) -> Floats:
     shape = np.broadcast_shapes(above.shape, below.shape)
     found: Floats = np.divide(above, below, out=np.zeros(shape), where=np.broadcast_to(where, shape))
     return found

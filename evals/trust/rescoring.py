@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from adjudge.data_pipelines.jobs.report import JobProgress
 from adjudge.evals.reports.figures import Bar, Bars, Curves, Figure, Grid, Series
@@ -21,16 +20,11 @@ from adjudge.evals.trust.config import DriftConfig
 from adjudge.evals.trust.scorings import Scorings, by_group, read_scorings, texts_of_rows
 from adjudge.evals.trust.verdicts import MISSING, Verdict, counts_of
 from adjudge.protocol import STATUSES
+from adjudge.statistics.arrays import Floats, NDArray, np
 from adjudge.statistics.bootstrap import cluster_bootstrap, mean_interval, share_interval, weighted_bootstrap
 from adjudge.statistics.intervals import Draws, Interval, wilson
 from adjudge.statistics.ranks import spearman_of
 from adjudge.statistics.significance import permutation_test
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
 
 
 def changed_rows(scorings: Scorings, tolerance: float) -> list[bool]:
@@ -43,8 +37,6 @@ def changed_rows(scorings: Scorings, tolerance: float) -> list[bool]:
 
 def both_numbers(scorings: Scorings) -> tuple[list[int], Floats, Floats]:
     """Return the places of rows with two numbers, and the numbers."""
-    import numpy as np
-
     places, first, second = [], [], []
     for at, (one, other) in enumerate(zip(scorings.first, scorings.second, strict=True)):
         if one.number is not None and other.number is not None:
@@ -63,8 +55,6 @@ def change_measures(scorings: Scorings, draws: Draws, *, tolerance: float, thres
         tolerance: largest difference of two numbers that is none.
         threshold: from where on a number is right; None leaves the share of flipped verdicts out.
     """
-    import numpy as np
-
     changed = changed_rows(scorings, tolerance)
     status = [one.status != other.status for one, other in zip(scorings.first, scorings.second, strict=True)]
     found = [
@@ -99,8 +89,6 @@ def order_measures(
     A flip turns a strict order round; a change also makes or breaks a tie.  The best of a group changed where other
     rows than before are the best ones, a row that joins or leaves a tie for the first place included.
     """
-    import numpy as np
-
     members = by_group(groups)
     if not members:
         return []
@@ -134,8 +122,6 @@ def order_measures(
 
 
 def _signs(differences: Floats, tolerance: float) -> NDArray[np.int8]:
-    import numpy as np
-
     return (differences > tolerance).astype(np.int8) - (differences < -tolerance).astype(np.int8)
 
 

@@ -14,18 +14,12 @@ import math
 import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from adjudge.compose.calibration import Calibration, Kind
 from adjudge.evals.trust.config import CalibrationConfig
 from adjudge.evals.trust.verdicts import NOTHING, Verdict, VerdictTable, read_verdicts
-from adjudge.statistics.logistic import fit_logistic, numpy_module
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+from adjudge.statistics.arrays import Floats, Ints, np
+from adjudge.statistics.logistic import fit_logistic
 
 
 def log_odds(probability: float, *, least: float = 1e-6) -> float:
@@ -53,7 +47,6 @@ def fit_temperature(values: Sequence[float], labels: Sequence[int]) -> Calibrati
         )
     if not all(map(math.isfinite, values)) or not any(values):
         raise ValueError("the values must be finite log-odds, and not all 0")
-    np = numpy_module()
     right = sum(labels)
     high, low = (right + 1) / (right + 2), 1 / (len(labels) - right + 2)
     targets = np.array([high if label else low for label in labels])
@@ -169,7 +162,7 @@ class ScoredRows:
     grades: Floats
     said: tuple[Verdict, ...]
     clusters: tuple[str, ...]
-    scored: NDArray[np.int64]
+    scored: Ints
     values: Floats
     probabilities: Floats
     without_gold: int
@@ -193,8 +186,6 @@ def read_rows(config: CalibrationConfig) -> ScoredRows:
     Raises:
         ValueError: a column is missing or holds something else, no row has both, or no map fits.
     """
-    import numpy as np
-
     score, gold = f"{_SCORE}={config.score_column}", f"{_GOLD}={config.gold_column}"
     table = read_verdicts(config, (score,) if config.gold else (score, gold))
     golds, alone = _joined(config, table, gold) if config.gold else (table.verdicts[_GOLD], 0)
@@ -261,8 +252,6 @@ def _grade(gold: Verdict, name: str, config: CalibrationConfig) -> float | None:
 def _probabilities(
     config: CalibrationConfig, values: Floats, labels: Floats, groups: Sequence[str]
 ) -> tuple[Floats, tuple[str, ...]]:
-    import numpy as np
-
     inside = bool(((values >= 0) & (values <= 1)).all())
     kind = config.map if config.map != "auto" else "none" if inside else "isotonic"
     if kind == "none":

@@ -16,20 +16,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from adjudge.evals.trust.config import LiveDriftConfig
 from adjudge.evals.trust.verdicts import MISSING as MISSING_STATUS
 from adjudge.evals.trust.verdicts import verdict_of
 from adjudge.io.columns import GUESSES, MISSING, Column, unknown_column
 from adjudge.io.row import Cursor
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-
+from adjudge.statistics.arrays import Floats, Ints, np
 
 _TIMES: Final = ("time", "timestamp", "step")
 _LENGTHS: Final = ("length", "response_length")
@@ -57,7 +51,7 @@ class Stream:
     name: str
     times: Floats
     axis: str
-    groups: NDArray[np.int64]
+    groups: Ints
     signals: Mapping[str, Floats]
     reasons: Mapping[str, int]
     fingerprints: tuple[str, ...]
@@ -89,8 +83,6 @@ def read_stream(config: LiveDriftConfig, path: str = "") -> Stream:
     Raises:
         ValueError: there is no such file or column, no row fits `where`, or a time cannot be read.
     """
-    import numpy as np
-
     name = path or config.input
     found, unreadable = _Columns(), []
     chosen = [(Column(key), text) for key, _, text in (given.partition("=") for given in config.where)]

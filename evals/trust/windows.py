@@ -27,26 +27,17 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from adjudge.evals.trust.config import LiveDriftConfig
 from adjudge.evals.trust.stream import SHARES, Stream, read_stream
+from adjudge.statistics.arrays import Floats, Ints, np
 from adjudge.statistics.significance import holm
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-
 
 _BINS = 10
 
 
-def design_effect(numbers: Floats, groups: NDArray[np.int64]) -> float:
+def design_effect(numbers: Floats, groups: Ints) -> float:
     """Return how many rows count as one; 1 for independent rows."""
-    import numpy as np
-
     moved = numbers - numbers.mean()
     square = float((moved**2).sum())
     sums = np.bincount(np.unique(groups, return_inverse=True)[1], moved)
@@ -59,8 +50,6 @@ def stability_index(reference: Floats, window: Floats) -> float:
     Values of which there are at most ten in the reference get a bin each.  Half a row is added to each bin, so that an
     empty one does not make it infinite.
     """
-    import numpy as np
-
     distinct = np.unique(reference)
     if len(distinct) <= _BINS:
         edges = (distinct[1:] + distinct[:-1]) / 2
@@ -75,8 +64,6 @@ def stability_index(reference: Floats, window: Floats) -> float:
 
 def ks_distance(reference: Floats, window: Floats) -> float:
     """Return the largest distance of the two distribution functions, in [0, 1]."""
-    import numpy as np
-
     places = np.concatenate([reference, window])
     below = [np.searchsorted(np.sort(side), places, side="right") / len(side) for side in (reference, window)]
     return float(np.abs(below[0] - below[1]).max())
@@ -133,7 +120,7 @@ class ChangePoint:
 def find_change(
     reference: Floats,
     stream: Floats,
-    groups: NDArray[np.int64],
+    groups: Ints,
     *,
     block: int,
     alarm: float,
@@ -151,8 +138,6 @@ def find_change(
         share: the least difference that matters, where rows are 0 or 1; None for numbers.
         seed: of the streams that the limit is drawn from.
     """
-    import numpy as np
-
     ranked = share is None
     said = _ranks(reference, reference) if ranked else reference
     effect = design_effect(said, groups)
@@ -180,8 +165,6 @@ def find_change(
 
 def _ranks(reference: Floats, numbers: Floats) -> Floats:
     """Return the share of the reference below each number, ties as half."""
-    import numpy as np
-
     ordered = np.sort(reference)
     below = [np.searchsorted(ordered, numbers, side=side) for side in ("left", "right")]
     found: Floats = (below[0] + below[1]) / (2 * len(ordered))
@@ -198,8 +181,6 @@ def _moments(said: Floats, known: float, *, ranked: bool) -> tuple[float, float]
 
 def _sums(moved: Floats) -> tuple[Floats, Floats]:
     """Return Page's sums in both directions; the last axis is time."""
-    import numpy as np
-
     rises, falls = np.zeros_like(moved), np.zeros_like(moved)
     up = down = np.zeros(moved.shape[:-1])
     for at in range(moved.shape[-1]):
@@ -213,8 +194,6 @@ def _limit(
     blocks: int, mean: float, error: float, size: float, known: float, *, ranked: bool, alarm: float, seed: int
 ) -> float:
     """Return what the highest sum of a stream without a change stays below, but for a share `alarm` of streams."""
-    import numpy as np
-
     if not blocks:
         return math.inf
     draw = np.random.default_rng(seed)
@@ -287,8 +266,6 @@ class LiveDrift:
 
     def of_window(self, signal: str, window: int) -> Floats:
         """Return the numbers that a signal has in a window."""
-        import numpy as np
-
         numbers = self.stream.signals[signal][self.edges[window] : self.edges[window + 1]]
         found: Floats = numbers[np.isfinite(numbers)]
         return found
@@ -302,8 +279,6 @@ def look(config: LiveDriftConfig) -> LiveDrift:
     Raises:
         ValueError: a file or column is missing, or there are too few rows for a reference and a window.
     """
-    import numpy as np
-
     whole = read_stream(config)
     origin = read_stream(config, config.reference) if config.reference else whole
     begin = 0 if config.reference else config.reference_rows
@@ -316,7 +291,7 @@ def look(config: LiveDriftConfig) -> LiveDrift:
     edges = tuple(range(begin, len(whole) + 1, config.window))
     reference: dict[str, Floats] = {}
     effects: dict[str, float] = {}
-    groups: dict[str, NDArray[np.int64]] = {}
+    groups: dict[str, Ints] = {}
     for signal in whole.signals:
         if signal not in origin.signals:
             continue
@@ -356,8 +331,6 @@ def look(config: LiveDriftConfig) -> LiveDrift:
 
 
 def _test(signal: str, at: int, reference: Floats, window: Floats, effect: float) -> WindowTest:
-    import numpy as np
-
     numbers = window[np.isfinite(window)]
     nothing = WindowTest(signal=signal, window=at, change=0, effect=0, distance=0, p=None, p_adjusted=None, alarm=False)
     if len(numbers) < _LEAST:

@@ -28,7 +28,7 @@ from adjudge.judges.ranking.tournament import Pair, Play, Played, knock_out, rou
 from adjudge.prompts.scorer import guard
 from adjudge.protocol import Sample, Score, Scorer, Verifier, response_text, split_reasoning
 from adjudge.runtime.contract import is_groupwise
-from adjudge.statistics.logistic import numpy_module
+from adjudge.statistics.arrays import numpy_module
 from adjudge.statistics.ratings import Match, fit_strengths, parts_of, points_of
 
 Format = Literal["round_robin", "swiss", "knock_out"]

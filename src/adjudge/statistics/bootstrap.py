@@ -18,14 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from adjudge.statistics.arrays import ArrayLike, Floats, np
 from adjudge.statistics.intervals import UNKNOWN, Draws, Interval, numbered, wilson
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-
 
 _BLOCK = 1 << 21  # counts in memory at once: 16 MiB as integers, and as much as floats
 _KINDS = 8  # a binomial draw costs about as much as eight draws of one cluster, so fewer kinds than c / 8 are quicker
@@ -33,8 +29,8 @@ _KINDS = 8  # a binomial draw costs about as much as eight draws of one cluster,
 
 def cluster_bootstrap(
     clusters: Sequence[str],
-    columns: NDArray[np.float64],
-    combine: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    columns: Floats,
+    combine: Callable[[Floats], Floats],
     draws: Draws,
     *,
     counts: Sequence[int] | None = None,
@@ -56,8 +52,6 @@ def cluster_bootstrap(
     Raises:
         ValueError: rows and clusters differ in number, there are none, or a column is not finite.
     """
-    import numpy as np
-
     table = np.asarray(columns, dtype=float)
     if table.ndim != 2 or len(table) != len(clusters) or not len(table):
         raise ValueError(f"columns of shape {table.shape} for {len(clusters)} clusters; give a row for each, and some")
@@ -79,9 +73,7 @@ def cluster_bootstrap(
     return _intervals(values, np.concatenate(blocks), sizes, draws)
 
 
-def weighted_bootstrap(
-    clusters: Sequence[str], statistic: Callable[[NDArray[np.float64]], NDArray[np.float64]], draws: Draws
-) -> list[Interval]:
+def weighted_bootstrap(clusters: Sequence[str], statistic: Callable[[Floats], Floats], draws: Draws) -> list[Interval]:
     """Return numbers that are no functions of sums (ranks, areas under curves), with their bounds.
 
     Args:
@@ -93,8 +85,6 @@ def weighted_bootstrap(
     Returns:
         As `cluster_bootstrap`; `n` counts rows.
     """
-    import numpy as np
-
     if not clusters:
         raise ValueError("there are no rows; give at least one")
     owners = numbered(clusters)
@@ -116,8 +106,6 @@ def mean_interval(values: ArrayLike, clusters: Sequence[str], draws: Draws) -> I
         clusters: as many names.
         draws: how bounds are drawn.
     """
-    import numpy as np
-
     numbers = np.asarray(values, dtype=float)
     if not len(numbers) and not len(clusters):
         return UNKNOWN
@@ -133,8 +121,6 @@ def mean_by_part(values: ArrayLike, parts: Sequence[str], clusters: Sequence[str
 
     Each part is resampled by its own clusters, so a cluster in two parts is drawn for each of them.
     """
-    import numpy as np
-
     numbers = np.asarray(values, dtype=float)
     if not len(numbers) == len(parts) == len(clusters):
         raise ValueError(f"{len(numbers)} values, {len(parts)} parts, {len(clusters)} clusters; give as many of each")
@@ -159,8 +145,6 @@ def share_interval(hits: ArrayLike, clusters: Sequence[str], draws: Draws) -> In
         clusters: as many names.
         draws: how bounds are drawn; 0 rounds give none, and one cluster has none.
     """
-    import numpy as np
-
     numbers = np.asarray(hits, dtype=float)
     if len(numbers) != len(clusters) or not ((numbers == 0) | (numbers == 1)).all():
         raise ValueError(f"{len(numbers)} hits for {len(clusters)} clusters; give 0 or 1 for each row")
@@ -191,10 +175,8 @@ def opened(share: Interval, clusters: int, draws: Draws) -> Interval:
     return replace(share, low=bounds.low, high=bounds.high)
 
 
-def _resampled_sums(sums: NDArray[np.float64], draws: Draws) -> Iterator[NDArray[np.float64]]:
+def _resampled_sums(sums: Floats, draws: Draws) -> Iterator[Floats]:
     """Yield the sums of resamples, (b, k), from those of the clusters, (c, k)."""
-    import numpy as np
-
     kinds, members = np.unique(sums, axis=0, return_counts=True)
     if len(kinds) * _KINDS > len(sums):
         for block in _counts(len(sums), draws):
@@ -205,10 +187,8 @@ def _resampled_sums(sums: NDArray[np.float64], draws: Draws) -> Iterator[NDArray
         yield draw.multinomial(len(sums), members / len(sums), size=size).astype(float) @ kinds
 
 
-def _counts(number: int, draws: Draws) -> Iterator[NDArray[np.float64]]:
+def _counts(number: int, draws: Draws) -> Iterator[Floats]:
     """Yield how often each cluster came, (b, number), until there are as many rows as resamples."""
-    import numpy as np
-
     draw = np.random.default_rng(draws.seed)
     for size in _blocks(number, draws.rounds):
         drawn = draw.integers(number, size=(size, number))
@@ -222,11 +202,7 @@ def _blocks(width: int, rounds: int) -> Iterator[int]:
         yield min(size, rounds - start)
 
 
-def _intervals(
-    values: NDArray[np.float64], drawn: NDArray[np.float64] | None, sizes: Sequence[int], draws: Draws
-) -> list[Interval]:
-    import numpy as np
-
+def _intervals(values: Floats, drawn: Floats | None, sizes: Sequence[int], draws: Draws) -> list[Interval]:
     tails = [(1 - draws.level) / 2, (1 + draws.level) / 2]
     found = []
     for at, (value, size) in enumerate(zip(values.tolist(), sizes, strict=True)):
@@ -263,8 +239,6 @@ def weighted_means(
     Raises:
         ValueError: a recipe is empty, or names a part without rows.
     """
-    import numpy as np
-
     names = list(dict.fromkeys(parts))
     for recipe in recipes:
         if not recipe or not recipe.keys() <= set(names):
@@ -277,7 +251,7 @@ def weighted_means(
     chosen = [np.array([place[name] for name in recipe]) for recipe in recipes]
     shares = [np.array(list(recipe.values())) / sum(recipe.values()) for recipe in recipes]
 
-    def combine(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    def combine(sums: Floats) -> Floats:
         means = sums[:, : len(names)] / sums[:, len(names) :]
         return np.column_stack([means[:, at] @ share for at, share in zip(chosen, shares, strict=True)])
 
@@ -296,7 +270,7 @@ def weighted_means(
     ]
 
 
-def _opened(mean: Interval, numbers: NDArray[np.float64], clusters: set[str], draws: Draws) -> Interval:
+def _opened(mean: Interval, numbers: Floats, clusters: set[str], draws: Draws) -> Interval:
     first = float(numbers[0])
     if first not in (0.0, 1.0) or (numbers != first).any():
         return mean

@@ -12,22 +12,15 @@ Not covered: costs of errors, and classes that overlap.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from adjudge.statistics.arrays import Floats, Ints, np
 from adjudge.statistics.bootstrap import cluster_bootstrap, share_interval
 from adjudge.statistics.intervals import Draws, Interval
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Table = NDArray[np.float64]
-
 
 NO_VERDICT = "no verdict"
 
 
-def confusion_columns(gold: Sequence[str], verdicts: Sequence[str | None], classes: Sequence[str]) -> Table:
+def confusion_columns(gold: Sequence[str], verdicts: Sequence[str | None], classes: Sequence[str]) -> Floats:
     """Return which cell of the table each case is in, (cases, k * (k + 1)): 1 there and 0 elsewhere.
 
     Summed over cases, and shaped (k, k + 1), it is the table; its last column holds cases without a verdict.
@@ -40,18 +33,14 @@ def confusion_columns(gold: Sequence[str], verdicts: Sequence[str | None], class
     Raises:
         ValueError: the lists do not fit, or hold something that is no class.
     """
-    import numpy as np
-
     places = cells(gold, verdicts, classes)
     columns = np.zeros((len(places), len(classes) * (len(classes) + 1)))
     columns[np.arange(len(places)), places] = 1
     return columns
 
 
-def cells(gold: Sequence[str], verdicts: Sequence[str | None], classes: Sequence[str]) -> NDArray[np.int64]:
+def cells(gold: Sequence[str], verdicts: Sequence[str | None], classes: Sequence[str]) -> Ints:
     """Return the number of the cell of each case; see `confusion_columns`."""
-    import numpy as np
-
     place = {name: at for at, name in enumerate(classes)}
     if len(gold) != len(verdicts) or len(place) != len(classes):
         raise ValueError(
@@ -90,13 +79,11 @@ def confusion_intervals(
         draws: how bounds are drawn.
         positive: a class whose precision, recall and F1 are wanted too.
     """
-    import numpy as np
-
     if positive and positive not in classes:
         raise ValueError(f"the positive class {positive!r} is none of {list(classes)!r}")
     size, at = len(classes), list(classes).index(positive) if positive else 0
 
-    def combine(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    def combine(sums: Floats) -> Floats:
         table = sums.reshape(-1, size, size + 1)
         found = [balanced_accuracy(table), macro_f1(table), matthews(table), kappa(table), f1_scores(table)[:, at]]
         return np.stack(found, axis=1)
@@ -120,40 +107,38 @@ def confusion_intervals(
     return measured
 
 
-def accuracy(table: Table) -> Table:
+def accuracy(table: Floats) -> Floats:
     """Return the share of cases whose verdict is the gold, (...)."""
     return _over(_right(table).sum(axis=-1), table.sum(axis=(-2, -1)))
 
 
-def precisions(table: Table) -> Table:
+def precisions(table: Floats) -> Floats:
     """Return, of the verdicts for each class, the share that is right, (..., k)."""
     return _over(_right(table), _said(table))
 
 
-def recalls(table: Table) -> Table:
+def recalls(table: Floats) -> Floats:
     """Return, of the cases of each class, the share with the right verdict, (..., k)."""
     return _over(_right(table), table.sum(axis=-1))
 
 
-def f1_scores(table: Table) -> Table:
+def f1_scores(table: Floats) -> Floats:
     """Return the harmonic mean of precision and recall, (..., k); NaN only for classes that nobody names."""
     return _over(2 * _right(table), table.sum(axis=-1) + _said(table))
 
 
-def macro_f1(table: Table) -> Table:
+def macro_f1(table: Floats) -> Floats:
     """Return the mean F1 of the classes that gold or a verdict names, (...)."""
     return _known_mean(f1_scores(table))
 
 
-def balanced_accuracy(table: Table) -> Table:
+def balanced_accuracy(table: Floats) -> Floats:
     """Return the mean recall of the classes that have cases, (...)."""
     return _known_mean(recalls(table))
 
 
-def matthews(table: Table) -> Table:
+def matthews(table: Floats) -> Floats:
     """Return Matthews' correlation, (...); cases without a verdict are a class that is never right."""
-    import numpy as np
-
     total, told, said = table.sum(axis=(-2, -1)), table.sum(axis=-1), table.sum(axis=-2)
     size = table.shape[-2]
     above = _right(table).sum(axis=-1) * total - (told * said[..., :size]).sum(axis=-1)
@@ -161,69 +146,57 @@ def matthews(table: Table) -> Table:
     return _over(above, np.sqrt(np.maximum(spread, 0.0)))
 
 
-def kappa(table: Table) -> Table:
+def kappa(table: Floats) -> Floats:
     """Return Cohen's kappa of gold and verdict, (...); cases without a verdict agree with nothing."""
     total, told, said = table.sum(axis=(-2, -1)), table.sum(axis=-1), table.sum(axis=-2)
     chance = (told * said[..., : table.shape[-2]]).sum(axis=-1)
     return _over(_right(table).sum(axis=-1) * total - chance, total**2 - chance)
 
 
-def _right(table: Table) -> Table:
-    import numpy as np
-
+def _right(table: Floats) -> Floats:
     if table.ndim < 2 or table.shape[-1] < table.shape[-2]:
         raise ValueError(f"a table of shape {table.shape}; it needs a column for each row, and may have more")
-    found: Table = np.diagonal(table, axis1=-2, axis2=-1)
+    found: Floats = np.diagonal(table, axis1=-2, axis2=-1)
     return found
 
 
-def _said(table: Table) -> Table:
-    found: Table = table[..., : table.shape[-2]].sum(axis=-2)
+def _said(table: Floats) -> Floats:
+    found: Floats = table[..., : table.shape[-2]].sum(axis=-2)
     return found
 
 
-def _over(above: Table, below: Table) -> Table:
-    import numpy as np
-
-    found: Table = np.divide(above, below, out=np.full(np.shape(below), np.nan), where=np.asarray(below) > 0)
+def _over(above: Floats, below: Floats) -> Floats:
+    found: Floats = np.divide(above, below, out=np.full(np.shape(below), np.nan), where=np.asarray(below) > 0)
     return found
 
 
-def _known_mean(numbers: Table) -> Table:
-    import numpy as np
-
+def _known_mean(numbers: Floats) -> Floats:
     known = np.isfinite(numbers)
     return _over(np.where(known, numbers, 0.0).sum(axis=-1), known.sum(axis=-1))
 
 
-def ratio(part: Table, whole: Table) -> Table:
+def ratio(part: Floats, whole: Floats) -> Floats:
     """Return part / whole, NaN where the whole is 0."""
-    import numpy as np
-
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Table = np.where(whole != 0, part / whole, np.nan)
+        found: Floats = np.where(whole != 0, part / whole, np.nan)
     return found
 
 
-def square_kappa(tables: Table) -> Table:
+def square_kappa(tables: Floats) -> Floats:
     """Return Cohen's kappa of tables (b, k, k) whose rows and columns are the same labels in the same order."""
-    import numpy as np
-
     total = tables.sum(axis=(1, 2))
     same = ratio(np.trace(tables, axis1=1, axis2=2), total)
     chance = ratio((tables.sum(axis=2) * tables.sum(axis=1)).sum(axis=1), total * total)
     return ratio(same - chance, np.where(chance < 1, 1 - chance, 0.0))
 
 
-def macro_rates(tables: Table) -> tuple[Table, Table, Table]:
+def macro_rates(tables: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the means over the gold labels of precision, recall and F1; a rate without cases counts as 0.
 
     Args:
         tables: (b, k, c) with a row for each gold label; the first k columns are verdicts of these labels, others are
             verdicts that are none of them, and so never right.
     """
-    import numpy as np
-
     count = tables.shape[1]
     hits = np.diagonal(tables[:, :, :count], axis1=1, axis2=2)
     precision = np.nan_to_num(ratio(hits, tables.sum(axis=1)[:, :count]))

@@ -17,12 +17,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
+from adjudge.statistics.arrays import Floats, Ints, np
 
 LEVEL = 0.95
 RESAMPLES = 2_000
@@ -92,9 +89,7 @@ def wilson(hits: float, n: int, *, level: float = LEVEL) -> Interval:
     return Interval(value=share, low=low, high=high, n=n)
 
 
-def clustered_mean(
-    values: Sequence[float] | npt.NDArray[np.float64], clusters: Sequence[str], *, seed: int = 0
-) -> Interval:
+def clustered_mean(values: Sequence[float] | Floats, clusters: Sequence[str], *, seed: int = 0) -> Interval:
     """Return a mean with the middle 95 % it takes when whole clusters are drawn with replacement, 2,000 times.
 
     Args:
@@ -105,8 +100,6 @@ def clustered_mean(
     Returns:
         Without bounds where there is only one cluster; `n` counts rows.
     """
-    import numpy as np
-
     numbers = np.asarray(values, dtype=float)
     if not len(numbers) or len(numbers) != len(clusters):
         raise ValueError(f"{len(numbers)} values and {len(clusters)} clusters; give one of each for every row")
@@ -120,21 +113,17 @@ def clustered_mean(
     return Interval(value=mean, low=low, high=high, n=len(numbers))
 
 
-def numbered(clusters: Sequence[str]) -> npt.NDArray[np.int64]:
+def numbered(clusters: Sequence[str]) -> Ints:
     """Return the number of each row's cluster, from 0, in the order in which clusters come."""
-    import numpy as np
-
     places = {name: at for at, name in enumerate(dict.fromkeys(clusters))}
     return np.array([places[name] for name in clusters], dtype=np.int64)
 
 
-def resampled(count: int, *, seed: int = 0, rounds: int = RESAMPLES) -> Iterator[npt.NDArray[np.int64]]:
+def resampled(count: int, *, seed: int = 0, rounds: int = RESAMPLES) -> Iterator[Ints]:
     """Yield how often each of `count` clusters is there, (count,), when as many are drawn with replacement.
 
     One resample is in memory at a time; with one seed two statistics meet the same resamples.
     """
-    import numpy as np
-
     draw = np.random.default_rng(seed)
     for _ in range(rounds):
         yield np.bincount(draw.integers(count, size=count), minlength=count)

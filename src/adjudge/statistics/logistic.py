@@ -10,30 +10,11 @@ L1 penalties, and designs too large for one dense matrix.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
 
-from adjudge.extras import install_hint
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+from adjudge.statistics.arrays import Floats, np
 
 _MOST_STEPS = 100
 _SMALL = 1e-10  # of a step's largest coordinate; Newton's last step squares the error
-
-
-def numpy_module() -> Any:
-    """Return numpy.
-
-    Raises:
-        ImportError: it is not installed; the message names the remedy.
-    """
-    try:
-        import numpy
-    except ImportError as error:
-        raise ImportError(f"fitting strengths and regressions needs numpy; {install_hint('calibration')}") from error
-    return numpy
 
 
 def sigmoid(x: float) -> float:
@@ -45,13 +26,13 @@ def sigmoid(x: float) -> float:
 
 
 def fit_logistic(
-    design: NDArray[np.float64],
-    outcomes: NDArray[np.float64],
-    weights: NDArray[np.float64],
+    design: Floats,
+    outcomes: Floats,
+    weights: Floats,
     *,
     ridge: float = 0.0,
     centred: int = 0,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Return the coefficients and the second derivatives of the loss there.
 
     Args:
@@ -66,34 +47,33 @@ def fit_logistic(
         ValueError: there is no finite optimum: some combination of columns tells the outcomes apart without error,
             or says nothing at all.  A ridge above 0 has one always.
     """
-    numpy = numpy_module()
     _, columns = design.shape
-    level = numpy.zeros((columns, columns))
+    level = np.zeros((columns, columns))
     level[:centred, :centred] = 1.0 / max(centred, 1)  # the sum of those coefficients has no other pull
-    beta = numpy.zeros(columns)
+    beta = np.zeros(columns)
 
-    def loss(at: NDArray[np.float64]) -> float:
+    def loss(at: Floats) -> float:
         z = design @ at
-        fit = weights @ (numpy.logaddexp(0, z) - outcomes * z)
+        fit = weights @ (np.logaddexp(0, z) - outcomes * z)
         return float(fit + 0.5 * ridge * at @ at + 0.5 * at @ level @ at)
 
     here = loss(beta)
     for _ in range(_MOST_STEPS):
-        p = numpy.exp(-numpy.logaddexp(0, -(design @ beta)))
+        p = np.exp(-np.logaddexp(0, -(design @ beta)))
         slope = design.T @ (weights * (p - outcomes)) + ridge * beta + level @ beta
-        curve = (design.T * (weights * p * (1 - p))) @ design + ridge * numpy.eye(columns) + level
+        curve = (design.T * (weights * p * (1 - p))) @ design + ridge * np.eye(columns) + level
         try:
-            step = numpy.linalg.solve(curve, slope)
-        except numpy.linalg.LinAlgError as error:
+            step = np.linalg.solve(curve, slope)
+        except np.linalg.LinAlgError as error:
             raise ValueError(_NO_OPTIMUM) from error
         size = 1.0
         while (there := loss(beta - size * step)) > here + 1e-12 * abs(here) and size > 1e-6:
             size /= 2
         beta = beta - size * step
         here = there
-        if float(numpy.abs(beta).max(initial=0.0)) > 1e4:
+        if float(np.abs(beta).max(initial=0.0)) > 1e4:
             raise ValueError(_NO_OPTIMUM)
-        if float(numpy.abs(step).max(initial=0.0)) < _SMALL * max(1.0, float(numpy.abs(beta).max(initial=0.0))):
+        if float(np.abs(step).max(initial=0.0)) < _SMALL * max(1.0, float(np.abs(beta).max(initial=0.0))):
             return beta, curve - level
     raise ValueError(_NO_OPTIMUM)
 

@@ -16,15 +16,11 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from adjudge.statistics.arrays import ArrayLike, Bools, Floats, Ints, np
+
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-
-    Weighted: TypeAlias = Callable[[NDArray[np.float64]], float]
+    Weighted: TypeAlias = Callable[[Floats], float]
     """Takes a weight >= 0 for each row and returns a number, NaN where the rows say nothing."""
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
 
 
 class Levels:
@@ -38,9 +34,7 @@ class Levels:
     """
 
     def __init__(self, numbers: Floats) -> None:
-        import numpy as np
-
-        self.order: NDArray[np.int64] = np.argsort(numbers, kind="stable")
+        self.order: Ints = np.argsort(numbers, kind="stable")
         ordered = numbers[self.order]
         first = np.ones(len(ordered), dtype=bool)
         first[1:] = ordered[1:] != ordered[:-1]
@@ -49,8 +43,6 @@ class Levels:
 
     def sums(self, ordered: Floats) -> Floats:
         """Return the sum over each level, (levels,), of something that stands in `order`, (rows,)."""
-        import numpy as np
-
         if len(self._starts) == len(ordered):  # no two are equal
             return ordered
         found: Floats = np.add.reduceat(ordered, self._starts)
@@ -58,8 +50,6 @@ class Levels:
 
     def of_rows(self, of_levels: Floats) -> Floats:
         """Return what belongs to the level of each row, (rows,), in the rows' own order."""
-        import numpy as np
-
         found = np.empty(len(self.order))
         found[self.order] = of_levels if len(of_levels) == len(found) else of_levels[self._level]
         return found
@@ -87,11 +77,9 @@ def average_precision(values: ArrayLike, labels: ArrayLike) -> float | None:
 
 def spearman_of(first: ArrayLike, second: ArrayLike) -> Weighted:
     """Return Spearman's rho of two lists as a function of the rows' weights."""
-    import numpy as np
-
     sides = [Levels(side) for side in _checked(first, second)]
 
-    def statistic(weights: NDArray[np.float64]) -> float:
+    def statistic(weights: Floats) -> float:
         total = float(weights.sum())
         ranks, spread = [], 1.0
         for side in sides:
@@ -111,15 +99,13 @@ _LEAST = 1e-24  # of a variance of ranks, squared: below it only rounding is lef
 
 def kendall_of(first: ArrayLike, second: ArrayLike) -> Weighted:
     """Return Kendall's tau-b of two lists as a function of the rows' weights; n log n for each call."""
-    import numpy as np
-
     one, other = _checked(first, second)
     at_one, at_other = (np.unique(side, return_inverse=True)[1].astype(np.int64) for side in (one, other))
     width = int(at_other.max()) + 1 if len(at_other) else 1
     cells, cell_of = np.unique(at_one * width + at_other, return_inverse=True)  # sorted by the first, then the second
     levels = _merges(cells % width)
 
-    def statistic(weights: NDArray[np.float64]) -> float:
+    def statistic(weights: Floats) -> float:
         cell = np.bincount(cell_of, weights, minlength=len(cells))
         squares = [float(np.square(np.bincount(at, weights)).sum()) for at in (at_one, at_other)]
         whole = float(weights.sum()) ** 2
@@ -139,13 +125,11 @@ def kendall_of(first: ArrayLike, second: ArrayLike) -> Weighted:
 
 def auroc_of(values: ArrayLike, labels: ArrayLike) -> Weighted:
     """Return the area under the ROC curve as a function of the rows' weights."""
-    import numpy as np
-
     numbers, right = _labelled(values, labels)
     levels = Levels(numbers)
     right = right[levels.order]
 
-    def statistic(weights: NDArray[np.float64]) -> float:
+    def statistic(weights: Floats) -> float:
         rows = weights[levels.order]
         taken, hits = levels.sums(rows), levels.sums(rows * right)
         misses = taken - hits
@@ -157,13 +141,11 @@ def auroc_of(values: ArrayLike, labels: ArrayLike) -> Weighted:
 
 def average_precision_of(values: ArrayLike, labels: ArrayLike) -> Weighted:
     """Return average precision as a function of the rows' weights."""
-    import numpy as np
-
     numbers, right = _labelled(values, labels)
     levels = Levels(-numbers)  # from the highest value down
     right = right[levels.order]
 
-    def statistic(weights: NDArray[np.float64]) -> float:
+    def statistic(weights: Floats) -> float:
         rows = weights[levels.order]
         hits, taken = levels.sums(rows * right), np.cumsum(levels.sums(rows))
         total = float(hits.sum())
@@ -175,13 +157,11 @@ def average_precision_of(values: ArrayLike, labels: ArrayLike) -> Weighted:
     return statistic
 
 
-def _merges(ranks: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]]:
+def _merges(ranks: Ints) -> list[tuple[Ints, Bools, Ints]]:
     """Return, for each level of a merge sort: the order, who is in a left half, and where each one's block ends.
 
     An element of a right half is out of order with the elements of its left half that are greater.
     """
-    import numpy as np
-
     places = np.arange(len(ranks))
     levels = []
     size = 1
@@ -194,9 +174,7 @@ def _merges(ranks: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], NDArray[n
     return levels
 
 
-def _checked(first: ArrayLike, second: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    import numpy as np
-
+def _checked(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
     one, other = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if one.ndim != 1 or one.shape != other.shape:
         raise ValueError(f"lists of shape {one.shape} and {other.shape}; give as many numbers of each")
@@ -205,7 +183,7 @@ def _checked(first: ArrayLike, second: ArrayLike) -> tuple[NDArray[np.float64], 
     return one, other
 
 
-def _labelled(values: ArrayLike, labels: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _labelled(values: ArrayLike, labels: ArrayLike) -> tuple[Floats, Floats]:
     numbers, right = _checked(values, labels)
     if not ((right == 0) | (right == 1)).all():
         raise ValueError(f"a label is {right[(right != 0) & (right != 1)][0]!r}; it must be 1 or 0")
@@ -213,7 +191,5 @@ def _labelled(values: ArrayLike, labels: ArrayLike) -> tuple[NDArray[np.float64]
 
 
 def _plain(statistic: Weighted, rows: ArrayLike) -> float | None:
-    import numpy as np
-
     number = statistic(np.ones(len(np.asarray(rows))))
     return None if math.isnan(number) else number

@@ -26,8 +26,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from adjudge.statistics.arrays import np
 from adjudge.statistics.intervals import Interval, check_level, quantile
-from adjudge.statistics.logistic import fit_logistic, numpy_module, sigmoid
+from adjudge.statistics.logistic import fit_logistic, sigmoid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +181,6 @@ def fit_strengths(matches: Sequence[Match], *, ridge: float = 0.0) -> Strengths:
     if not (math.isfinite(ridge) and ridge >= 0):
         raise ValueError(f"the ridge is {ridge!r}; it must be a finite number >= 0")
     _check_connected(matches, ridge)
-    np = numpy_module()
     players = players_of(matches)
     place = {name: index for index, name in enumerate(players)}
     sums: dict[tuple[int, int], list[float]] = {}

@@ -14,14 +14,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from adjudge.statistics.arrays import ArrayLike, Floats, np
 from adjudge.statistics.intervals import Draws, numbered
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-
 
 EXACT_CLUSTERS = 16
 """Up to so many clusters with a difference all 65,536 ways to flip their signs are counted."""
@@ -42,8 +37,6 @@ def mcnemar(first: ArrayLike, second: ArrayLike, *, mid_p: bool = False) -> floa
     Returns:
         None without cases; 1 where no case differs.
     """
-    import numpy as np
-
     one, other = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if one.shape != other.shape or one.ndim != 1:
         raise ValueError(f"{one.shape} and {other.shape} cases; give one number of each scorer for the same cases")
@@ -92,8 +85,6 @@ def permutation_test(differences: ArrayLike, clusters: Sequence[str], draws: Dra
     Returns:
         None without cases, or where signs must be drawn and there are 0 rounds; 1 where no cluster differs.
     """
-    import numpy as np
-
     numbers = np.asarray(differences, dtype=float)
     if numbers.ndim != 1 or len(numbers) != len(clusters) or not np.isfinite(numbers).all():
         raise ValueError(f"{numbers.shape} differences for {len(clusters)} clusters; give a finite one for each")
@@ -114,13 +105,11 @@ def permutation_test(differences: ArrayLike, clusters: Sequence[str], draws: Dra
     return (1 + hits) / (1 + draws.rounds)
 
 
-def _flipped(sizes: NDArray[np.float64], draws: Draws) -> Iterator[NDArray[np.float64]]:
+def _flipped(sizes: Floats, draws: Draws) -> Iterator[Floats]:
     """Yield sums of `sizes` with random signs, `draws.rounds` in all.
 
     Of `m` clusters of one size, how many are positive is a binomial draw, so equal sizes cost no more than one.
     """
-    import numpy as np
-
     draw = np.random.default_rng(draws.seed)
     kinds, members = np.unique(sizes, return_counts=True)
     block = max(1, _BLOCK // len(kinds))

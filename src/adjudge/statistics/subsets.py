@@ -17,13 +17,8 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats: TypeAlias = NDArray[np.float64]
+from adjudge.statistics.arrays import Floats, np
 
 
 def chances(keys: Floats, ns: Sequence[int]) -> Floats:
@@ -38,8 +33,6 @@ def chances(keys: Floats, ns: Sequence[int]) -> Floats:
     Raises:
         ValueError: there are not as many responses.
     """
-    import numpy as np
-
     filled = np.where(np.isnan(keys), -np.inf, keys)
     _, place, sizes = np.unique(filled, return_inverse=True, return_counts=True)
     below = np.concatenate([[0], np.cumsum(sizes)])
@@ -56,8 +49,6 @@ def all_among(total: int, n: int) -> Floats:
     Raises:
         ValueError: not 1 <= n <= N.
     """
-    import numpy as np
-
     if not 1 <= n <= total:
         raise ValueError(f"best of {n!r} among {total} responses; n must be between 1 and their number")
     sizes = np.arange(total, n, -1, dtype=float)  # m = N, .., n + 1
@@ -101,8 +92,6 @@ def powers_of_two(most: int) -> tuple[int, ...]:
 
 def standard_deviation(groups: Sequence[Floats]) -> float:
     """Return the standard deviation within groups, each of at least one number, all of the same weight by number."""
-    import numpy as np
-
     count = sum(len(one) for one in groups)
     return math.sqrt(sum(float(((one - np.mean(one)) ** 2).sum()) for one in groups) / count) if count else 0.0
 
