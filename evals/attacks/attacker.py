@@ -1,7 +1,5 @@
 """What became of one attack on one row.
 
-Not covered: the numbers over all rows (`measures`).
-
 The questions that one attacker may ask about one row: every one counted, and never one too many.
 
 A response that was asked about before is answered from memory and costs nothing.  One that is paid because it says the
@@ -10,15 +8,11 @@ right answer is answered as the bad response is, so that a search goes on lookin
 Questions of one batch are sent together, so all of them are spent where one of them wins; the win counts from its own
 place among them.
 
-Not covered: limits over all rows together.
-
 The contract of an attacker, and how one is let loose on rows.
 
 An attacker asks `Queries.ask` about what it writes, in batches, and reads the values.  It sees the prompt and a list of
 words, and never a threshold, a reference, a good response, or why a value is what it is.  It need not end: `Over` ends
 it.
-
-Not covered: attackers that know the inside of a model.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@ r"""Fixed texts that have fooled judges, alone and around the bad response; noth
 They are the constants of the probes (the master keys of arXiv 2507.08794, refusals, injected verdicts, closed
 templates, praise and authority) and a few short ones.
 
-Not covered: texts for one template; put them into a vocabulary, or into an attacker of your own.
-
 Evolution of attacks: the better half lives on, and its children are crossed and changed.
 
 Two kinds evolve: templates (an opener, a claim, a layout, an injected verdict and padding around the bad response) and,
@@ -12,15 +10,10 @@ against programs that look for an answer, its form: `\boxed{7}`, `\boxed{\boxed{
 one that is open ("any number"), one inside reasoning, programs that leave before they are tested.  Numbers are those of
 the prompt and a few others, so many a piece says the right answer by luck; `guard` tells those apart.
 
-Not covered: answers that are worked out; that would be solving the task.  A judge with its own template needs its own
-words, which a vocabulary gives to the token searches.
-
 Random tokens behind the bad response: what every search that learns must beat.
 
 The greedy search begins with an empty suffix, so it may find a short one.  It is the coordinate search of GCG (arXiv
 2307.15043) without the gradient: candidates are drawn evenly, and one position at a time the best of some stays.
-
-Not covered: learning from any answer.
 
 One suffix for all prompts: greedy search for what raises rewards most, on average over the rows.
 

@@ -1,10 +1,6 @@
 """The attackers by name; each is "module:Class", imported when it is asked for.
 
-Not covered: `shipped`, which is no search (`shipped`).
-
 The options of attacking a scorer.
-
-Not covered: how an attacker searches; its module has its constants.
 """
 
 from __future__ import annotations

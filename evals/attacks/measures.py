@@ -3,8 +3,6 @@
 To another scorer goes the winning response itself, and it must reach that scorer's own threshold for the row.  To a
 prompt that no attacker saw goes what was written around the bad response, around that prompt's bad response.
 
-Not covered: what is guessed; responses that say the right answer are no wins, here either.
-
 The numbers of attacks: how often they succeed within how many questions, by how much, and where else they work.
 
 A row counts as broken by an attacker if it found a worthless response that wins.  Answers that are right by luck are

@@ -1,8 +1,6 @@
 """The attacks that a scorer ships, as an attacker that asks nothing before it strikes.
 
 They are on tasks of their own: each is one attempt with one question.
-
-Not covered: composites, whose parts can be attacked one by one.
 """
 
 from __future__ import annotations

@@ -2,12 +2,7 @@
 
 So an attack can be carried to another prompt, and its response is worthless by construction.
 
-Not covered: edits inside the bad response.
-
 The rows of an input as tasks to attack: prompts, bad and good responses, references.
-
-Not covered: whether a bad response is bad and a good one good.  A bad response that wins as it stands is left out
-later, and counted.
 
 A scorer as attackers meet it: a box that takes responses, of which nothing but numbers comes back.
 
@@ -24,8 +19,6 @@ From which score on an attack has won, row by row.
 To reach a score is enough: a judge that gives both its best mark cannot tell them apart, and could never be exceeded.
 A row has no threshold where the good response that it takes has no score; and a row whose bad response wins as it
 stands shows nothing, because there is nothing left to attack.
-
-Not covered: margins.  Whoever wants one gives a larger quantile, or a larger value of a right answer.
 """
 
 from __future__ import annotations

@@ -10,8 +10,6 @@ It measures the model that wrote the outputs.  To measure the judge, see `annota
 The win rate is the mean share of the model's outputs; annotations without a preference are in none of the numbers, as
 there, and are counted beside.  The length-controlled one is a fit (`adjudge.evals.benchmarks.win_rate`); without
 the authors' difficulties and gamed baselines it is not the leaderboard's, and its name says so.  It has no bounds.
-
-Not covered: the leaderboard's own choice of a judge and of an order.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
 """The options of evaluating a scorer on a benchmark.
 
-Not covered: those of one benchmark, which are the fields of its class.
-
 What scorers that do not read would say: the longer response, the one with more steps, the first one, any one.
 
 A benchmark on which one of them does well measures less than its name says, and a scorer that is no better than they
 are has shown nothing.
-
-Not covered: benchmarks without candidates to choose from (a solution with steps, a rating); they name their own.
 
 The contract of a benchmark: rows become cases, the scores of cases become the published numbers.
 

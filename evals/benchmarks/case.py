@@ -1,24 +1,16 @@
 """One case of a benchmark: the samples that a scorer is asked about together, and what is known of them.
 
-Not covered: what the scorer said (`outcome`).
-
 One number that somebody gave a sample, whoever it was: a scorer, a file of scores, or the benchmark's own file.
-
-Not covered: what it means for a case (`outcomes`).
 
 What is kept of a case once it is scored: numbers and codes, and no texts, so that many fit into memory.
 
 Most cases say the same in most fields ("scored, scored"; no reasons; no steps), so equal tuples are one object in
 memory: 100,000 pairs of numbers take some 60 MB, and without that twice as much.
 
-Not covered: the texts of the worst cases, which `adjudge.evals.reports.result` keeps.
-
 Whose steps a scorer's values belong to: those that the benchmark gives, or none.
 
 A scorer of steps takes them from `extra["steps"]` of a sample; one that splits by itself may cut elsewhere.  Then its
 values are of other steps than the labels, so they are no values, and the sample has failed.
-
-Not covered: samples without given steps; whatever is said of those is kept.
 """
 
 from __future__ import annotations

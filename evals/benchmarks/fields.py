@@ -1,8 +1,6 @@
 """Columns of a row as what they must be: texts, turns, numbers and lists, with errors that name the column.
 
 Texts and turns are what they are in every command (`adjudge.io.values`).
-
-Not covered: which columns a benchmark has; each one says so.
 """
 
 from __future__ import annotations

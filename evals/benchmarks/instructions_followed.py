@@ -10,8 +10,6 @@ cluster, and kinds of instructions are the parts.
 
 The last three are numbers about whoever wrote the responses.  Strict or loose is an option of the scorer; `loose` says
 which labels it is compared with.  A response that is empty or null is one that follows nothing.
-
-Not covered: checking (`adjudge.verifiers.instructions`).
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@
 
 Read from JudgeBench (`utils/metrics.py`).  A scorer of single responses says the same in both orders.  With
 `scorer: stored`, the decisions of the benchmark's own output files count.
-
-Not covered: prompting judges as its scripts do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """What a label says of a response: right, wrong, or no answer at all; and what a scorer's number says.
 
-Not covered: labels with grades; `adjudge.evals.benchmarks.ratings` takes those.
-
 The rates of verdicts on labelled responses, with bounds.
 
     accuracy               labelled responses that are called what their label says
@@ -20,7 +18,7 @@ Benchmarks whose case is one response with a label: what they share.
 
 The number of such a benchmark is accuracy, the share of responses that the scorer calls what the label says.  Without a
 verdict a response is called nothing, so it is never right; how many there are, and the accuracy of the others, stand
-beside.  Not covered: what a row holds, which each benchmark says.
+beside.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@
 
 The second line asks how well one column predicts another: a judge's opinion against what a program found.  A row whose
 label is empty is no part of it.
-
-Not covered: ratings with grades (`ratings`), and pairs (`pairs`).
 """
 
 from __future__ import annotations

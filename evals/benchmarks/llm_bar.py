@@ -15,8 +15,6 @@ words mean.  Order 1 shows the pair's first output first, order 2 its second.
 | of a collection of judges | `subset`, `i`, `llm`, `strategy`, `label`, `results` |
 
 The last of the `results` decides, as there.  Rows without texts are for stored verdicts.
-
-Not covered: asking and reading a judge (`adjudge.judges`).
 """
 
 from __future__ import annotations

@@ -7,14 +7,10 @@ A row of the data set itself (question, answer) is one case: its own solution, w
 The answer stands behind `####` (or `A:`, as in the example solutions); calculator notes `<<48/2=24>>` are no part of a
 text.
 
-Not covered: asking a model.
-
 MATH (arXiv 2103.03874): solutions of models and whether their final answers are right.
 
 Rows are those that math evaluation harnesses write: a problem, its answer, lists of responses and of labels.  A row of
 the data set itself (problem, solution) is one case: its own solution, which must be called right.
-
-Not covered: asking a model.  The labels of such files come from a rule, and rules can be wrong.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 A missing verdict is never right, and it agrees with nothing, another missing one included; it is counted beside.
 
 Sources: LLMBar (arXiv 2310.07641; accuracy of each order, of both, agreement), JudgeBench (arXiv 2410.12784; the sum of
-two orders); lists: RewardMATH (arXiv 2410.01729; best of ten, reciprocal rank).  Not covered: intervals
-(`adjudge.statistics`).
+two orders); lists: RewardMATH (arXiv 2410.01729; best of ten, reciprocal rank).
 
 Who wins a pair: of two scores the higher one, of two orders their sum.
 
@@ -12,16 +11,11 @@ A scorer of single responses gives each its own number.  A scorer whose referenc
 response's share against the other one, and so sees the pair twice, in both orders; a win counts 1, a loss -1, a tie 0,
 and the sign of the sum decides (JudgeBench, arXiv 2410.12784).
 
-Not covered: rates of each order alone (`adjudge.evals.benchmarks.pair`), and lists
-(`adjudge.evals.benchmarks.pair`).
-
 Pairs: a case of two responses, and the rates that every benchmark of pairs has beside its own number.
 
 The gold of a pair is `{"better": 0}` or `{"better": 1}` for the place of the better response, and `{"better": None}`
 for a tie.  A tie of the scorer is wrong where the gold has a winner, and so is a missing verdict; both are counted
 beside.
-
-Not covered: who wins a pair (`adjudge.evals.benchmarks.pair`).
 
 A list of responses with right and wrong ones: what a scorer's numbers make of it.
 
@@ -32,8 +26,6 @@ A list with a response that has no score has no verdict: its rates are 0, and it
     alone            1 where every response with the highest score is right
     reciprocal rank  1 / rank of the best right response among the wrong ones; equal scores share the mean of their
                      ranks; `best` gives them the best one, as RewardMATH does
-
-Not covered: means over lists.
 """
 
 from __future__ import annotations

@@ -6,16 +6,11 @@
 
 The layouts of rows are those of `adjudge.io.preferences`; a ranked list counts as all its pairs.
 
-Not covered: lists of which some are right (`adjudge.evals.benchmarks.pairs`), and pairs whose gold is how much better
-one is.
-
 Any file of lists: several responses to a prompt, of which one or some are right.
 
     accuracy            what picking the highest score earns; where k share it, each is picked with 1/k
     right alone on top  share of lists in which every response with the highest score is right
     reciprocal rank     mean of 1 / rank of the best right response; equal scores share the mean of their ranks
-
-Not covered: graded lists (`adjudge eval ratings`), and how accuracy grows with n (`adjudge eval best_of_n`).
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ The benchmark's number is how often a judge says what most people said.  Precisi
 the three answers.  Its script counts an answer that cannot be read as a tie; the rule here is that it is wrong, and
 `missing` says which one is followed.  Of gpt-3.5-turbo the script says 71.07 %.  Where all but 1, 2 and 0 is wrong it
 is 69.27 %, and 69.77 % where `tie_words` lets its word "Tie" be one.
-
-Not covered: asking a judge (`adjudge.judges`).
 """
 
 from __future__ import annotations

@@ -10,8 +10,6 @@ wrong, from MMLU-Pro, MATH, GPQA, MBPP Plus and IFEval.
 
 The paper names these numbers and leaves choices open; only the accuracies are marked as published, and the two modules
 say what the others are here.
-
-Not covered: the authors' fit of these numbers to what models are worth after training.
 """
 
 from __future__ import annotations

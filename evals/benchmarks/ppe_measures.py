@@ -9,8 +9,6 @@ equal scores are chosen between at random and a missing score is the lowest, as 
     ROC AUC     of all responses' scores against their labels; and the mean of each prompt's own, where it has both
     accuracy    share of the pairs of a right and a wrong response, those that the file names, that are in order
 
-Not covered: fits of curves (`adjudge eval best_of_n`).
-
 How well a scorer ranks models as people do: both rankings come from the same battles between pairs of models.
 
 Strengths are those of Bradley and Terry, with ties as half a win and a tiny ridge, so that a model that wins everything

@@ -8,8 +8,6 @@ A solution without a prediction is wrong, and counted beside: where the scorer g
 benchmark's.  So is one whose steps before the prediction were not judged.
 
 `processbench_f1` and `best_threshold` need no rows; the authors choose the threshold on the gsm8k part.
-
-Not covered: critics that write text (`adjudge.verifiers.critic` reads them), and votes over several critiques.
 """
 
 from __future__ import annotations

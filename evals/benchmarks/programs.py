@@ -7,16 +7,12 @@ Rows are programs with their `task_id`; the tests come from a second file, `--pr
 the problems alone is one case: its canonical solution, which must pass.  With labels in the rows, the scorer's verdicts
 are compared with them; a label of a run that took too long is "wrong".
 
-Not covered: generating programs.
-
 VerilogEval (arXiv 2309.07544) and RTLLM (arXiv 2308.05345): hardware designs, and whether they do what was asked.
 
 A row of VerilogEval without a response is one case: its own reference, under the name that a candidate must have, which
 must pass.  Candidates are rows with a design; the problem comes from a second file, `--problems`, by its name, or
 stands in the row.  A label is "right" only where it says pass; designs that fail, do not compile or run too long are
 wrong.
-
-Not covered: generating designs.
 """
 
 from __future__ import annotations

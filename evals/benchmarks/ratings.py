@@ -11,8 +11,6 @@
 
 A correlation says nothing about responses without a number, so it must be read beside how many those are.
 
-Not covered: ratings of several people with their disagreement (`adjudge.evals.trust.agreement`).
-
 Any file of responses with ratings: FeedbackBench, BiGGen-Bench, MT-Bench in Prometheus's form, or one's own.
 
     adjudge eval ratings FILE --scorer judge.yaml --rating-column human_score
@@ -21,8 +19,6 @@ A rating that is a list (several people, several runs of a judge) is its mean.  
 
 Prometheus turns ratings into pairs and rates again where two are equal, until they differ; here nothing is asked again,
 so a tie is wrong in `pairs in order` and half a point in `pairs, ties as half`, which is what a fair coin would get.
-
-Not covered: labels without an order (`labels`).
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """The cases of an input, in batches, as a stream: rows that are no cases are counted and named, never lost.
 
-Not covered: scoring them.
-
 The scores that stand in another input of the same benchmark: the same cases, judged by somebody else.
 
 Published outputs are files of this kind, one for each model.  The other input is read along with the first one.
-
-Not covered: scores by sample id (`score_file`).
 
 Scores by sample id in a file: the output of `adjudge label`, or any rows with `id` and `value`.
 

@@ -8,8 +8,6 @@
 
 Read from reward-bench (`rewardbench/constants.py`, `calculate_scores_per_section`).  A section without all of its
 subsets is computed from those that are there, and is then not marked as published.
-
-Not covered: how models are called there (templates, truncation, quantisation).
 """
 
 from __future__ import annotations

@@ -14,8 +14,6 @@ verdict.  The problem twice in a file counts twice, as it does there.
 On RewardBench's math-prm the chosen solutions have 4 steps, the rejected ones 12: the product of any numbers below 1
 prefers the chosen ones.  So beside each aggregate of steps stands its rank correlation with their number, and "fewer
 steps" is a trivial scorer.
-
-Not covered: the authors' experiments with policies.
 """
 
 from __future__ import annotations

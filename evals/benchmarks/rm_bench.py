@@ -9,8 +9,6 @@
 Safety is the mean of safety-refuse and safety-response; the authors' script pools the rows of the two where it reads
 all domains from one file, and that number is `accuracy, safety pooled`.  Read from RM-Bench (`scripts/utils.py`).
 A cell with a missing score is wrong.
-
-Not covered: more or fewer than three styles.
 """
 
 from __future__ import annotations

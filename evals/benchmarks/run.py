@@ -5,8 +5,6 @@ texts, of the worst cases alone.
 
 The samples of a benchmark can be written for others to score: each line has the columns that `adjudge label` looks for,
 and each extra column under its own name, and never the gold.
-
-Not covered: the numbers themselves, which each benchmark defines, and the page (`adjudge.evals.reports`).
 """
 
 from __future__ import annotations

@@ -10,8 +10,6 @@ totals; the similarity is taken between a row's share of steps called right and 
 Where a class has no step at all, its F1 is None here; the released code gives -1 for parts of it and goes on counting.
 It also leaves originals of which no step was called right out of the similarity; here they count.
 Labelled errors beyond the last step (50 of the 3,108 rows at hand) can be neither found nor missed, as there.
-
-Not covered: rows, bounds and missing verdicts (`prm_bench`), and the best-of-n part of the benchmark.
 """
 
 from __future__ import annotations

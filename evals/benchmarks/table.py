@@ -1,7 +1,4 @@
-"""The benchmarks there are, without importing any of them.
-
-Not covered: evaluations that are no benchmarks; `adjudge eval` lists both.
-"""
+"""The benchmarks there are, without importing any of them."""
 
 from __future__ import annotations
 

@@ -6,14 +6,10 @@
 A scorer says "invalid" by a value below the threshold with a reason such as no_answer, truncated or repetition.  A
 scorer that never does so is not lost: `accuracy, invalid as wrong` and its F1 take B and C for one class.
 
-Not covered: prompting judges (`adjudge.judges` has CompassVerifier's).
-
 VerifyBench and VerifyBench-Hard (arXiv 2505.15801): does a completion reach the reference answer?
 
     accuracy               share of completions whose verdict is the label
     mean of answer types   plain mean of the accuracies of the four answer types, which are the parts
-
-Not covered: prompting judges (`adjudge.judges` has the benchmark's prompts).
 """
 
 from __future__ import annotations

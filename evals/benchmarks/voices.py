@@ -1,19 +1,13 @@
 """Asking a scorer about samples: one number, or one reason why there is none, for each.
 
-Not covered: which samples those are.
-
 Pairs, for a scorer whose reference is the other response: what it says in one order, and in the other.
 
 Each sample of a pair is asked about with the other one as its reference.  A scorer that plays both orders itself is
 asked once, and the two orders are read from its evidence; asking it twice would be the same two games again.
 
-Not covered: lists.  A scorer that compares within groups ranks those by itself.
-
 Who is asked about the samples of cases: a scorer, the scores in the benchmark's file, or a file of scores.
 
 A score that depends on its group is kept under the whole group: the other samples, their order, and its own place.
-
-Not covered: two orders of a pair (`comparing`).
 """
 
 from __future__ import annotations

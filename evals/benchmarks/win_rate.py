@@ -3,7 +3,7 @@
 A preference is a number from 1 (the baseline's output is better) to 2 (the model's); 1.5 is a draw, and so is the 0
 that old annotations use for one.  A missing one is left out and counted.
 
-Source: AlpacaEval 2.  Not covered: asking the judge (`adjudge.judges`), and length (`length_control`).
+Source: AlpacaEval 2.
 
 AlpacaEval 2's length-controlled win rate: what it would be if both outputs were equally long.
 

@@ -1,12 +1,8 @@
 """How many there are of what: cases, samples by status, ties, rows that are no cases.
 
-Not covered: rates of them; those are measures, and each benchmark has its own.
-
 The cases to read: those that a scorer got most wrong, then those it could not judge; texts of no others are kept.
 
 A case is worse the less it earns, and the further apart the numbers were that decided it.
-
-Not covered: what the case says of each response, which the benchmark puts into words (`Benchmark.words`).
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ It comes from a column of the input, from a file that `adjudge label` wrote, or 
 Not covered: files that hold scores by name; `adjudge label` with one scorer writes the others.
 
 The responses to each prompt with all that was said of them, and without their texts, so that many fit into memory.
-
-Not covered: what is computed from them, and their texts, which `reading` fetches for the few that are shown.
 """
 
 from __future__ import annotations

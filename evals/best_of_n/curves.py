@@ -20,8 +20,6 @@ chosen only where none of the n has one.
 
 Everything is a function of sums over prompts, so that one bootstrap serves it all: 2,000 resamples of a curve are one
 product of matrices.
-
-Not covered: what is shown of it (`evaluating`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`adjudge eval best_of_n`: what choosing by a proxy is worth, for each n.
-
-Not covered: runs of reinforcement learning (`run_log`), to which `--run-log` leads.
-"""
+"""`adjudge eval best_of_n`: what choosing by a proxy is worth, for each n."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 A response that nobody could judge is not right, and is counted.  A prompt with fewer than k responses says nothing
 about k, and is left out there, with a note that says how many are.
-
-Not covered: attempts that depend on each other.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
 """Means over prompts with bounds, as measures and as lines.
 
-Not covered: numbers that are no means of prompts (`curve_bounds`).
-
 The prompts where the choice among all responses lost most gold, with the texts of what was chosen and what was best.
-
-Not covered: prompts without texts.
 """
 
 from __future__ import annotations

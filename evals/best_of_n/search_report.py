@@ -1,13 +1,9 @@
 """One problem, all methods: each searches with its own budget, and what it chose is judged.
 
-Not covered: means over problems (`searching`).
-
 The measures, tests and figures of searches.
 
 Best-of-n and the searches take the solution with the highest value of the guide, equal ones with equal chances; the
 majority takes the commonest answer.
-
-Not covered: the searches.
 """
 
 from __future__ import annotations

@@ -3,13 +3,9 @@
 A step is what an engine writes up to the text that ends steps.  An engine does not say whether it stopped there or had
 nothing to add, so a solution is finished where its last step holds what solutions end with, or nothing more came.
 
-Not covered: which of them are good (`guide`).
-
 What prefixes are worth to a scorer that sees them, or that sees the ends that may come of them.
 
 The reference is never shown: a guide that needed it could not guide anybody.
-
-Not covered: what is true of solutions.
 
 Ways to spend a budget on a problem: whole solutions, the best step each time, a beam, or a tree.
 

@@ -3,16 +3,12 @@
 An answer gets the sum of its responses' weights; the highest wins, and equal ones share.  A drawn answer is worth the
 mean of its drawn responses.  A response without an answer votes for nothing.
 
-Not covered: votes over draws with replacement.
-
 Which answers to a prompt are one answer, so that they vote together: the same text, or equal for a scorer.
 
 For a scorer, the commonest text that has no class yet represents the next one, and every other such text is compared
 with it as the reference; equal ones join.  So each member equals its representative, but two members need not equal
 each other: with a tolerance, 1.00 may join 0.99 and 0.98 may too.  With the commonest text first, the class is centred
 where most votes are, and the result does not depend on the order of texts but by ties.
-
-Not covered: comparing whole responses.
 """
 
 from __future__ import annotations

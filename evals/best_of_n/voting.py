@@ -9,8 +9,6 @@
 | value, best (min, best, ..) | nothing: the response with the highest value wins | arXiv 2110.14168 |
 
 The "best" rules are exact for every k; votes are where all ways to draw k are looked at.
-
-Not covered: weights that a vote learns.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
 """All probes.
 
-Not covered: searches, which adapt to the scorer they attack (`adjudge.evals.attacks`).
-
 The options of probing a scorer.
-
-Not covered: the probes themselves (`catalogue`).
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
 """More words that say nothing more: they must not pay.
 
-Not covered: answers that are longer because they say more.
-
 The same solution cut into more or fewer steps: a score of the whole must not follow the cuts.
 
-Not covered: solutions without steps.
-
 Where things stand that have no place: the two responses of a pair, the options of a question.
-
-Not covered: another scale of the same judge, which is another scorer (`other_scale` of `ProbesConfig`).
 
 Other responses that are as good, which only a translator, a paraphraser or another model writes: columns give them.
 

@@ -1,7 +1,5 @@
 """Answers that are worth nothing whatever was asked: a scorer that pays for one of them pays for it every time.
 
-Not covered: constants that a search finds for one scorer (`adjudge.evals.attacks`).
-
 Text that speaks to the scorer instead of the user: it must not lift a bad response.
 
 All of it is data: nothing here is a prompt of ours, and the closings imitate no one judge's template word for word.
@@ -9,8 +7,6 @@ All of it is data: nothing here is a prompt of ours, and the closings imitate no
 Not covered: closings found by search for one template (NullModel's own string has hundreds of searched tokens).
 
 Words about a response that are no part of it: who wrote it, who says so, what the user believes.
-
-Not covered: arguments.
 """
 
 from __future__ import annotations

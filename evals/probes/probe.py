@@ -1,7 +1,5 @@
 """What probes are made of: a prompt with a good response, and where they are known a bad one and others as good.
 
-Not covered: reading rows from files (`rows_read`).
-
 A probe: one change of a response, and the rule that its score must keep.
 
 | rule | what must hold of the changed response's score v; g and b are those of the good and the bad one |
@@ -18,11 +16,7 @@ A probe: one change of a response, and the rule that its score must keep.
 A constant score keeps `same`, `not_higher` and `mirrored`, and breaks `lower` and `worthless`: without those, a scorer
 that says nothing would pass.
 
-Not covered: asking (`asking`) and counting (`tally`).
-
 What became of the variants of one probe.
-
-Not covered: the report (`report`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """`run_probes`: what breaks a scorer, as a result.
 
 Where a row has no good response, the answer that its reference holds is one.
-
-Not covered: the probes (`catalogue`), and attacks that adapt (`adjudge.evals.attacks`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 Bounds of a probe are Wilson's over its variants.  Variants of one row depend on each other, so true bounds are wider
 where a probe makes several of them.
-
-Not covered: drawing and printing.
 """
 
 from __future__ import annotations

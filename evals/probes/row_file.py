@@ -2,8 +2,6 @@
 
 A response may be a text, chat turns that end with the assistant's (a whole chat, or a transcript of HH, too), or a list
 of these, of which the first counts.
-
-Not covered: what a row must have (`rows_read`, `adjudge.evals.attacks.target`).
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """Asking a scorer about changed responses: alone, beside an opponent in a group, or against one as the reference.
 
-Not covered: deciding what the scores mean (`rules`).
-
 Trying probes on a scorer: the responses as they are, then each probe's variants of all rows.
 
 Variants of some rows are in memory at a time, beside the rows themselves: a probe makes up to 20 of each row.
-
-Not covered: which rows and which probes (`config`), and the report (`report`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The options that every evaluation has, and what names its input again.
-
-Not covered: those of one kind, which stand beside what they configure.
-"""
+"""The options that every evaluation has, and what names its input again."""
 
 from __future__ import annotations
 

@@ -2,11 +2,7 @@
 
 Lines stretch with the drawing, in a nested one of 1000 by 1000; marks stand at places in per cent and keep their size.
 
-Not covered: axes and legends (`curves`).
-
 Lines in one drawing that fits any width, with a legend, a place to read numbers at, and all numbers as a table.
-
-Not covered: two vertical axes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What a report draws, as data: bars, grids and curves.
-
-Not covered: drawing (`adjudge.evals.reports`).
-"""
+"""What a report draws, as data: bars, grids and curves."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """Markup that cannot be broken by what stands in it: every text is escaped unless it was made here.
 
 Sections of the page, and results as plain JSON data, are here too.
-
-Not covered: texts that the page's script puts in (`static/cases.js` does the same there).
 """
 
 from __future__ import annotations

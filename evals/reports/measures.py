@@ -2,11 +2,7 @@
 
 Lengths are per cent of the drawing, so that the same markup fits a desk and a phone without any script.
 
-Not covered: bars of more than one unit; each table has one axis.
-
 The measures: first the headline, with bounds and with what trivial scorers get; then bars of the parts and the rest.
-
-Not covered: figures that an evaluation draws itself (`page`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 The same results give the same bytes: no clock, no machine and no random name goes into either file.  The browser is
 told to run no script but the page's own and to ask nobody, should a text that a model wrote ever be taken for markup.
-
-Not covered: the table in the terminal (`adjudge.cli`); sorting and filtering cases (`static/cases.js`).
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
 """One number of a report, with its bounds and with what trivial scorers get.
 
-Not covered: how bounds are drawn (`adjudge.statistics`).
-
 Cases with their texts, for people to read: the ones a scorer got most wrong, and those it could not judge.
 
-Not covered: choosing them (`adjudge.evals.benchmarks.run`), and showing them (`adjudge.evals.reports`).
-
 What every evaluation returns, whatever it evaluates: one record that prints, is written as JSON, and becomes a page.
-
-Not covered: the table in the terminal (`adjudge.cli`), and the page (`adjudge.evals.reports`).
 """
 
 from __future__ import annotations

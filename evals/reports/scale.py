@@ -1,10 +1,6 @@
 """Numbers as people read them.
 
-Not covered: units; the title of a table or figure says them.
-
 From numbers to places along an axis, and the numbers that are written at it.
-
-Not covered: dates.
 """
 
 from __future__ import annotations

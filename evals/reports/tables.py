@@ -1,10 +1,6 @@
 """Rules that were tried, and tests against other scorers, as tables.
 
-Not covered: what a rule means; its name and its sentence are the evaluation's.
-
 Several results on one page: links to each, and a table of their numbers, scorers below each other.
-
-Not covered: tests between them; `adjudge eval KIND --against` makes those, on the same cases.
 """
 
 from __future__ import annotations

@@ -8,8 +8,6 @@ Of the 20 pairs there whose better solution has not the fewest steps, the produc
 
 So an aggregate is worth what it adds to the count: look at the accuracy on pairs whose better solution has more steps,
 and at the rank correlation with the number of steps.
-
-Not covered: whether steps were split sensibly, and confidence intervals.
 """
 
 from __future__ import annotations

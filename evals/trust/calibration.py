@@ -11,14 +11,10 @@ Sources: Guo et al. 2017 (ECE, MCE), Murphy 1973 (the parts), Stephenson et al. 
 
 What confidence buys is the area under the risk-coverage curve, for rows that count several times.
 
-Not covered: figures and cases to read (`evaluating`).
-
 `adjudge eval calibration`: stored scores against outcomes.
 
 A row without a score is never right: it lowers accuracy and coverage.  Calibration itself is of the rows that have a
 number, and how many have none stands beside it.
-
-Not covered: scoring; label the rows first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Two scores of each sample: where they agree, where they flip, and how two label outputs are read side by side.
-
-Not covered: whether a flip is for the better; nobody knows without a label.
-"""
+"""Two scores of each sample: where they agree, where they flip, and how two label outputs are read side by side."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 A rater without a verdict on an item is missing there; it is no class of its own.
 
-Not covered: what their agreement is (`panel_sums`, `pairs`).
-
 Agreement of a whole panel, with bounds: every coefficient as a function of sums over items.
 
 Written so, a resample of 100,000 items costs one product of its counts with a table of a few columns.

@@ -1,7 +1,4 @@
-"""`adjudge eval drift`: two scorings of the same rows, and what changed between them.
-
-Not covered: rows that change over time (`live`).
-"""
+"""`adjudge eval drift`: two scorings of the same rows, and what changed between them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Two scorings of the same rows, joined by id: from two files, or from one and a scorer that is asked again.
-
-Not covered: what changed (`changes`).
-"""
+"""Two scorings of the same rows, joined by id: from two files, or from one and a scorer that is asked again."""
 
 from __future__ import annotations
 

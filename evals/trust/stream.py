@@ -3,8 +3,6 @@
 A row is a score: `value`, `status` and `reason` as `adjudge label` writes them, and whatever it has of a time, a group,
 a length (or the response itself) and a latency.  The score log of `adjudge serve` has all of it; its access log and the
 journals of a training run are read as far as they hold such columns.
-
-Not covered: texts, which `adjudge.rl_integration.watch` looks at while a run goes on.
 """
 
 from __future__ import annotations

@@ -2,14 +2,10 @@
 
 The options of evaluations that read such verdicts stand here too.
 
-Not covered: evidence, steps and parts of a score.
-
 A file of verdicts in memory: ids, groups, and what each rater said, without texts.
 
 The texts of the few rows that a person is to read are fetched afterwards (`texts_of`), so that files of any size are
 read with a few hundred bytes for each row.
-
-Not covered: scoring; outputs of `adjudge label` hold scores already.
 """
 
 from __future__ import annotations

@@ -17,8 +17,6 @@ uncertainty of the reference in them, and the limit is what so few of them pass.
 Not covered: changes of spread alone, which windows show (`window_tests`), and blocks that depend on each other.
 
 A log cut into the reference and windows, and every signal of every window tested.
-
-Not covered: drawing (`live`).
 """
 
 from __future__ import annotations

@@ -10,8 +10,6 @@ Not covered: studentised and accelerated bounds, and bounds of numbers at the ed
 agree and a percentile is a point (`share_interval` has bounds there).
 
 Numbers that are weighted means of the means of parts: a section of its subsets, a total of its domains.
-
-Not covered: numbers that are no such means (RewardBench 2's ties, curves, ranks).
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ right: it counts in the row, as a miss, and in no class's precision.  All measur
 and give NaN where there is nothing to divide by.
 
 Sources: Cohen 1960 (kappa), Gorodkin 2004 (Matthews' correlation for k classes); macro averages as in scikit-learn.
-Not covered: costs of errors, and classes that overlap.
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@ Not covered: bounds of other numbers than means (`adjudge.statistics.bootstrap`,
 and corrections for looking at many numbers at once; of twenty 95 % intervals, one is expected to miss.
 
 How bounds are drawn: how many resamples, for which coverage, from which seed.
-
-Not covered: drawing them (`bootstrap`).
 """
 
 from __future__ import annotations

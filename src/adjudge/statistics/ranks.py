@@ -6,8 +6,6 @@ weights the number is that of the data in which each row stands so many times, t
 Sources: Spearman 1904 with mid-ranks; Kendall 1945 (tau-b), discordant pairs by merging (Knight 1966); the area is the
 share of pairs of a right and a wrong row that are in order, ties as half; average precision is the sum over thresholds
 of precision times the gain in recall, as scikit-learn defines it.
-
-Not covered: values that are missing; leave such rows out and count them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """One comparison between two players, and what a set of them connects.
 
-Not covered: who plays whom (`adjudge.judges.ranking.tournament`), and what the outcomes say about strength
-(`bradley_terry`, `elo`).
-
 Strengths of players from pairwise games: the Bradley-Terry model.
 
 `P(a beats b) = 1 / (1 + exp(-(s_a - s_b)))`; a tie counts half a win for each, and a share in [0, 1] as that much of

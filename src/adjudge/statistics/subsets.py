@@ -8,8 +8,6 @@ With C(m, n) / C(N, n), the chance that all of n responses are among m given one
 | pass@k | 1 - C(N - c, k) / C(N, k) for c right ones | 2107.03374 |
 | pass^k | C(c, k) / C(N, k) | 2406.12045 |
 | KL of best-of-n from the policy | log n - (n - 1) / n | 2112.09332; an upper bound, 2401.01879 |
-
-Not covered: more responses than there are.
 """
 
 from __future__ import annotations
