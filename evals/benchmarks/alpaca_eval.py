@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
-from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace, trivial_choices
+from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import digest_of, keyed_rows, shown, text_of
+from adjudge.evals.benchmarks.fields import cluster_of, keyed_rows, shown, text_of
 from adjudge.evals.benchmarks.pair import EVEN, sides
 from adjudge.evals.benchmarks.win_rate import Annotation, annotations_of, fit_length_control, share_of
 from adjudge.evals.reports.result import Measure
@@ -43,6 +43,7 @@ class AlpacaEval(Benchmark):
     source: ClassVar[str] = "arXiv 2404.04475; tatsu-lab/alpaca_eval, src/alpaca_eval/metrics"
     columns: ClassVar[str] = "instruction, output_1, output_2, preference; or instruction, output"
     of_scorer: ClassVar[bool] = False
+    places: ClassVar[bool | None] = False  # the baseline's output always comes first
 
     baseline: str = ""
     """A file of the baseline's outputs, where the input holds one model's outputs."""
@@ -74,7 +75,7 @@ class AlpacaEval(Benchmark):
                 id=f"{place.number}",
                 samples=tuple(Sample(prompt=instruction, response=output) for output in outputs),
                 gold={"model": str(model), "difficulty": self._difficulty_of(instruction)},
-                cluster=digest_of(instruction),
+                cluster=cluster_of(instruction),
                 stored=stored,
                 compared=bool(stored),
             )
@@ -88,10 +89,6 @@ class AlpacaEval(Benchmark):
         """Return whose outputs the two are."""
         model = outcome.gold["model"] or "model"
         return f"neither is right or wrong; wrong here means that {model} loses", ("baseline", model)
-
-    def baselines(self, outcomes: Sequence[Outcome]) -> Mapping[str, Sequence[Outcome]]:
-        """Return the trivial choices; which output comes first is no choice, as the baseline's always does."""
-        return trivial_choices(outcomes, places=False)
 
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
         """Return the win rates, their standard error, the counts as shares, and what is without a preference."""

@@ -231,6 +231,7 @@ class Benchmark(ABC):
         wants: what a scorer must give: "values", or "steps".
         of_scorer: whether the numbers say how good the scorer is.  AlpacaEval's say how good a model is, as the scorer
             sees it: neither end is good for the scorer, and trivial scorers stand beside all of them.
+        places: whether trivial scorers see the order of the candidates, as `trivial_choices` takes it.
     """
 
     name: ClassVar[str]
@@ -241,6 +242,7 @@ class Benchmark(ABC):
     columns: ClassVar[str]
     wants: ClassVar[str] = "values"
     of_scorer: ClassVar[bool] = True
+    places: ClassVar[bool | None] = None
 
     @abstractmethod
     def cases(self, row: Mapping[str, Any], place: RowPlace) -> Iterable[Case]:
@@ -271,7 +273,7 @@ class Benchmark(ABC):
 
         Without candidates to choose from there are none, and a benchmark of another kind names its own.
         """
-        return trivial_choices(outcomes)
+        return trivial_choices(outcomes, places=self.places)
 
     def words(self, outcome: Outcome) -> tuple[str, Sequence[str]]:
         """Return what is right in words, and a word for each sample ("chosen", "rejected") or none, for readers."""

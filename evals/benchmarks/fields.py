@@ -304,16 +304,6 @@ def cluster_of(prompt: Text) -> str:
     return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def digest_of(*texts: str) -> str:
-    """Return 16 hex digits that stand for texts: the name of the cluster of all cases that share a prompt."""
-    made = blake2b(digest_size=8)
-    for text in texts:
-        data = text.encode("utf-8", "surrogatepass")
-        made.update(len(data).to_bytes(8))
-        made.update(data)
-    return made.hexdigest()
-
-
 def stem_of(file: str) -> str:
     """Return the name of a file without what says its format: "chat_filtered" of "chat_filtered.json.gz"."""
     for suffix in _STEM:

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
-from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace, trivial_choices
+from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import Row, cluster_of, has, items, shown, text, word
-from adjudge.evals.benchmarks.pair import pair_case, pair_credit, pair_measures, pair_words, without_sizes
+from adjudge.evals.benchmarks.pair import PairBenchmark, pair_case, pair_measures
 from adjudge.evals.reports.result import Measure
 from adjudge.statistics.intervals import Draws
 
@@ -34,7 +34,7 @@ _PARTS: Final = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgeBench(Benchmark):
+class JudgeBench(PairBenchmark):
     """JudgeBench."""
 
     name: ClassVar[str] = "judge_bench"
@@ -74,19 +74,6 @@ class JudgeBench(Benchmark):
             replace(measure, published=measure.name == "accuracy" and measure.part in ("", *_PARTS.values()))
             for measure in pair_measures(outcomes, draws)
         ]
-
-    def credit(self, outcome: Outcome) -> float | None:
-        """Return 1 for a pair that is right, 0 for one that is wrong or a tie."""
-        return pair_credit(outcome)
-
-    def words(self, outcome: Outcome) -> tuple[str, Sequence[str]]:
-        """Return which response is better."""
-        return pair_words(outcome)
-
-    def baselines(self, outcomes: Sequence[Outcome]) -> Mapping[str, Sequence[Outcome]]:
-        """Return trivial scorers; the right response comes first in some rows, second in others."""
-        made = trivial_choices(outcomes)
-        return made if any(any(outcome.sizes) for outcome in outcomes) else without_sizes(made)
 
 
 def part_of(source: str) -> str:

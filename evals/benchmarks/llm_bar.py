@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import digest_of, field, shown, text_of, whole
+from adjudge.evals.benchmarks.fields import cluster_of, field, shown, text_of, whole
 from adjudge.evals.benchmarks.pair import sides
 from adjudge.evals.reports.result import Measure
 from adjudge.protocol import Sample
@@ -59,7 +59,7 @@ def case_of(row: Mapping[str, Any], place: RowPlace) -> Case:
         id=name,
         samples=tuple(Sample(prompt=prompt, response=output) for output in outputs),
         gold={"label": label, "subset": subset, "judge": judge, "strategy": strategy},
-        cluster=f"{subset}/{number}" if textless else digest_of(prompt),
+        cluster=f"{subset}/{number}" if textless else cluster_of(prompt),
         part=" ".join(filter(None, (subset, judge, strategy))),
         stored=_stored(row) if stored else (),
         compared=stored,

@@ -1,41 +1,29 @@
-"""How often a judge is right about pairs that it saw in both orders, and about lists.
+"""Pairs and lists: who wins a pair, how often a scorer is right, and the rates that every such benchmark has.
 
-A missing verdict is never right, and it agrees with nothing, another missing one included; it is counted beside.
-
-Sources: LLMBar (arXiv 2310.07641; accuracy of each order, of both, agreement), JudgeBench (arXiv 2410.12784; the sum of
-two orders); lists: RewardMATH (arXiv 2410.01729; best of ten, reciprocal rank).
-
-Who wins a pair: of two scores the higher one, of two orders their sum.
-
-A scorer of single responses gives each its own number.  A scorer whose reference is the other response gives each
-response's share against the other one, and so sees the pair twice, in both orders; a win counts 1, a loss -1, a tie 0,
-and the sign of the sum decides (JudgeBench, arXiv 2410.12784).
-
-Pairs: a case of two responses, and the rates that every benchmark of pairs has beside its own number.
+A scorer of single responses gives each its own number, and the higher one wins.  A scorer whose reference is the other
+response gives each response's share against the other one, and so sees the pair twice, in both orders; a win counts 1,
+a loss -1, a tie 0, and the sign of the sum decides (JudgeBench, arXiv 2410.12784).
 
 The gold of a pair is `{"better": 0}` or `{"better": 1}` for the place of the better response, and `{"better": None}`
-for a tie.  A tie of the scorer is wrong where the gold has a winner, and so is a missing verdict; both are counted
-beside.
-
-A list of responses with right and wrong ones: what a scorer's numbers make of it.
-
-A list with a response that has no score has no verdict: its rates are 0, and it is counted beside.  The gold is
-`{"right": [places of the right responses]}`.
+for a tie; that of a list is `{"right": [places of the right responses]}`.  A tie of the scorer is wrong where the gold
+has a winner, and so is a missing verdict, which agrees with nothing, another missing one included; both are counted
+beside.  A list with a response that has no score has no verdict: its rates are 0.
 
     credit           share of right responses among those with the highest score: what picking one of them earns
     alone            1 where every response with the highest score is right
     reciprocal rank  1 / rank of the best right response among the wrong ones; equal scores share the mean of their
-                     ranks; `best` gives them the best one, as RewardMATH does
+                     ranks; `best` gives them the best one, as RewardMATH (arXiv 2410.01729) does
+
+Sources: LLMBar (arXiv 2310.07641; accuracy of each order, of both, agreement), JudgeBench, RewardMATH.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from adjudge.evals.benchmarks.benchmark import trivial_choices
+from adjudge.evals.benchmarks.benchmark import Benchmark
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import cluster_of
 from adjudge.evals.reports.result import Measure
@@ -44,6 +32,9 @@ from adjudge.protocol import Sample
 from adjudge.statistics.agreement import cohen_kappa
 from adjudge.statistics.bootstrap import mean_by_part, mean_interval
 from adjudge.statistics.intervals import Draws, Interval
+
+EVEN = 0.5
+"""Share of a response that is as good as the other one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +94,7 @@ def pair_accuracy(pairs: Sequence[BothOrders]) -> PairAccuracy:
     """
     if not pairs:
         raise ValueError("there are no pairs; give one or more")
-    rows = [(_leaning(pair.gold), _leaning(pair.straight), _leaning(pair.swapped)) for pair in pairs]
+    rows = [(_sign(pair.gold, EVEN), _sign(pair.straight, EVEN), _sign(pair.swapped, EVEN)) for pair in pairs]
     n = len(rows)
     judged = [(one, other) for _, one, other in rows if one is not None and other is not None]
     return PairAccuracy(
@@ -118,128 +109,10 @@ def pair_accuracy(pairs: Sequence[BothOrders]) -> PairAccuracy:
     )
 
 
-def _leaning(share: float | None) -> int | None:
-    return None if share is None else (share > 0.5) - (share < 0.5)
-
-
 def _sign_of_sum(one: int | None, other: int | None) -> int | None:
     """The winner of two orders; None where neither gave a verdict or they cancel."""
     total = (one or 0) + (other or 0)
     return (total > 0) - (total < 0) if total or (one == other == 0) else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class BestOfN:
-    """Rates over lists that hold one right answer, in [0, 1].
-
-    Attributes:
-        n: lists.
-        strict: the right answer alone has the highest score.
-        tied: it shares the highest score with others.
-        credit: 1/k where it shares the highest score with k - 1 others: what picking one of them at random gets.
-        reciprocal_rank: mean of 1/rank, where equal scores share the mean of their ranks.
-        best_reciprocal_rank: the same with the best of their ranks, as RewardMATH reports it; a scorer that says the
-            same of everything gets 1.
-    """
-
-    n: int
-    strict: float
-    tied: float
-    credit: float
-    reciprocal_rank: float
-    best_reciprocal_rank: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return asdict(self)
-
-
-def best_of_n(lists: Sequence[Sequence[float | None]], *, right: int = 0) -> BestOfN:
-    """Return how often the right answer has the best score.
-
-    Args:
-        lists: the scores of each list; None where there is none, which loses against any score.
-        right: the place of the right answer in every list.
-
-    Raises:
-        ValueError: there are no lists, a list does not have that place, or a score is not finite.
-    """
-    strict = tied = 0
-    credit = shared = best = 0.0
-    for index, scores in enumerate(lists):
-        if not 0 <= right < len(scores):
-            raise ValueError(f"list {index} has {len(scores)} scores, and place {right} holds the right answer")
-        if not all(score is None or math.isfinite(score) for score in scores):
-            raise ValueError(f"list {index} holds {list(scores)!r}; scores are finite, or None where there is none")
-        own = scores[right]
-        known = [score for place, score in enumerate(scores) if place != right and score is not None]
-        if own is None:
-            shared += 1 / len(scores)
-            best += 1 / len(scores)
-            continue
-        above, equal = sum(score > own for score in known), sum(score == own for score in known)
-        strict += above == equal == 0
-        tied += above == 0 < equal
-        credit += 0 if above else 1 / (1 + equal)
-        shared += 1 / (1 + above + equal / 2)
-        best += 1 / (1 + above)
-    n = len(lists)
-    if not n:
-        raise ValueError("there are no lists; give one or more")
-    return BestOfN(
-        n=n,
-        strict=strict / n,
-        tied=tied / n,
-        credit=credit / n,
-        reciprocal_rank=shared / n,
-        best_reciprocal_rank=best / n,
-    )
-
-
-EVEN = 0.5
-"""Share of a response that is as good as the other one."""
-
-
-def verdict(outcome: Outcome) -> int | None:
-    """Return 1 if a pair's first response wins, -1 if its second does, 0 if neither, None without a verdict.
-
-    Of scores, one that is missing leaves no verdict.  Of shares in two orders, one that is missing counts nothing and
-    the other decides, as in JudgeBench; orders that contradict each other are a tie.
-
-    Raises:
-        ValueError: the case has other than two samples.
-    """
-    first, second = _two(outcome)
-    if outcome.compared:
-        wins = [side for side in (_sign(first, EVEN), _sign(EVEN, second)) if side is not None]
-        return _sign(sum(wins), 0) if wins else None
-    return _sign(first, second)
-
-
-def both_orders(outcome: Outcome, gold: float) -> BothOrders:
-    """Return a pair of shares as a judge saw it twice.
-
-    Args:
-        outcome: whose values are shares (`Outcome.compared`).
-        gold: 1 if the first response is better, 0 if the second is, 0.5 for a tie.
-
-    Raises:
-        ValueError: the case has other than two samples, or its values are no shares.
-    """
-    first, second = _two(outcome)
-    if not outcome.compared:
-        raise ValueError(f"the case {outcome.id!r} was not seen in two orders; its scores are of single responses")
-    return BothOrders(gold=gold, straight=first, swapped=None if second is None else 2 * EVEN - second)
-
-
-def _two(outcome: Outcome) -> tuple[float | None, float | None]:
-    if len(outcome.values) != 2:
-        raise ValueError(f"the case {outcome.id!r} has {len(outcome.values)} samples; a pair has two")
-    return outcome.values[0], outcome.values[1]
-
-
-def _sign(one: float | None, other: float | None) -> int | None:
-    return None if one is None or other is None else (one > other) - (one < other)
 
 
 def sides(outcome: Outcome) -> tuple[int | None, int | None]:
@@ -258,6 +131,40 @@ def sides(outcome: Outcome) -> tuple[int | None, int | None]:
         return _sign(first, EVEN), _sign(EVEN, second)
     both = _sign(first, second)
     return both, both
+
+
+def verdict(outcome: Outcome) -> int | None:
+    """Return 1 if a pair's first response wins, -1 if its second does, 0 if neither, None without a verdict.
+
+    Of scores, one that is missing leaves no verdict.  Of shares in two orders, one that is missing counts nothing and
+    the other decides, as in JudgeBench; orders that contradict each other are a tie.
+
+    Raises:
+        ValueError: the case has other than two samples.
+    """
+    said = [side for side in sides(outcome) if side is not None]
+    return _sign(sum(said), 0) if said else None
+
+
+def both_orders(outcome: Outcome, gold: float) -> BothOrders:
+    """Return a pair of shares as a judge saw it twice.
+
+    Args:
+        outcome: whose values are shares (`Outcome.compared`).
+        gold: 1 if the first response is better, 0 if the second is, 0.5 for a tie.
+
+    Raises:
+        ValueError: the case has other than two samples, or its values are no shares.
+    """
+    sides(outcome)
+    if not outcome.compared:
+        raise ValueError(f"the case {outcome.id!r} was not seen in two orders; its scores are of single responses")
+    first, second = outcome.values
+    return BothOrders(gold=gold, straight=first, swapped=None if second is None else 2 * EVEN - second)
+
+
+def _sign(one: float | None, other: float | None) -> int | None:
+    return None if one is None or other is None else (one > other) - (one < other)
 
 
 def pair_case(
@@ -338,6 +245,18 @@ def pair_words(outcome: Outcome) -> tuple[str, Sequence[str]]:
     )
 
 
+class PairBenchmark(Benchmark):
+    """A benchmark whose cases are pairs, with `{"better": ..}` as gold."""
+
+    def credit(self, outcome: Outcome) -> float | None:
+        """Return 1 for a pair that is right, 0 for a tie or a wrong one; None without a verdict or a winner."""
+        return pair_credit(outcome)
+
+    def words(self, outcome: Outcome) -> tuple[str, Sequence[str]]:
+        """Return which response is better."""
+        return pair_words(outcome)
+
+
 def list_words(count: int, right: Sequence[int]) -> tuple[str, Sequence[str]]:
     """Return which responses of a list are right, counted from 1, and a word for each.
 
@@ -351,36 +270,6 @@ def list_words(count: int, right: Sequence[int]) -> tuple[str, Sequence[str]]:
         return f"none of the {count} responses is right", notes
     shown = ", ".join(str(place + 1) for place in sorted(places))
     return f"of {count} responses, right {'is' if len(places) == 1 else 'are'} number {shown}", notes
-
-
-def fixed_order(outcomes: Sequence[Outcome]) -> Mapping[str, Sequence[Outcome]]:
-    """Return what trivial scorers say of candidates whose order in the file tells which one is right.
-
-    Where the file holds no texts there is nothing to be longer.
-    """
-    made = trivial_choices(outcomes, places=False)
-    return made if any(any(outcome.sizes) for outcome in outcomes) else without_sizes(made)
-
-
-def without_sizes(made: Mapping[str, Sequence[Outcome]]) -> Mapping[str, Sequence[Outcome]]:
-    """Return trivial scorers but those that look at lengths; each is still made when it is asked for."""
-    return _Some(made, [name for name in made if name not in ("longer", "shorter")])
-
-
-class _Some(Mapping[str, Sequence[Outcome]]):
-    def __init__(self, made: Mapping[str, Sequence[Outcome]], names: Sequence[str]) -> None:
-        self._made, self._names = made, names
-
-    def __getitem__(self, name: str) -> Sequence[Outcome]:
-        if name not in self._names:
-            raise KeyError(name)
-        return self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
 
 
 def _won(said: int | None, better: int | None) -> float:

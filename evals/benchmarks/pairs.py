@@ -16,11 +16,11 @@ Any file of lists: several responses to a prompt, of which one or some are right
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace, trivial_choices
+from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import (
     Row,
@@ -39,15 +39,12 @@ from adjudge.evals.benchmarks.fields import (
     word,
 )
 from adjudge.evals.benchmarks.pair import (
-    fixed_order,
+    PairBenchmark,
     list_measures,
     list_words,
     pair_case,
-    pair_credit,
     pair_measures,
-    pair_words,
     ranked,
-    without_sizes,
 )
 from adjudge.evals.reports.result import Measure
 from adjudge.io.preferences import PreferenceOptions, read_preference
@@ -61,7 +58,7 @@ _SECOND_SCORES: Final = ("score_b", "score_2", "score_B")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pairs(PreferenceOptions, Benchmark):
+class Pairs(PreferenceOptions, PairBenchmark):
     """Any file of pairs."""
 
     name: ClassVar[str] = "pairs"
@@ -128,21 +125,6 @@ class Pairs(PreferenceOptions, Benchmark):
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
         """Return the accuracy and the other rates of pairs, of all and of each part."""
         return pair_measures(outcomes, draws)
-
-    def credit(self, outcome: Outcome) -> float | None:
-        """Return 1 for a pair that is right, 0 for a tie or a wrong one; nothing where the gold is a tie."""
-        return pair_credit(outcome)
-
-    def words(self, outcome: Outcome) -> tuple[str, Sequence[str]]:
-        """Return which response is better."""
-        return pair_words(outcome)
-
-    def baselines(self, outcomes: Sequence[Outcome]) -> Mapping[str, Sequence[Outcome]]:
-        """Return trivial scorers; those of the order where labels, and not the columns, say which is better."""
-        if {outcome.gold["better"] for outcome in outcomes} == {0}:
-            return fixed_order(outcomes)
-        made = trivial_choices(outcomes)
-        return made if any(any(outcome.sizes) for outcome in outcomes) else without_sizes(made)
 
     def _stored(self, row: Row, *, labelled: bool) -> tuple[Stored, ...]:
         names = self.score_column
@@ -232,11 +214,6 @@ class Lists(Benchmark):
     def words(self, outcome: Outcome) -> tuple[str, Sequence[str]]:
         """Return which responses are right."""
         return list_words(len(outcome.values), outcome.gold["right"])
-
-    def baselines(self, outcomes: Sequence[Outcome]) -> Mapping[str, Sequence[Outcome]]:
-        """Return trivial scorers."""
-        made = trivial_choices(outcomes)
-        return made if any(any(outcome.sizes) for outcome in outcomes) else without_sizes(made)
 
     def _cluster(self, prompt: Text, place: RowPlace) -> str:
         return cluster_of(prompt) if prompt else case_id(place)

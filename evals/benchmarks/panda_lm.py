@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import as_whole, digest_of, keyed_rows, said_of, shown, text_of, whole
+from adjudge.evals.benchmarks.fields import as_whole, cluster_of, keyed_rows, said_of, shown, text_of, whole
 from adjudge.evals.benchmarks.pair import verdict
 from adjudge.evals.reports.figures import Figure, Grid
 from adjudge.evals.reports.result import Measure
@@ -83,7 +83,7 @@ class PandaLm(Benchmark):
                 id=str(number),
                 samples=tuple(Sample(prompt=prompt, response=said_of(row, name)) for name in _RESPONSES),
                 gold={"people": people, "most": Counter(people).most_common(1)[0][0]},
-                cluster=digest_of(prompt),
+                cluster=cluster_of(prompt),
                 stored=self._stored(number),
             )
         ]

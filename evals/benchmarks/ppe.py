@@ -14,12 +14,12 @@ say what the others are here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any, ClassVar, Final
 
-from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace, trivial_choices
+from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import (
     Row,
@@ -44,7 +44,6 @@ from adjudge.evals.benchmarks.pair import (
     pair_words,
     verdict,
     wins,
-    without_sizes,
 )
 from adjudge.evals.benchmarks.ppe_measures import (
     Battle,
@@ -81,6 +80,7 @@ class Ppe(Benchmark):
         "(right or not), sampled_conflict_pairs (correctness, in files named by set); stored scores: score_1 to "
         "score_K, or the list reward_scores"
     )
+    places: ClassVar[bool | None] = True  # the order of responses says nothing of which are right
 
     set_name: str = ""
     """Name of the set of correctness rows; "" takes the column `set` or the file's
@@ -122,11 +122,6 @@ class Ppe(Benchmark):
         gold, notes = pair_words(outcome)
         named = zip_longest(notes, outcome.gold["models"], fillvalue="")
         return f"people said: {gold}", [", ".join(filter(None, words)) for words in named]
-
-    def baselines(self, outcomes: Sequence[Outcome]) -> Mapping[str, Sequence[Outcome]]:
-        """Return trivial scorers; the order of responses says nothing of which are right."""
-        made = trivial_choices(outcomes, places=True)
-        return made if any(any(outcome.sizes) for outcome in outcomes) else without_sizes(made)
 
     def figures(self, outcomes: Sequence[Outcome], measures: Sequence[Measure]) -> Sequence[Figure]:
         """Return the curves of best of k."""

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace, random_share
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import as_whole, digest_of, field, keyed_rows, shown, text_of, texts_of
+from adjudge.evals.benchmarks.fields import as_whole, cluster_of, field, keyed_rows, shown, text_of, texts_of
 from adjudge.evals.benchmarks.step_errors import CORRECT, GROUPS, NO_ERRORS, REDUNDANCY, solution_sample, tally
 from adjudge.evals.reports.result import Measure
 from adjudge.statistics.arrays import Floats, np
@@ -190,7 +190,7 @@ class PrmBench(Benchmark):
             id=own,
             samples=(solution_sample(question, steps),),
             gold={"errors": sorted(errors), "steps": len(steps), "name": name},
-            cluster=digest_of(name),
+            cluster=cluster_of(name),
             part=category,
             stored=self._stored(own, category, len(steps)),
         )

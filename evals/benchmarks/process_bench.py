@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace, random_share
 from adjudge.evals.benchmarks.case import MISMATCH, Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import as_whole, digest_of, shown, text_of, texts_of, whole
+from adjudge.evals.benchmarks.fields import as_whole, cluster_of, shown, text_of, texts_of, whole
 from adjudge.evals.benchmarks.step_errors import solution_sample
 from adjudge.evals.reports.result import Measure
 from adjudge.statistics.arrays import Floats, np
@@ -185,7 +185,7 @@ class ProcessBench(Benchmark):
                 id=name,
                 samples=(solution_sample(problem, steps),),
                 gold={"label": label, "steps": len(steps)},
-                cluster=digest_of(problem),
+                cluster=cluster_of(problem),
                 part=_part(name, place.file),
                 stored=self._stored(row, len(steps)),
             )

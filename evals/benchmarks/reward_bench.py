@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
+from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome
 from adjudge.evals.benchmarks.fields import (
     Row,
@@ -30,7 +30,7 @@ from adjudge.evals.benchmarks.fields import (
     text,
     word,
 )
-from adjudge.evals.benchmarks.pair import fixed_order, pair_case, pair_credit, pair_measures, pair_words
+from adjudge.evals.benchmarks.pair import PairBenchmark, pair_case, pair_credit, pair_measures
 from adjudge.evals.reports.result import Measure
 from adjudge.statistics.bootstrap import Recipe, evenly, weighted_means
 from adjudge.statistics.intervals import Draws
@@ -67,7 +67,7 @@ _REJECTED_SCORES: Final = ("scores_rejected", "score_rejected", "rejected_score"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RewardBench(Benchmark):
+class RewardBench(PairBenchmark):
     """RewardBench."""
 
     name: ClassVar[str] = "reward_bench"
@@ -134,18 +134,6 @@ class RewardBench(Benchmark):
             whole = set(PRIOR_SETS if name == PRIOR else EXAMPLES[name]) <= set(parts)
             measures.append(Measure(name="score", part=name, interval=interval, published=whole))
         return [*measures, *pair_measures(outcomes, draws)]
-
-    def credit(self, outcome: Outcome) -> float | None:
-        """Return 1 for a pair that is right, 0 for a tie or a wrong one."""
-        return pair_credit(outcome)
-
-    def words(self, outcome: Outcome) -> tuple[str, Sequence[str]]:
-        """Return which response is better."""
-        return pair_words(outcome)
-
-    def baselines(self, outcomes: Sequence[Outcome]) -> Mapping[str, Sequence[Outcome]]:
-        """Return trivial scorers; the chosen response comes first in every row, so none of them sees the order."""
-        return fixed_order(outcomes)
 
 
 def _sections(subsets: set[str]) -> dict[str, Recipe]:

@@ -20,7 +20,7 @@ Not covered: generative judges that rank four at once there; any scorer of this 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -40,7 +40,7 @@ from adjudge.evals.benchmarks.fields import (
     whole,
     word,
 )
-from adjudge.evals.benchmarks.pair import fixed_order, list_words, pair_case
+from adjudge.evals.benchmarks.pair import list_words, pair_case
 from adjudge.evals.reports.result import Measure
 from adjudge.io.values import Text
 from adjudge.statistics.arrays import Floats, np
@@ -66,6 +66,7 @@ class RewardBench2(Benchmark):
         "id, prompt, chosen (list), rejected (list), subset; or, with stored scores alone: id, subset, num_correct, "
         "scores (right ones first)"
     )
+    places: ClassVar[bool | None] = False  # right responses come first in every row
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the responses of a row, the right ones first; the gold is `{"right": how many}`."""
@@ -132,10 +133,6 @@ class RewardBench2(Benchmark):
     def words(self, outcome: Outcome) -> tuple[str, Sequence[str]]:
         """Return which responses are right."""
         return list_words(len(outcome.values), range(outcome.gold["right"]))
-
-    def baselines(self, outcomes: Sequence[Outcome]) -> Mapping[str, Sequence[Outcome]]:
-        """Return trivial scorers; right responses come first in every row, so none of them sees the order."""
-        return fixed_order(outcomes)
 
 
 def best_of_credit(outcome: Outcome) -> float:

@@ -26,7 +26,6 @@ from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace, trivial_choi
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import Row, case_id, cluster_of, field, has, items, score, shown, text, word
 from adjudge.evals.benchmarks.pair import (
-    fixed_order,
     list_words,
     pair_case,
     pair_credit,
@@ -34,7 +33,6 @@ from adjudge.evals.benchmarks.pair import (
     pair_words,
     ranked,
     verdict,
-    without_sizes,
 )
 from adjudge.evals.reports.result import Measure
 from adjudge.io.values import Text
@@ -175,9 +173,8 @@ class RewardMath(Benchmark):
         """Return trivial scorers, of the number of steps too; none sees the order of lists, the right one is first."""
         lists, pairs = joined(outcomes)
         if not lists:
-            made = trivial_choices(pairs)
-            return made if any(any(outcome.sizes) for outcome in pairs) else without_sizes(made)
-        return {**fixed_order(lists), **by_step_count(lists)}
+            return trivial_choices(pairs)
+        return {**trivial_choices(lists, places=False), **by_step_count(lists)}
 
     def _list(self, row: Row, place: RowPlace) -> Case:
         names = items(row, "solution_reference")

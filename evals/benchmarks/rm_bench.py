@@ -13,14 +13,14 @@ A cell with a missing score is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import Row, case_id, first_of, has, scores, shown, stem_of, text, texts, word
-from adjudge.evals.benchmarks.pair import fixed_order, pair_case
+from adjudge.evals.benchmarks.pair import pair_case
 from adjudge.evals.reports.figures import Figure, Grid
 from adjudge.evals.reports.result import Measure
 from adjudge.statistics.arrays import Floats, np
@@ -124,10 +124,6 @@ class RmBench(Benchmark):
         """Return which responses are chosen, and the style of each."""
         notes = [f"{side}, {style}" for side in ("chosen", "rejected") for style in STYLES]
         return "each of the first three responses is better than each of the last three", notes
-
-    def baselines(self, outcomes: Sequence[Outcome]) -> Mapping[str, Sequence[Outcome]]:
-        """Return trivial scorers; chosen responses come first in every row, so none of them sees the order."""
-        return fixed_order(outcomes)
 
     def figures(self, outcomes: Sequence[Outcome], measures: Sequence[Measure]) -> Sequence[Figure]:
         """Return the matrix of styles, over all rows."""

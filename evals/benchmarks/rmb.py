@@ -33,7 +33,7 @@ from adjudge.evals.benchmarks.fields import (
     text,
     word,
 )
-from adjudge.evals.benchmarks.pair import fixed_order, list_words, pair_case, pair_credit, pair_words, verdict
+from adjudge.evals.benchmarks.pair import list_words, pair_case, pair_credit, pair_words, verdict
 from adjudge.evals.reports.result import Measure
 from adjudge.statistics.bootstrap import evenly, mean_by_part, mean_interval, weighted_means
 from adjudge.statistics.intervals import Draws
@@ -56,6 +56,7 @@ class Rmb(Benchmark):
         "{answer, ...}; pair_uid or bon_uid; stored scores: a number `reward` beside each answer, or chosen_reward and "
         "reject_reward, with which the answers may be missing"
     )
+    places: ClassVar[bool | None] = False  # the best response comes first in every row
 
     goal: str = ""
     """Helpfulness or Harmlessness: the goal of rows without a category_path; the
@@ -124,10 +125,6 @@ class Rmb(Benchmark):
     def words(self, outcome: Outcome) -> tuple[str, Sequence[str]]:
         """Return which response is the better or the best one."""
         return pair_words(outcome) if len(outcome.values) == 2 else list_words(len(outcome.values), [0])
-
-    def baselines(self, outcomes: Sequence[Outcome]) -> Mapping[str, Sequence[Outcome]]:
-        """Return trivial scorers; the best response comes first in every row, so none of them sees the order."""
-        return fixed_order(outcomes)
 
 
 def _tied(outcome: Outcome) -> bool:

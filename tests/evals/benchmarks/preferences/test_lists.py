@@ -130,3 +130,9 @@ def test_a_row_that_does_not_fit_says_why(options: dict[str, Any], row: Row, mes
         list(Lists(**options).cases(row, RowPlace(number=0)))
     with pytest.raises(ValueError, match="both say what is right"):
         Lists(right_column="a", labels_column="b")
+
+
+def test_saying_the_same_of_everything_gets_what_guessing_gets() -> None:
+    found = ranked([5] * 10, [3])
+    assert [found.alone, found.tied, found.credit] == pytest.approx([0.0, 1.0, 0.1])
+    assert (found.best_reciprocal_rank, found.reciprocal_rank) == (1.0, 1 / 5.5)
