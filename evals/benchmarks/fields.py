@@ -19,6 +19,7 @@ from adjudge.io.columns import MISSING, Column, flag_of
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
 from adjudge.io.values import Text, exchange, plain, prompt_of, text_or_chat
+from adjudge.protocol import Sample
 
 Row: TypeAlias = Mapping[str, Any]
 Key = TypeVar("Key", bound=Hashable)
@@ -291,6 +292,11 @@ def keyed_rows(
             raise ValueError(f"row {row.index} of {path!r} is the second one for {shown(name)}; keep one of them")
         found.setdefault(name, []).append(dict(data))
     return found
+
+
+def solution_sample(problem: str, steps: Sequence[str]) -> Sample:
+    """Return a solution as a sample; scorers of steps find the steps in `extra["steps"]`."""
+    return Sample(prompt=problem, response="\n\n".join(steps), extra={"steps": list(steps)})
 
 
 def case_id(place: RowPlace, *names: str) -> str:

@@ -19,8 +19,7 @@ from typing import Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace, random_share
 from adjudge.evals.benchmarks.case import MISMATCH, Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import as_whole, cluster_of, shown, text_of, texts_of, whole
-from adjudge.evals.benchmarks.step_errors import solution_sample
+from adjudge.evals.benchmarks.fields import as_whole, cluster_of, shown, solution_sample, text_of, texts_of, whole
 from adjudge.evals.reports.result import Measure
 from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import cluster_bootstrap, opened, share_interval
@@ -70,19 +69,6 @@ def processbench_f1(predicted: Sequence[int | None], labels: Sequence[int]) -> P
     return ProcessBenchResult(
         error_accuracy=error, correct_accuracy=correct, f1=f1, errors=len(wrong), correct=len(clean)
     )
-
-
-def mean_f1(parts: Mapping[str, ProcessBenchResult]) -> float:
-    """Return the benchmark's number: the plain mean of F1 over its parts.
-
-    Raises:
-        ValueError: there is no part, or one has no F1.
-    """
-    lacking = [name for name, result in parts.items() if result.f1 is None]
-    if lacking or not parts:
-        which = ", ".join(lacking) or "any part"
-        raise ValueError(f"no F1 for {which}; a part needs solutions with and without errors")
-    return math.fsum(result.f1 for result in parts.values() if result.f1 is not None) / len(parts)
 
 
 def first_errors(values: Sequence[Sequence[float] | None], threshold: float) -> list[int | None]:

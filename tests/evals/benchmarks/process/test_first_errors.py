@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from adjudge.evals.benchmarks.process_bench import (
     best_threshold,
     first_errors,
-    mean_f1,
     processbench_f1,
 )
 
@@ -41,13 +40,7 @@ def test_edges(predicted: list[int | None], labels: list[int], f1: float | None)
     assert processbench_f1(predicted, labels).f1 == f1
 
 
-def test_the_benchmark_is_the_mean_over_its_parts() -> None:
-    parts = {"gsm8k": processbench_f1([0, -1], [0, -1]), "math": processbench_f1([1, -1], [0, -1])}
-    assert mean_f1(parts) == 0.5
-    with pytest.raises(ValueError, match="math"):
-        mean_f1({**parts, "math": processbench_f1([0], [0])})
-    with pytest.raises(ValueError, match="any part"):
-        mean_f1({})
+def test_there_is_a_prediction_for_each_label() -> None:
     with pytest.raises(ValueError, match="one for each"):
         processbench_f1([0], [0, 1])
 

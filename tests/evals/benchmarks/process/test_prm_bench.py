@@ -14,19 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.evals.benchmarks.judging.made import cases, numbers, run, written
 from tests.evals.benchmarks.preferences.conftest import outcome_of
-
-from adjudge.evals.benchmarks.benchmark import RowPlace
-from adjudge.evals.benchmarks.case import Case, Outcome
-from adjudge.evals.benchmarks.prm_bench import PrmBench
-from adjudge.evals.benchmarks.step_errors import (
-    CORRECT,
-    GROUPS,
+from tests.evals.benchmarks.process.plain_prm_bench import (
     PrmBenchResult,
     Variant,
     Verdicts,
     prmbench_result,
     verdicts_of,
 )
+
+from adjudge.evals.benchmarks.benchmark import RowPlace
+from adjudge.evals.benchmarks.case import Case, Outcome
+from adjudge.evals.benchmarks.prm_bench import CORRECT, GROUPS, PrmBench
 from adjudge.statistics.intervals import NO_DRAWS, Draws
 
 CATEGORIES = [category for group in GROUPS.values() for category in group]

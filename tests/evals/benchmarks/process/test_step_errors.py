@@ -7,17 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.evals.benchmarks.process.plain_prm_bench import Variant, Verdicts, prmbench_result, verdicts_of
 
-from adjudge.evals.benchmarks.step_errors import (
-    CORRECT,
-    GROUPS,
-    Tally,
-    Variant,
-    Verdicts,
-    prmbench_result,
-    tally,
-    verdicts_of,
-)
+from adjudge.evals.benchmarks.prm_bench import CORRECT, GROUPS, Tally, tally
 
 
 def case(category: str, steps: int, errors: set[int] | None = None, name: str = "a") -> Variant:
