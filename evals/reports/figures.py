@@ -3,12 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, TypeAlias
 
 from adjudge.statistics.arrays import np
 from adjudge.statistics.confusion import NO_VERDICT, cells
 from adjudge.statistics.intervals import Interval
+
+
+class Record:
+    """A dataclass that is written as JSON field by field, in their order.
+
+    Attributes:
+        figure: "bars", "grid" or "curves", where it is something to draw.
+    """
+
+    __slots__ = ()
+    figure: ClassVar[str] = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        kind = {"kind": self.figure} if self.figure else {}
+        return kind | {item.name: _plain(getattr(self, item.name)) for item in fields(self)}  # type: ignore[arg-type]
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {key: item.to_dict() if hasattr(item, "to_dict") else item for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +55,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bars:
+class Bars(Record):
     """Horizontal bars with error bars.
 
     Attributes:
@@ -40,17 +64,14 @@ class Bars:
         bars: from top to bottom.
     """
 
+    figure: ClassVar[str] = "bars"
     title: str
     unit: str
     bars: tuple[Bar, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return {"kind": "bars", "title": self.title, "unit": self.unit, "bars": [bar.to_dict() for bar in self.bars]}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grid:
+class Grid(Record):
     """A table of numbers as a heat map: a confusion matrix, probes by scorers.
 
     Attributes:
@@ -63,6 +84,7 @@ class Grid:
         better: which end is good: "high", "low", or "none" for counts.
     """
 
+    figure: ClassVar[str] = "grid"
     title: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -78,22 +100,9 @@ class Grid:
                 f"the grid {self.title!r} has {len(self.rows)} rows of {len(self.columns)}; values do not fit"
             )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return {
-            "kind": "grid",
-            "title": self.title,
-            "rows": list(self.rows),
-            "columns": list(self.columns),
-            "values": [list(row) for row in self.values],
-            "row_axis": self.row_axis,
-            "column_axis": self.column_axis,
-            "better": self.better,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class Series(Record):
     """One line.
 
     Attributes:
@@ -117,20 +126,9 @@ class Series:
         if len(self.y) != len(self.x) or any(side and len(side) != len(self.x) for side in (self.low, self.high)):
             raise ValueError(f"the series {self.name!r} has {len(self.x)} places; give as many numbers and bounds")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return {
-            "name": self.name,
-            "x": list(self.x),
-            "y": list(self.y),
-            "low": list(self.low),
-            "high": list(self.high),
-            "points": self.points,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curves:
+class Curves(Record):
     """Lines in one drawing.
 
     Attributes:
@@ -142,24 +140,13 @@ class Curves:
         diagonal: whether the line y = x is drawn, as reliability diagrams have it.
     """
 
+    figure: ClassVar[str] = "curves"
     title: str
     x_axis: str
     y_axis: str
     series: tuple[Series, ...]
     log_x: bool = False
     diagonal: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return {
-            "kind": "curves",
-            "title": self.title,
-            "x_axis": self.x_axis,
-            "y_axis": self.y_axis,
-            "series": [one.to_dict() for one in self.series],
-            "log_x": self.log_x,
-            "diagonal": self.diagonal,
-        }
 
 
 Figure: TypeAlias = Bars | Grid | Curves

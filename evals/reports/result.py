@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from adjudge.evals.reports.figures import Figure
+from adjudge.evals.reports.figures import Figure, Record
 from adjudge.protocol import NO_COST, Cost
 from adjudge.statistics.intervals import Interval
 
@@ -54,7 +54,7 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadResponse:
+class ReadResponse(Record):
     """One response of a case.
 
     Attributes:
@@ -69,13 +69,9 @@ class ReadResponse:
     value: float | None
     note: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return {"text": self.text, "said": self.said, "value": self.value, "note": self.note}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadCase:
+class ReadCase(Record):
     """A case to read.
 
     Attributes:
@@ -96,24 +92,12 @@ class ReadCase:
     responses: tuple[ReadResponse, ...]
     gold: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return {
-            "id": self.id,
-            "part": self.part,
-            "verdict": self.verdict,
-            "weight": self.weight,
-            "prompt": self.prompt,
-            "responses": [one.to_dict() for one in self.responses],
-            "gold": self.gold,
-        }
-
 
 SCHEMA = 1  # of `Result.to_dict`; it grows when a key changes its meaning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class Counts(Record):
     """How many there are of what; nothing here is in two columns by accident.
 
     Attributes:
@@ -138,23 +122,9 @@ class Counts:
     unreadable: int = 0
     reasons: Mapping[str, int] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return {
-            "cases": self.cases,
-            "samples": self.samples,
-            "scored": self.scored,
-            "abstained": self.abstained,
-            "failed": self.failed,
-            "cut_off": self.cut_off,
-            "tied": self.tied,
-            "unreadable": self.unreadable,
-            "reasons": dict(self.reasons),
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(Record):
     """A test of one scorer against another one on the same cases.
 
     Attributes:
@@ -170,32 +140,18 @@ class Comparison:
     """
 
     name: str
+    part: str = ""
     test: str
     first: float | None
     second: float | None
     difference: Interval
     p: float | None
     p_adjusted: float | None = None
-    part: str = ""
     other: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return {
-            "name": self.name,
-            "part": self.part,
-            "test": self.test,
-            "first": self.first,
-            "second": self.second,
-            "difference": self.difference.to_dict(),
-            "p": self.p,
-            "p_adjusted": self.p_adjusted,
-            "other": self.other,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class Check(Record):
     """A rule that a scorer must keep: an invariance, a sensitivity, a bound.
 
     Attributes:
@@ -208,13 +164,9 @@ class Check:
     passed: bool | None
     detail: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return {"name": self.name, "passed": self.passed, "detail": self.detail}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(Record):
     """The outcome of an evaluation.
 
     Attributes:
@@ -261,21 +213,6 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
-        return {
-            "schema": SCHEMA,
-            "kind": self.kind,
-            "title": self.title,
-            "scorer": dict(self.scorer),
-            "source": dict(self.source),
-            "measures": [one.to_dict() for one in self.measures],
-            "counts": self.counts.to_dict(),
-            "checks": [one.to_dict() for one in self.checks],
-            "comparisons": [one.to_dict() for one in self.comparisons],
-            "figures": [one.to_dict() for one in self.figures],
-            "worst": [one.to_dict() for one in self.worst],
-            "notes": list(self.notes),
-            "options": dict(self.options),
-            "seconds": self.seconds,
-            "cost": self.cost.to_dict(),
-            "found": self.found,
-        }
+        data = Record.to_dict(self)
+        del data["asked"]
+        return {"schema": SCHEMA, **data, "found": self.found}

@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from adjudge.evals.reports.figures import Record
 from adjudge.evals.trust.bias import FORMS
 from adjudge.statistics.arrays import np
 from adjudge.statistics.intervals import Interval, check_level, quantile
@@ -73,7 +74,7 @@ def game(label: str, first: str, second: str) -> Match:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StyleControlled:
+class StyleControlled(Record):
     """Ratings with the effect of style taken out.
 
     Attributes:
@@ -83,13 +84,6 @@ class StyleControlled:
 
     ratings: Mapping[str, Interval]
     effects: Mapping[str, Interval]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return {
-            "ratings": {name: one.to_dict() for name, one in self.ratings.items()},
-            "effects": {name: one.to_dict() for name, one in self.effects.items()},
-        }
 
 
 def style_controlled(

@@ -12,8 +12,9 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
+from adjudge.evals.reports.figures import Record
 from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import cluster_bootstrap, weighted_bootstrap
 from adjudge.statistics.intervals import UNKNOWN, Draws, Interval, wilson
@@ -89,7 +90,7 @@ FORMS: dict[str, re.Pattern[str]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Preference:
+class Preference(Record):
     """How far one kind of response is preferred.
 
     Attributes:
@@ -101,10 +102,6 @@ class Preference:
     judge: Interval
     gold: Interval = UNKNOWN
     excess: Interval = UNKNOWN
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return {"judge": self.judge.to_dict(), "gold": self.gold.to_dict(), "excess": self.excess.to_dict()}
 
 
 DRAWS = Draws(rounds=500)
@@ -225,7 +222,7 @@ def _winner(shares: Sequence[float]) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BiasReport:
+class BiasReport(Record):
     """What a judge prefers.
 
     Attributes:
@@ -243,17 +240,6 @@ class BiasReport:
     inconsistent: Interval
     length_effect: Interval
     level: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return {
-            "judgements": self.judgements,
-            "unjudged": self.unjudged,
-            "preferences": {name: one.to_dict() for name, one in self.preferences.items()},
-            "inconsistent": self.inconsistent.to_dict(),
-            "length_effect": self.length_effect.to_dict(),
-            "level": self.level,
-        }
 
     def table(self) -> Table:
         """Return the report as a table for a terminal; "-" stands where the data say nothing."""

@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from adjudge.evals.reports.figures import Record
+
 Binning = Literal["equal_width", "equal_mass"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bin:
+class Bin(Record):
     """One bin of a reliability diagram.
 
     Attributes:
@@ -34,7 +36,7 @@ class Bin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrationError:
+class CalibrationError(Record):
     """How far probabilities are from the rates they promise.
 
     Attributes:
@@ -48,14 +50,6 @@ class CalibrationError:
     largest: float
     binning: Binning
     bins: tuple[Bin, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        bins = [
-            {"low": b.low, "high": b.high, "count": b.count, "confidence": b.confidence, "rate": b.rate}
-            for b in self.bins
-        ]
-        return {"expected": self.expected, "largest": self.largest, "binning": self.binning, "bins": bins}
 
 
 def calibration_error(
