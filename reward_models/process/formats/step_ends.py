@@ -30,12 +30,12 @@ from adjudge.reward_models.process.formats.token_outputs import (
     Outputs,
     class_probabilities,
     read_outputs,
-    sigmoid,
     softmax,
 )
 from adjudge.reward_models.process.markers import step_row
 from adjudge.reward_models.process.row_tokens import RowTokens
 from adjudge.reward_models.process.rows import Piece, StepRow
+from adjudge.statistics.logistic import sigmoid
 
 REASON_EVAL_BEFORE = "Question:\n{problem}\nAnswer:\nLet's think step by step.\n"
 _CLASSES = ("error", "redundant", "valid")

@@ -15,6 +15,7 @@ from typing import TypeAlias, cast
 from adjudge.engines.interface import Engine, Fault, Prompt, TokenLogits
 from adjudge.reward_models.process.formats.step_format import Reading
 from adjudge.reward_models.process.rows import StepRow, Unfit
+from adjudge.statistics.logistic import sigmoid
 
 Outputs: TypeAlias = tuple[tuple[float, ...], ...]
 """For each step, the raw outputs at its place."""
@@ -62,13 +63,6 @@ def softmax(logits: Sequence[float]) -> tuple[float, ...]:
     weights = [math.exp(value - top) for value in logits]
     total = math.fsum(weights)
     return tuple(weight / total for weight in weights)
-
-
-def sigmoid(logit: float) -> float:
-    """Return 1 / (1 + exp(-logit)) without overflow."""
-    if logit >= 0:
-        return 1 / (1 + math.exp(-logit))
-    return math.exp(logit) / (1 + math.exp(logit))
 
 
 def _reading(
