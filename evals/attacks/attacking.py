@@ -127,10 +127,6 @@ _GOALS: Final = {
 def run_attack(config: AttackConfig, *, progress: JobProgress | None = None) -> Result:
     """Attack a scorer.
 
-    Args:
-        config: whom, with what, and how long.
-        progress: who is told how far it is.
-
     Returns:
         Success against questions for each attacker, a check for each that nothing was broken, and what won, to read.
 

@@ -148,7 +148,6 @@ class AttackConfig(EvalConfig):
     """Column of the id; without one, the number of the row, from 0."""
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         if not self.scorer:
             raise ValueError("there is no scorer to attack; give one with --scorer")

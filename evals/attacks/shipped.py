@@ -30,13 +30,7 @@ def shipper_of(scorer: Scorer) -> ShipsAttacks | None:
 
 
 async def shipped_attempts(target: Target, *, right: float, tell: Tell) -> list[Attempt]:
-    """Return what becomes of each attack of the suite; none where no suite is shipped.
-
-    Args:
-        target: the scorer.
-        right: the least value of a right answer.
-        tell: who is told how many cases are done.
-    """
+    """Return what becomes of each attack of the suite; none where no suite is shipped."""
     shipper = shipper_of(target.scorer)
     if shipper is None:
         return []

@@ -58,7 +58,6 @@ class AlpacaEval(Benchmark):
     """A file of annotations of the baseline asked to be concise, and to be verbose."""
 
     def __post_init__(self) -> None:
-        """Read the other files, so that what is wrong with them is said before any work."""
         _ = self._baseline, self._difficulties, self._gamed
 
     def cases(self, row: Mapping[str, Any], place: RowPlace) -> Iterable[Case]:

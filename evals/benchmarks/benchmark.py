@@ -82,7 +82,6 @@ class BenchmarkConfig(EvalConfig):
     """Batches that are scored at the same time."""
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         for name in ("batch_size", "in_flight"):
             if getattr(self, name) < 1:

@@ -71,7 +71,6 @@ class Bird(Labelled):
     """Whether the prompt holds the question's evidence."""
 
     def __post_init__(self) -> None:
-        """Reject a folder that is not there, and predictions that cannot be read."""
         super().__post_init__()
         if self.db_root and not Path(self.db_root).is_dir():
             raise ValueError(f"db_root is {self.db_root!r}, and there is no such folder")

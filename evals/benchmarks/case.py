@@ -66,7 +66,6 @@ class Case:
     texts: bool = True
 
     def __post_init__(self) -> None:
-        """Reject cases that hold nothing, or other numbers of scores than samples."""
         if not self.samples:
             raise ValueError(f"the case {self.id!r} has no samples")
         if self.stored and len(self.stored) != len(self.samples):
@@ -197,12 +196,7 @@ class Outcome:
     def with_values(
         self, values: Sequence[float | None], *, steps: Sequence[tuple[float | None, ...]] | None = None
     ) -> Self:
-        """Return the same case with other numbers, as a trivial scorer would give them.
-
-        Args:
-            values: one for each sample.
-            steps: one for each sample; none if None.
-        """
+        """Return the same case with other numbers, as a trivial scorer would give them."""
         if len(values) != len(self.values):
             raise ValueError(
                 f"the case {self.id!r} has {len(self.values)} samples, and {len(values)} values were given"

@@ -56,7 +56,6 @@ class HelpSteer(Benchmark):
     predictions of attributes are."""
 
     def __post_init__(self) -> None:
-        """Reject attributes that there are not."""
         if self.attribute not in ("", *ATTRIBUTES):
             raise ValueError(f"attribute is {self.attribute!r}; it must be one of {', '.join(ATTRIBUTES)}")
 

@@ -73,7 +73,6 @@ class InstructionsFollowed(Labelled):
     """Column of the model; rows without it are of one."""
 
     def __post_init__(self) -> None:
-        """Reject a file of prompts that cannot be read."""
         super().__post_init__()
         _ = self._prompts
 

@@ -152,13 +152,7 @@ _MOST_ROWS: Final = 20_000  # of an AUROC with bounds; each resample sorts nothi
 
 
 def rate_measures(judged: Sequence[Judged], classes: Sequence[str], draws: Draws) -> list[Measure]:
-    """Return the rates of all responses, and some of each part.
-
-    Args:
-        judged: at least one.
-        classes: that labels and verdicts have.
-        draws: how bounds are drawn.
-    """
+    """Return the rates of all responses, and some of each part."""
     known = [one for one in judged if one.gold is not None]
     measures = [*_of_labels(known, classes, draws), *_beside(judged, known, draws)] if known else _plain(judged, draws)
     for part in dict.fromkeys(one.part for one in judged if one.part):
@@ -268,7 +262,6 @@ class Labelled(Benchmark):
     """The smallest value that means right."""
 
     def __post_init__(self) -> None:
-        """Reject thresholds that no value can be compared with."""
         if not -1e300 < self.threshold < 1e300:
             raise ValueError(f"threshold is {self.threshold!r}; give a number that values can be compared with")
 

@@ -140,7 +140,6 @@ class LlmBar(Benchmark):
     is shown second, as in the published statistics of ratings."""
 
     def __post_init__(self) -> None:
-        """Reject options that do not exist."""
         if self.ties not in ("wrong", "by_place"):
             raise ValueError(f"ties is {self.ties!r}; it must be wrong or by_place")
 

@@ -192,7 +192,6 @@ class MtBench(Benchmark):
     """Whose votes count: expert, author, or all."""
 
     def __post_init__(self) -> None:
-        """Reject options that do not exist, and a file of judgments that cannot be read."""
         if self.people not in ("expert", "author", "all"):
             raise ValueError(f"people is {self.people!r}; it must be expert, author or all")
         _ = self._judgments

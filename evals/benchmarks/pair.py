@@ -258,12 +258,7 @@ class PairBenchmark(Benchmark):
 
 
 def list_words(count: int, right: Sequence[int]) -> tuple[str, Sequence[str]]:
-    """Return which responses of a list are right, counted from 1, and a word for each.
-
-    Args:
-        count: responses in the list.
-        right: places of the right ones, from 0.
-    """
+    """Return which responses of a list are right, counted from 1, and a word for each."""
     places = set(right)
     notes = ["right" if place in places else "wrong" for place in range(count)]
     if not places:

@@ -84,7 +84,6 @@ class Pairs(PreferenceOptions, PairBenchmark):
     of the other one. Without them, the usual names are tried."""
 
     def __post_init__(self) -> None:
-        """Reject options that contradict each other."""
         if self.score_column and len(self.score_column) != 2:
             raise ValueError(f"score_column names {len(self.score_column)} columns; name one for each of two responses")
         ordered, labelled = self.chosen_column or self.rejected_column, self.first_column or self.second_column
@@ -182,7 +181,6 @@ class Lists(Benchmark):
     """Column of the id; without one, the number of the row, from 0."""
 
     def __post_init__(self) -> None:
-        """Reject options that contradict each other."""
         if self.right_column and self.labels_column:
             raise ValueError("right_column and labels_column both say what is right; give one of them")
 

@@ -64,7 +64,6 @@ class PandaLm(Benchmark):
     """What a missing answer is: wrong, or a tie, as in PandaLM's script."""
 
     def __post_init__(self) -> None:
-        """Reject options that do not exist, and a file of answers that cannot be read."""
         if self.missing not in ("wrong", "tie"):
             raise ValueError(f"missing is {self.missing!r}; it must be wrong or tie")
         _ = self._answers

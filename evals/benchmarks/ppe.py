@@ -91,7 +91,6 @@ class Ppe(Benchmark):
     the Brier score are made of."""
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         if self.rank_rounds < 2:
             raise ValueError(f"rank_rounds is {self.rank_rounds!r}; give 2 or more")
 

@@ -217,7 +217,6 @@ class PrmBench(Benchmark):
     """A file of a model's answers as PRMBench writes it: idx, scores, validity."""
 
     def __post_init__(self) -> None:
-        """Read the file of answers, so that what is wrong with it is said before any work."""
         _ = self._answers
 
     def cases(self, row: Mapping[str, Any], place: RowPlace) -> Iterable[Case]:

@@ -62,7 +62,6 @@ class HumanEval(Labelled):
     """Column of the model, which is the part; rows without it are of one."""
 
     def __post_init__(self) -> None:
-        """Reject a k below 1, and a file of problems that cannot be read."""
         super().__post_init__()
         if not self.k or min(self.k) < 1:
             raise ValueError(f"k is {self.k!r}; give whole numbers of at least 1")
@@ -181,7 +180,6 @@ class VerilogEval(Labelled):
     """Column of the subset that a row counts in; rows without it are of one."""
 
     def __post_init__(self) -> None:
-        """Reject a file of problems that cannot be read."""
         super().__post_init__()
         _ = self._problems
 

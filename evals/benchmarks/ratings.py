@@ -348,7 +348,6 @@ class Ratings(Benchmark):
     """The highest one."""
 
     def __post_init__(self) -> None:
-        """Reject scales without a length."""
         if not -1e300 < self.low < self.high < 1e300:
             raise ValueError(f"ratings go from {self.low!r} to {self.high!r}; the highest must lie above the lowest")
 

@@ -122,7 +122,6 @@ class RewardMath(Benchmark):
     of every other way is given beside."""
 
     def __post_init__(self) -> None:
-        """Reject aggregates that there are not."""
         if self.aggregate not in AGGREGATES:
             raise ValueError(f"aggregate is {self.aggregate!r}; it must be one of {', '.join(AGGREGATES)}")
 

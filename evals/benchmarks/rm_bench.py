@@ -52,7 +52,6 @@ class RmBench(Benchmark):
     """The domain of all rows, where neither a column nor the file's name says it."""
 
     def __post_init__(self) -> None:
-        """Reject domains that there are not."""
         if self.domain and self.domain not in PARTS:
             raise ValueError(f"domain is {self.domain!r}; it must be one of {', '.join(PARTS)}")
 

@@ -63,7 +63,6 @@ class Rmb(Benchmark):
     name of their file is the category."""
 
     def __post_init__(self) -> None:
-        """Reject goals that there are not."""
         if self.goal not in ("", *GOALS):
             raise ValueError(f"goal is {self.goal!r}; it must be one of {', '.join(GOALS)}")
 

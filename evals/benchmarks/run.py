@@ -159,11 +159,6 @@ def run_benchmark(config: BenchmarkConfig, benchmark: Benchmark, *, progress: Jo
 
     Works from any thread, inside a running event loop too.
 
-    Args:
-        config: the options.
-        benchmark: what is asked, with its own options.
-        progress: who is told how far it is.
-
     Raises:
         ValueError: a mistake in the call: no such input or scorer, rows of another shape, scores that do not fit.
         BrokenScorer: the scorer raised, or its answer breaks the protocol.

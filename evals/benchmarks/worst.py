@@ -27,12 +27,7 @@ def sample_ids(outcome: Outcome) -> list[str]:
 
 
 def counted(outcomes: Sequence[Outcome], unreadable: int) -> Counts:
-    """Return the counts of all cases.
-
-    Args:
-        outcomes: of the cases.
-        unreadable: rows that are none.
-    """
+    """Return the counts of all cases."""
     statuses: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     for outcome in outcomes:

@@ -44,7 +44,6 @@ class CandidatesConfig(EvalConfig):
     """Column that responses to one prompt share; without one, those of one row, or of the same prompt."""
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         if not self.gold and self._needs_gold:
             raise ValueError(
@@ -101,7 +100,6 @@ class BestOfNConfig(CandidatesConfig):
     """Column of the divergence from the first policy, in nats, for --run-log."""
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         if not self.proxy and not self.run_log:
             raise ValueError(
@@ -143,7 +141,6 @@ class PassAtKConfig(CandidatesConfig):
     """Most ways to draw k responses that maj@k looks at; where there are more, so many are drawn."""
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         for k in self.k:
             if k < 1:
@@ -225,7 +222,6 @@ class VotingConfig(CandidatesConfig):
     """Most ways to draw k responses that are looked at; where there are more, so many are drawn."""
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         for name in self.aggregate:
             check_aggregate(name, "--aggregate")
@@ -332,7 +328,6 @@ class SearchConfig(EvalConfig):
     """Problems that are worked on at the same time."""
 
     def __post_init__(self) -> None:
-        """Reject options that cannot be meant."""
         super().__post_init__()
         if not self.engine.strip():
             raise ValueError("--engine is empty; name a model, such as transformers:MODEL or openai:MODEL")

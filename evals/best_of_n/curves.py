@@ -121,14 +121,7 @@ def fit_law(
 
 
 def refusal(d: Sequence[float] | Floats, gains: Floats, law: Law, *, from_start: bool = True) -> str:
-    """Return why curves cannot be fitted, "" if they can.
-
-    Args:
-        d: (m,) places above 0.
-        gains: (b, m).
-        law: which.
-        from_start: whether R is 0 at d = 0.
-    """
+    """Return why curves, gains (b, m) at places d (m,) above 0, cannot be fitted; "" if they can."""
     places = np.asarray(d, dtype=float)
     needed = LEAST_POINTS + (not from_start)
     if len(np.unique(places)) < needed:
@@ -187,12 +180,7 @@ class PromptCurves:
 
 
 def prompt_curves(groups: Sequence[Group], ns: Sequence[int]) -> PromptCurves:
-    """Return the curves of prompts whose responses all have a gold.
-
-    Args:
-        groups: of each prompt.
-        ns: how many responses are chosen from.
-    """
+    """Return the curves of prompts whose responses all have a gold."""
     shape = (len(groups), len(ns))
     known, gold, proxy, proxy_known = (np.zeros(shape) for _ in range(4))
     sized = all(group.sizes() is not None for group in groups)

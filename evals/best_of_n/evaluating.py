@@ -63,9 +63,6 @@ def filter_measures(groups: Sequence[Group]) -> list[Measure]:
     """Return R² of a line in the proxy among the responses that each filter of PF-PPO keeps, and among all.
 
     The filter to take is the one with the largest (arXiv 2409.06957).
-
-    Args:
-        groups: of responses that have both numbers.
     """
     if not groups:
         return []
@@ -91,11 +88,6 @@ def reliability(groups: Sequence[Group], bins: int, draws: Draws) -> Curves | No
     """Return the mean of gold in bins of the proxy, equally full; None where the proxy is the same everywhere.
 
     Equal proxies are never divided, so there may be fewer bins.
-
-    Args:
-        groups: of responses that have both numbers.
-        bins: how many.
-        draws: how bounds are drawn, over prompts.
     """
     if not groups:
         return None
@@ -134,10 +126,6 @@ _UNITS = {
 
 def run_best_of_n(config: BestOfNConfig, *, progress: JobProgress | None = None) -> Result:
     """Measure best-of-n under a proxy, or what an RL run gained.
-
-    Args:
-        config: the input, who chooses, and what is true.
-        progress: who is told how far it is.
 
     Raises:
         ValueError: a column, file or scorer is no good, or no response has a gold.

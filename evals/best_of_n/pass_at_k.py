@@ -47,10 +47,6 @@ class Attempts:
 def run_pass_at_k(config: PassAtKConfig, *, progress: JobProgress | None = None) -> Result:
     """Measure pass@k, pass^k and maj@k.
 
-    Args:
-        config: the input, and what is true.
-        progress: who is told how far it is.
-
     Raises:
         ValueError: a column, file or scorer is no good, or no prompt has as many responses as the smallest k.
         JobError: the model behind the scorer is gone.

@@ -135,10 +135,6 @@ def first_fall(points: Sequence[Point], level: float) -> tuple[int, int, float] 
     pairs of measurements, one exceeds by chance 1 - level of the time at most (Bonferroni): any earlier one could have
     been the highest.  Standard errors are those of the log; without them one is estimated from neighbours, whose
     differences have twice its square, and which the trend makes too large rather than too small.
-
-    Args:
-        points: in the order of steps.
-        level: how sure.
     """
     errors = _errors(points)
     if errors is None or len(points) < 3:

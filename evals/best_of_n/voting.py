@@ -131,10 +131,6 @@ _READ = 8  # responses of a prompt that are shown
 def run_voting(config: VotingConfig, *, progress: JobProgress | None = None) -> Result:
     """Measure votes.
 
-    Args:
-        config: the input, whose values weigh, and what is true.
-        progress: who is told how far it is.
-
     Raises:
         ValueError: a column, file or scorer is no good, or no response has an answer.
         JobError: the model behind a scorer is gone.

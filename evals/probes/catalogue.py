@@ -128,7 +128,6 @@ class ProbesConfig(EvalConfig):
     """A further column that the scorer asks for by name."""
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         if self.per_row < 0:
             raise ValueError(f"per_row is {self.per_row!r}; give 0 for all, or more")

@@ -69,7 +69,6 @@ class ProbeRow:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Reject rows that nothing can be made of."""
         if not self.good.strip():
             raise ValueError(f"the row {self.id!r} has an empty good response; probes change a response that is good")
         if self.domain not in DOMAINS:

@@ -209,13 +209,7 @@ def applies(rule: Rule, values: Values) -> bool:
 
 
 def excess(rule: Rule, values: Values, epsilon: float) -> float:
-    """Return by how much a rule is broken, in units of the score; 0 where it holds, and above 0 where it does not.
-
-    Args:
-        rule: the rule; it must apply.
-        values: the scores.
-        epsilon: what counts as no change, 0 or more.
-    """
+    """Return by how much a rule is broken, in units of the score; 0 where it holds, and above 0 where it does not."""
     change = values.changed - values.base
     if rule == "same" or (rule == "order" and values.partner is None):
         return _above(abs(change) - epsilon)

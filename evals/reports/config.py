@@ -59,7 +59,6 @@ class EvalConfig:
     """How many cases the report holds to read."""
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         if self.needs_input and not self.input:
             raise ValueError("there is no input; give a file, a folder, or the name of a dataset on the hub")
         for name in ("limit", "worst"):
@@ -89,10 +88,6 @@ def input_facts(source: Source, rows: int) -> dict[str, Any]:
     """Return the facts of `Result.source`.
 
     The digest is of each file's size and first MiB, and of what else names the input; a copy has the same one.
-
-    Args:
-        source: the input.
-        rows: that were read.
     """
     identity = source.identity()
     files = {name: [file["bytes"], file["head"]] for name, file in identity.pop("files", {}).items()}

@@ -94,7 +94,6 @@ class Grid(Record):
     better: str = "none"
 
     def __post_init__(self) -> None:
-        """Reject tables with holes."""
         if len(self.values) != len(self.rows) or any(len(row) != len(self.columns) for row in self.values):
             raise ValueError(
                 f"the grid {self.title!r} has {len(self.rows)} rows of {len(self.columns)}; values do not fit"
@@ -122,7 +121,6 @@ class Series(Record):
     points: bool = False
 
     def __post_init__(self) -> None:
-        """Reject lines whose numbers do not fit together."""
         if len(self.y) != len(self.x) or any(side and len(side) != len(self.x) for side in (self.low, self.high)):
             raise ValueError(f"the series {self.name!r} has {len(self.x)} places; give as many numbers and bounds")
 

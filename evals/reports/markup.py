@@ -72,12 +72,7 @@ def joined(*parts: str) -> Markup:
 
 
 def json_text(data: Any, *, indent: int | None = None) -> str:
-    """Return JSON that may stand in a script element and in a file of UTF-8, whatever its strings hold.
-
-    Args:
-        data: plain JSON data with finite numbers.
-        indent: as `json.dumps` takes it.
-    """
+    """Return JSON that may stand in a script element and in a file of UTF-8, whatever its strings hold."""
     separators = (",", ":") if indent is None else None
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

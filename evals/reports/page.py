@@ -39,12 +39,7 @@ def cases_said(result: Result) -> str:
 
 
 def cases_browser(result: Result, prefix: str) -> Markup:
-    """Return the controls, an empty table and the data; nothing where there are no cases.
-
-    Args:
-        result: whose worst cases are shown.
-        prefix: of ids.
-    """
+    """Return the controls, an empty table and the data; nothing where there are no cases."""
     if not result.worst:
         return NOTHING
     data = json_text(plain([case.to_dict() for case in result.worst], []))
@@ -280,12 +275,7 @@ _NARROW = 7  # columns of a grid that fits half of a page
 
 
 def figures_drawn(figures: Sequence[Figure], level: str) -> Markup:
-    """Return all figures; narrow ones stand side by side.
-
-    Args:
-        figures: of the result.
-        level: coverage of the bounds, in words.
-    """
+    """Return all figures; narrow ones stand side by side."""
     if not figures:
         return NOTHING
     return element("div", {"class": "figures"}, *(_figure(figure, level) for figure in figures))

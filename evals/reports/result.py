@@ -37,7 +37,6 @@ class Measure:
     published: bool = False
 
     def __post_init__(self) -> None:
-        """Reject ends that do not exist."""
         if self.better not in ("high", "low", "none"):
             raise ValueError(f"Measure.better is {self.better!r}; it must be 'high', 'low' or 'none'")
 

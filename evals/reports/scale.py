@@ -22,12 +22,7 @@ def finite(value: float | None) -> float | None:
 
 
 def number(value: float | None, *, whole: bool = False) -> str:
-    """Return a number with three decimals; large ones with fewer, tiny ones as a power of ten.
-
-    Args:
-        value: the number; what is unknown is a dash.
-        whole: whether it is a count.
-    """
+    """Return a number with three decimals; large ones with fewer, tiny ones as a power of ten."""
     known = finite(value)
     if known is None:
         return UNKNOWN
@@ -77,12 +72,7 @@ def percent(share: float) -> str:
 
 
 def best_trivial(baselines: Mapping[str, float | None], better: str) -> tuple[str, float] | None:
-    """Return the name and number of the trivial scorer that is best; None where none has a number.
-
-    Args:
-        baselines: numbers by name.
-        better: "high" or "low"; "none" gives None.
-    """
+    """Return the name and number of the trivial scorer that is best; None where none has a number."""
     known = {name: value for name, value in baselines.items() if finite(value) is not None}
     if not known or better not in ("high", "low"):
         return None
@@ -170,12 +160,7 @@ def bar_scale(values: Iterable[float]) -> Scale:
 
 
 def linear_scale(values: Iterable[float], *, ticks: int = 5) -> Scale:
-    """Return an axis from a round number below all values to one above them.
-
-    Args:
-        values: numbers that are `drawable`.
-        ticks: how many there are, about.
-    """
+    """Return an axis from a round number below all values to one above them."""
     known = list(values)
     low, high = min(known, default=0.0), max(known, default=1.0)
     spread = high - low

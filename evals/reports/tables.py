@@ -46,12 +46,7 @@ def checks_table(checks: Sequence[Check]) -> Markup:
 
 
 def comparisons_table(comparisons: Sequence[Comparison], level: str) -> Markup:
-    """Return the tests; nothing where there are none.
-
-    Args:
-        comparisons: of the result.
-        level: coverage of the bounds, in words.
-    """
+    """Return the tests; nothing where there are none."""
     if not comparisons:
         return NOTHING
     heads = [

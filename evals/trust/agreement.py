@@ -202,10 +202,6 @@ _PARADOX = (
 def run_agreement(config: AgreementConfig, *, progress: JobProgress | None = None) -> Result:
     """Measure how far raters agree.
 
-    Args:
-        config: the options.
-        progress: who is told what was guessed about the columns.
-
     Raises:
         ValueError: a file or column is missing, or there are no two raters of one item.
     """

@@ -50,7 +50,6 @@ class Judgement:
     second_model: str = ""
 
     def __post_init__(self) -> None:
-        """Reject shares out of range."""
         for name in ("share", "gold"):
             value = getattr(self, name)
             if value is not None and not 0 <= value <= 1:

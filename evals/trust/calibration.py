@@ -253,10 +253,6 @@ _POINTS = 200  # of a risk-coverage curve that are drawn
 def run_calibration(config: CalibrationConfig, *, progress: JobProgress | None = None) -> Result:
     """Measure how well stored scores match outcomes.
 
-    Args:
-        config: the options.
-        progress: who is told what was guessed about the columns.
-
     Raises:
         ValueError: a column is missing or holds something else, no row has a score and a gold, or no map fits.
     """

@@ -44,7 +44,6 @@ class AgreementConfig(VerdictConfig):
     """Numbers from this one on are 1, and others 0."""
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         if self.scale not in get_args(Scale):
             raise ValueError(f"scale is {self.scale!r}; it must be one of {', '.join(get_args(Scale))}")
@@ -94,7 +93,6 @@ class CalibrationConfig(VerdictConfig):
     """Parts that the map is fitted without, in turn; groups stay whole."""
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         if self.bins < 1:
             raise ValueError(f"bins is {self.bins!r}; give 1 or more")
@@ -139,7 +137,6 @@ class DriftConfig(VerdictConfig):
     """Numbers from this one on count as right, for the share of verdicts that flip."""
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         if bool(self.against) == bool(self.scorer):
             given = "both are given" if self.scorer else "neither is given"
@@ -207,7 +204,6 @@ class LiveDriftConfig(EvalConfig):
     """A share (of failures, of zeros) that changes by less than this is no alarm."""
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         if self.window < 20:
             raise ValueError(f"window is {self.window!r}; give 20 rows or more")

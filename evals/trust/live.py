@@ -105,10 +105,6 @@ _BINS = 10  # of the stability index
 def run_live_drift(config: LiveDriftConfig, *, progress: JobProgress | None = None) -> Result:
     """Compare the windows of a log with its beginning.
 
-    Args:
-        config: the options.
-        progress: who is told how rows are ordered.
-
     Raises:
         ValueError: a file or column is missing, or there are too few rows.
     """

@@ -130,10 +130,6 @@ _BARS = 20
 def run_drift(config: DriftConfig, *, progress: JobProgress | None = None) -> Result:
     """Compare two scorings of the same rows.
 
-    Args:
-        config: the options.
-        progress: who is told what was guessed about the columns.
-
     Raises:
         ValueError: a file, column or scorer is missing, or the scorings share no row.
     """

@@ -162,7 +162,6 @@ class Draws:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Reject draws that give no bounds."""
         check_level(self.level)
         if self.rounds < 0 or self.rounds == 1:
             raise ValueError(f"Draws.rounds is {self.rounds!r}; give 0 for no bounds, or at least 2 resamples")

@@ -45,7 +45,6 @@ class Match:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        """Reject games against oneself, and numbers out of range."""
         if self.first == self.second:
             raise ValueError(f"a match has {self.first!r} on both sides; a player cannot meet itself")
         if not 0 <= self.share <= 1:
