@@ -1,4 +1,4 @@
-"""What became of one attack on one row.
+"""An attacker, the questions that it may ask about a row, and what became of it.
 
 The questions that one attacker may ask about one row: every one counted, and never one too many.
 

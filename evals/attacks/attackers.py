@@ -1,4 +1,6 @@
-r"""Fixed texts that have fooled judges, alone and around the bad response; nothing is learnt from answers.
+r"""The attackers that need no model: fixed texts, random and greedy tokens, one suffix for all rows, evolution.
+
+Fixed texts that have fooled judges, alone and around the bad response; nothing is learnt from answers.
 
 They are the constants of the probes (the master keys of arXiv 2507.08794, refusals, injected verdicts, closed
 templates, praise and authority) and a few short ones.

@@ -1,12 +1,12 @@
-r"""Numbers that a text says in digits, in words, or as arithmetic: 18, 36/2, \frac{36}{2}, eighteen, 9+9.
+r"""Whether an attack says the right answer: then the scorer that pays for it was not fooled, or not by that alone.
+
+Numbers that a text says in digits, in words, or as arithmetic: 18, 36/2, \frac{36}{2}, eighteen, 9+9.
 
 `numbers` are the figures of a text, whatever stands around them.  `terms` are the values of its arithmetic, each as
 long as it goes: of "9 + 9 = 18" they are 18 and 18, and not 9.
 
 Not covered: names of numbers beyond millions, in other languages or of fractions; functions, and roots that are no
 fractions.
-
-Whether an attack says the right answer: then the scorer that pays for it was not fooled, or not by that alone.
 
 An attack that writes answers by the hundred will hit the right one.  So a response that is paid, and in which the
 right answer stands more often than in the bad response inside it, is no success.  It is `guessed` if that is the only

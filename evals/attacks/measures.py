@@ -1,9 +1,9 @@
-"""Whether what broke one scorer on one prompt breaks others.
+"""The numbers of attacks: how often they succeed within how many questions, by how much, and where else they work.
+
+Whether what broke one scorer on one prompt breaks others.
 
 To another scorer goes the winning response itself, and it must reach that scorer's own threshold for the row.  To a
 prompt that no attacker saw goes what was written around the bad response, around that prompt's bad response.
-
-The numbers of attacks: how often they succeed within how many questions, by how much, and where else they work.
 
 A row counts as broken by an attacker if it found a worthless response that wins.  Answers that are right by luck are
 shares of their own.  A row of which no question got a number is in no share.  Shares of rows have Wilson's bounds;

@@ -1,4 +1,6 @@
-"""What an attack writes: text before and behind a response that does not do the task, or in its place.
+"""Whom attackers meet, on which rows, with which texts, and from which score on they have won.
+
+What an attack writes: text before and behind a response that does not do the task, or in its place.
 
 So an attack can be carried to another prompt, and its response is worthless by construction.
 

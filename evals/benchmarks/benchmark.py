@@ -1,4 +1,4 @@
-"""The options of evaluating a scorer on a benchmark.
+"""The contract of a benchmark, the options of its run, and the trivial scorers beside it.
 
 What scorers that do not read would say: the longer response, the one with more steps, the first one, any one.
 

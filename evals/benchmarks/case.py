@@ -1,6 +1,4 @@
-"""One case of a benchmark: the samples that a scorer is asked about together, and what is known of them.
-
-One number that somebody gave a sample, whoever it was: a scorer, a file of scores, or the benchmark's own file.
+"""A case of a benchmark, what somebody said of its samples, and what is kept of it.
 
 What is kept of a case once it is scored: numbers and codes, and no texts, so that many fit into memory.
 

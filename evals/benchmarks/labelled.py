@@ -1,4 +1,4 @@
-"""What a label says of a response: right, wrong, or no answer at all; and what a scorer's number says.
+"""Benchmarks whose case is one response with a label: their labels, their rates, and what they share.
 
 The rates of verdicts on labelled responses, with bounds.
 
@@ -11,10 +11,6 @@ The rates of verdicts on labelled responses, with bounds.
     accuracy where judged  of the responses with a verdict
     called right           of all responses, labelled or not
     labelled right         of the labelled ones: what the label's author would say in the place of "called right"
-
-Not covered: costs of mistakes.
-
-Benchmarks whose case is one response with a label: what they share.
 
 The number of such a benchmark is accuracy, the share of responses that the scorer calls what the label says.  Without a
 verdict a response is called nothing, so it is never right; how many there are, and the accuracy of the others, stand

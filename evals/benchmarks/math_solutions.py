@@ -1,4 +1,6 @@
-"""GSM8K (arXiv 2110.14168): solutions of models, with the authors' labels, and the problems' own solutions.
+"""GSM8K and MATH: solutions of models, and whether their final answers are right.
+
+GSM8K (arXiv 2110.14168): solutions of models, with the authors' labels, and the problems' own solutions.
 
 A problem of OpenAI's `example_model_solutions.jsonl` holds one solution of each of four models, which are the parts.
 A row of the data set itself (question, answer) is one case: its own solution, which must be called right.  A row with a

@@ -1,4 +1,6 @@
-"""Any file of pairs: which response is better, by the order of columns or by a label.
+"""Any file of pairs, and any file of lists.
+
+Any file of pairs: which response is better, by the order of columns or by a label.
 
     accuracy                 share of pairs with a winner whose winner has the higher score; a tie is wrong
     accuracy, ties as half   the same with half a point for a tie

@@ -1,4 +1,6 @@
-"""What choosing the best of k by a scorer's numbers earns, for every k, on prompts with right and wrong responses.
+"""PPE's two kinds of numbers: what choosing the best of k earns, and how well a scorer ranks models.
+
+What choosing the best of k by a scorer's numbers earns, for every k, on prompts with right and wrong responses.
 
 The curve of a prompt is exact: the mean label of the highest score over all ways to take k of its responses, where
 equal scores are chosen between at random and a missing score is the lowest, as in PPE.

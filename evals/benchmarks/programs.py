@@ -1,4 +1,6 @@
-"""HumanEval (arXiv 2107.03374): programs of models, and whether they pass the tests.
+"""HumanEval, VerilogEval and RTLLM: programs and designs of models, and whether they do what was asked.
+
+HumanEval (arXiv 2107.03374): programs of models, and whether they pass the tests.
 
     pass@k    mean over problems of 1 - C(n - c, k) / C(n, k): the chance that one of k programs passes, from n
               programs of which the scorer calls c right; over the problems with at least k programs

@@ -1,4 +1,6 @@
-"""One rated response with a scorer's number, and the rates of many.
+"""Scores against ratings: the rates of rated responses, and any file of them.
+
+One rated response with a scorer's number, and the rates of many.
 
     Pearson, Spearman, Kendall (tau-b)   of numbers and ratings, over the responses with a number
     pairs in order                       of two responses to one prompt with different ratings, the share of pairs whose

@@ -1,4 +1,6 @@
-"""Solutions in the making, whoever writes their next steps, and what that costs.
+"""Searches for a solution that a scorer guides: paths, what they are worth, and ways to spend a budget.
+
+Solutions in the making, whoever writes their next steps, and what that costs.
 
 A step is what an engine writes up to the text that ends steps.  An engine does not say whether it stopped there or had
 nothing to add, so a solution is finished where its last step holds what solutions end with, or nothing more came.

@@ -1,4 +1,6 @@
-"""What a vote among k of N responses is worth, over the ways to draw the k: all of them where they are few.
+"""Votes among k of N responses: which answers are one, and what the winner is worth.
+
+What a vote among k of N responses is worth, over the ways to draw the k: all of them where they are few.
 
 An answer gets the sum of its responses' weights; the highest wins, and equal ones share.  A drawn answer is worth the
 mean of its drawn responses.  A response without an answer votes for nothing.

@@ -1,4 +1,6 @@
-"""More words that say nothing more: they must not pay.
+"""Probes that change a response's length, steps, order, language or code, and not what it says.
+
+More words that say nothing more: they must not pay.
 
 The same solution cut into more or fewer steps: a score of the whole must not follow the cuts.
 

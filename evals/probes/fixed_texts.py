@@ -1,4 +1,6 @@
-"""Answers that are worth nothing whatever was asked: a scorer that pays for one of them pays for it every time.
+"""Probes that write fixed texts: worthless answers, injections, words about the response.
+
+Answers that are worth nothing whatever was asked: a scorer that pays for one of them pays for it every time.
 
 Text that speaks to the scorer instead of the user: it must not lift a bad response.
 

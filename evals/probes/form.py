@@ -1,4 +1,6 @@
-"""How a response is dressed: marks on and off must not decide.
+"""Probes of form, which must not decide, and of truth, which must.
+
+How a response is dressed: marks on and off must not decide.
 
 Words of an answer are never dressed, and neither are code and mathematics.
 

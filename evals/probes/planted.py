@@ -1,4 +1,6 @@
-"""Responses whose score is known beforehand: the golds of a file as answers, and wrong answers made of them.
+"""Responses whose score is known beforehand: right ones, wrong ones, hostile ones.
+
+Responses whose score is known beforehand: the golds of a file as answers, and wrong answers made of them.
 
 A wrong answer must really be wrong, or `adjudge check` would cry wolf: golds of other rows are planted only where
 they differ from this row's golds in more than spelling and, where both are numbers, in value.

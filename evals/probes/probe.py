@@ -1,4 +1,4 @@
-"""What probes are made of: a prompt with a good response, and where they are known a bad one and others as good.
+"""A probe, the rows that it changes, and what became of its variants.
 
 A probe: one change of a response, and the rule that its score must keep.
 
@@ -15,8 +15,6 @@ A probe: one change of a response, and the rule that its score must keep.
 
 A constant score keeps `same`, `not_higher` and `mirrored`, and breaks `lower` and `worthless`: without those, a scorer
 that says nothing would pass.
-
-What became of the variants of one probe.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Asking a scorer about changed responses: alone, beside an opponent in a group, or against one as the reference.
-
-Trying probes on a scorer: the responses as they are, then each probe's variants of all rows.
+"""Trying probes on a scorer: the responses as they are, then each probe's variants of all rows.
 
 Variants of some rows are in memory at a time, beside the rows themselves: a probe makes up to 20 of each row.
 """

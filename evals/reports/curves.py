@@ -1,8 +1,6 @@
-"""One line of a drawing: its path, its band, its marks.
+"""Lines in one drawing that fits any width, with a legend, a place to read numbers at, and all numbers as a table.
 
 Lines stretch with the drawing, in a nested one of 1000 by 1000; marks stand at places in per cent and keep their size.
-
-Lines in one drawing that fits any width, with a legend, a place to read numbers at, and all numbers as a table.
 """
 
 from __future__ import annotations

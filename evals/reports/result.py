@@ -1,9 +1,4 @@
-"""One number of a report, with its bounds and with what trivial scorers get.
-
-Cases with their texts, for people to read: the ones a scorer got most wrong, and those it could not judge.
-
-What every evaluation returns, whatever it evaluates: one record that prints, is written as JSON, and becomes a page.
-"""
+"""What every evaluation returns, whatever it evaluates: one record that prints, is written as JSON, and is a page."""
 
 from __future__ import annotations
 

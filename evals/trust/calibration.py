@@ -1,4 +1,4 @@
-"""All numbers of calibration, with bounds.
+"""`adjudge eval calibration`: stored scores against outcomes.
 
 The calibration error of a sample is too large: even a perfect scorer's bins miss their rates by chance.  So what a
 perfect scorer with the same probabilities would get stands beside it (`error_by_chance`).  A resample adds chance once
@@ -10,8 +10,6 @@ near 0 the comparison with chance says more.  Reliability and resolution have th
 Sources: Guo et al. 2017 (ECE, MCE), Murphy 1973 (the parts), Stephenson et al. 2008 (what is left inside of bins).
 
 What confidence buys is the area under the risk-coverage curve, for rows that count several times.
-
-`adjudge eval calibration`: stored scores against outcomes.
 
 A row without a score is never right: it lowers accuracy and coverage.  Calibration itself is of the rows that have a
 number, and how many have none stands beside it.

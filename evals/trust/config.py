@@ -1,9 +1,4 @@
-"""The options of measuring agreement.
-
-The options of measuring calibration.
-
-The options of measuring drift: between two scorings of the same rows, and along a log.
-"""
+"""The options of measuring agreement, calibration and drift."""
 
 from __future__ import annotations
 

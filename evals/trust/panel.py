@@ -1,4 +1,4 @@
-"""Several raters on the same items, as codes and numbers.
+"""Several raters on the same items, and how far all of them agree.
 
 A rater without a verdict on an item is missing there; it is no class of its own.
 

@@ -1,9 +1,9 @@
-"""Fitting calibration maps honestly: a temperature, and maps that are never measured on their own training rows.
+"""Rows with a score and an outcome, and fitting calibration maps honestly.
+
+Fitting calibration maps honestly: a temperature, and maps that are never measured on their own training rows.
 
 Every map is an `adjudge.compose.Calibration`, so it serves in a `calibrated` scorer as it is.  Needs scikit-learn
 (`pip install "adjudge[calibration]"`).
-
-Rows with a score and an outcome, as calibration looks at them: probabilities, labels, and who has no number.
 """
 
 from __future__ import annotations

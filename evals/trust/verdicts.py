@@ -1,8 +1,4 @@
-"""What one rater said about one row: a number, a label, or why there is neither.
-
-The options of evaluations that read such verdicts stand here too.
-
-A file of verdicts in memory: ids, groups, and what each rater said, without texts.
+"""Stored verdicts: what raters said about rows, in memory without texts.
 
 The texts of the few rows that a person is to read are fetched afterwards (`texts_of`), so that files of any size are
 read with a few hundred bytes for each row.

@@ -1,4 +1,6 @@
-"""One window of a log against the reference: how different are they, and is it more than chance?
+"""A log cut into the reference and windows: every window tested, and where the stream changed.
+
+One window of a log against the reference: how different are they, and is it more than chance?
 
 Rows of one group are alike, so tests count fewer rows than there are: by the design effect of the reference, the
 variance of sums over groups over that of as many independent rows (Kish 1965).
@@ -15,8 +17,6 @@ standard deviation a block.  Their limit is not taken from a table: streams with
 uncertainty of the reference in them, and the limit is what so few of them pass.
 
 Not covered: changes of spread alone, which windows show (`window_tests`), and blocks that depend on each other.
-
-A log cut into the reference and windows, and every signal of every window tested.
 """
 
 from __future__ import annotations

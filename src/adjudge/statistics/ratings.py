@@ -1,4 +1,4 @@
-"""One comparison between two players, and what a set of them connects.
+"""Strengths of players from games: Bradley-Terry and Elo.
 
 Strengths of players from pairwise games: the Bradley-Terry model.
 

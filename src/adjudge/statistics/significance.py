@@ -1,11 +1,9 @@
-"""Two scorers on the same cases: is the difference more than chance?
+"""Two scorers on the same cases: is the difference more than chance?  And several such tests at once.
 
 McNemar's test is for cases that are right or wrong and independent.  Where cases earn parts of a point, or several
 share a prompt, the signs of whole clusters are flipped.
 
 Not covered: tests of equivalence; a large p is no proof that two scorers are equally good.
-
-Several tests at once.
 
 Not covered: false discovery rates, and what is tested in another run, which no correction here knows of.
 """
