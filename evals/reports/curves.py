@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from adjudge.evals.reports.figures import Curves, Series
-from adjudge.evals.reports.markup import NOTHING, Attributes, Markup, element, joined, visible, wide
+from adjudge.evals.reports.markup import NOTHING, Attributes, Markup, element, heading, joined, table, visible, wide
 from adjudge.evals.reports.scale import UNKNOWN, Scale, drawable, finite, linear_scale, log_scale, number, plural, short
 
 _DRAWN = 2_000  # marks of one line; a browser takes more only slowly
@@ -270,10 +270,10 @@ def _bounded(series: Series, at: int) -> str:
 def _numbers(curves: Curves) -> Markup:
     """All numbers as a table, for those who do not see the drawing, and for copying."""
     columns = [{x: _bounded(series, at) for at, x in enumerate(series.x)} for series in curves.series]
-    heads = [element("th", {"scope": "col"}, name) for name in (curves.x_axis, *(one.name for one in curves.series))]
+    heads = map(heading, (curves.x_axis, *(one.name for one in curves.series)))
     rows = []
     for x in sorted({x for column in columns for x in column}):
         cells = (element("td", {"class": "number"}, column.get(x, UNKNOWN)) for column in columns)
         rows.append(element("tr", None, element("th", {"scope": "row"}, short(x)), *cells))
-    table = element("table", None, element("thead", None, element("tr", None, *heads)), element("tbody", None, *rows))
-    return element("details", None, element("summary", None, "Numbers"), wide(f"Numbers of {curves.title}", table))
+    numbers = wide(f"Numbers of {curves.title}", table(None, heads, rows))
+    return element("details", None, element("summary", None, "Numbers"), numbers)

@@ -10,7 +10,7 @@ import json
 import math
 import numbers
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -69,6 +69,17 @@ def element(name: str, attributes: Attributes | None = None, *children: str) -> 
 def joined(*parts: str) -> Markup:
     """Return parts one after the other, each on a line of its own; empty ones are left out."""
     return Markup("\n".join(escaped(part) for part in parts if part))
+
+
+def heading(text: str, kind: str = "", *, sort: str = "") -> Markup:
+    """Return the heading of a column of class `kind`; `sort` is "text" or "number", or "" for one without order."""
+    return element("th", {"scope": "col", "class": kind or None, "data-kind": sort or None}, text)
+
+
+def table(attributes: Attributes | None, heads: Iterable[Markup], rows: Iterable[Markup], *before: Markup) -> Markup:
+    """Return a table of headings and rows, with a caption before them if there is one."""
+    head = element("thead", None, element("tr", None, *heads))
+    return element("table", attributes, *before, head, element("tbody", None, *rows))
 
 
 def json_text(data: Any, *, indent: int | None = None) -> str:

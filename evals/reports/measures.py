@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjudge.evals.reports.figures import Bar, Bars
-from adjudge.evals.reports.markup import NOTHING, Attributes, Markup, Place, element, joined, wide
+from adjudge.evals.reports.markup import NOTHING, Attributes, Markup, Place, element, heading, joined, table, wide
 from adjudge.evals.reports.result import Measure, Result
 from adjudge.evals.reports.scale import Scale, bar_scale, best_trivial, bounds, drawable, finite, number, trivial
 
@@ -111,7 +111,7 @@ _SHOWN = 40  # rows that are shown before a button shows the others
 
 
 def bars_table(
-    bars: Bars, *, better: str = "none", level: str = "bounds", heading: str = "name", drawn: bool = True
+    bars: Bars, *, better: str = "none", level: str = "bounds", name: str = "name", drawn: bool = True
 ) -> Markup:
     """Return bars as a table, sortable where there are several.
 
@@ -119,7 +119,7 @@ def bars_table(
         bars: what is shown.
         better: which end is good, as in `Measure.better`.
         level: coverage of the bounds, in words.
-        heading: of the column of names.
+        name: heading of the column of names.
         drawn: whether there are drawings beside the numbers; numbers of different units have no common axis.
     """
     columns = _Columns(
@@ -129,13 +129,9 @@ def bars_table(
         counted=any(bar.interval.n for bar in bars.bars),
         marked=any(finite(value) is not None for bar in bars.bars for value in bar.baselines.values()),
     )
-    table = element(
-        "table",
-        {"class": "bars", "data-sortable": len(bars.bars) > 1, "data-limit": _SHOWN},
-        element("thead", None, element("tr", None, *columns.heads(heading, bars.unit or "value", level))),
-        element("tbody", None, *(element("tr", None, *columns.cells(bar)) for bar in bars.bars)),
-    )
-    return wide(bars.title, table)
+    attributes: Attributes = {"class": "bars", "data-sortable": len(bars.bars) > 1, "data-limit": _SHOWN}
+    rows = (element("tr", None, *columns.cells(bar)) for bar in bars.bars)
+    return wide(bars.title, table(attributes, columns.heads(name, bars.unit or "value", level), rows))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,18 +144,18 @@ class _Columns:
     counted: bool
     marked: bool
 
-    def heads(self, heading: str, unit: str, level: str) -> Iterator[Markup]:
-        yield _head(heading, "name", sort="text")
+    def heads(self, first: str, unit: str, level: str) -> Iterator[Markup]:
+        yield heading(first, "name", sort="text")
         if self.scale is not None:
             yield element("th", {"scope": "col", "class": "plot"}, axis(self.scale))
-        yield _head(unit, "number", sort="number")
+        yield heading(unit, "number", sort="number")
         if self.bounded:
-            yield _head(level, "bounds number")
+            yield heading(level, "bounds number")
         if self.counted:
-            yield _head("n", "n number", sort="number")
+            yield heading("n", "n number", sort="number")
         if self.marked:
             title, sort = ("trivial", "") if self.better == "none" else ("best trivial", "number")
-            yield _head(title, "trivial", sort=sort)
+            yield heading(title, "trivial", sort=sort)
 
     def cells(self, bar: Bar) -> Iterator[Markup]:
         interval = bar.interval
@@ -176,10 +172,6 @@ class _Columns:
             best = best_trivial(bar.baselines, self.better)
             said = trivial(bar.baselines, self.better)
             yield element("td", {"class": "trivial", "data-sort": best[1] if best else None}, said)
-
-
-def _head(text: str, kind: str, *, sort: str = "") -> Markup:
-    return element("th", {"scope": "col", "class": kind, "data-kind": sort or None}, text)
 
 
 def _numbers(bars: Sequence[Bar]) -> Iterator[float]:
@@ -340,10 +332,10 @@ def _grouped(measures: Sequence[Measure], *, by_part: bool) -> dict[tuple[str, s
     return groups
 
 
-def _titled(bars: Bars, found: Sequence[Measure], better: str, level: str, heading: str, place: Place) -> Markup:
+def _titled(bars: Bars, found: Sequence[Measure], better: str, level: str, name: str, place: Place) -> Markup:
     """A table under its title; numbers of several measures are drawn where all are shares or correlations."""
-    drawn = heading == "part" or all(map(_unit_sized, found))
-    table = bars_table(bars, better=better, level=level, heading=heading, drawn=drawn)
+    drawn = name == "part" or all(map(_unit_sized, found))
+    table = bars_table(bars, better=better, level=level, name=name, drawn=drawn)
     return joined(element(f"h{place.level + 1}", None, bars.title), table)
 
 

@@ -16,7 +16,19 @@ from typing import Any
 
 from adjudge.evals.reports.curves import curves_drawing
 from adjudge.evals.reports.figures import Bars, Curves, Figure, Grid
-from adjudge.evals.reports.markup import NOTHING, Attributes, Markup, Place, element, joined, json_text, plain, wide
+from adjudge.evals.reports.markup import (
+    NOTHING,
+    Attributes,
+    Markup,
+    Place,
+    element,
+    heading,
+    joined,
+    json_text,
+    plain,
+    table,
+    wide,
+)
 from adjudge.evals.reports.measures import about, bars_table, coverage, headline, marks_legend, measures_section
 from adjudge.evals.reports.result import SCHEMA, Counts, Result
 from adjudge.evals.reports.scale import UNKNOWN, drawable, finite, number, percent, plural
@@ -47,13 +59,8 @@ def cases_browser(result: Result, prefix: str) -> Markup:
         element("th", {"scope": "col", "data-column": column}, element("button", {"type": "button"}, title))
         for column, title in _COLUMNS
     ]
-    table = element(
-        "table",
-        {"class": "reading"},
-        element("caption", {"class": "unseen"}, "Cases, the worst ones first; each opens"),
-        element("thead", None, element("tr", None, *heads)),
-        element("tbody", None),
-    )
+    caption = element("caption", {"class": "unseen"}, "Cases, the worst ones first; each opens")
+    reading = table({"class": "reading"}, heads, (), caption)
     return element(
         "div",
         {"class": "browser"},
@@ -65,7 +72,7 @@ def cases_browser(result: Result, prefix: str) -> Markup:
         ),
         _controls(prefix),
         element("p", {"class": "told aside", "role": "status"}),
-        table,
+        reading,
         element("button", {"type": "button", "class": "more", "hidden": True}, "Show more"),
     )
 
@@ -173,9 +180,8 @@ def _reasons(counts: Counts) -> Markup:
         )
         for reason, count in found
     ]
-    heads = [element("th", {"scope": "col"}, "reason"), element("th", {"scope": "col", "class": "number"}, "samples")]
-    head = element("thead", None, element("tr", None, *heads))
-    return element("table", {"class": "reasons", "data-limit": 20}, head, element("tbody", None, *rows))
+    heads = (heading("reason"), heading("samples", "number"))
+    return table({"class": "reasons", "data-limit": 20}, heads, rows)
 
 
 def facts_tables(result: Result) -> Markup:
@@ -227,12 +233,7 @@ def grid_table(grid: Grid) -> Markup:
     whole = bool(known) and all(value == int(value) for value in known) and max(map(abs, known)) > 1
     low, high = _ends(known)
     corner = " \N{RIGHTWARDS ARROW} ".join(filter(None, (grid.row_axis, grid.column_axis)))
-    head = element(
-        "tr",
-        None,
-        element("th", {"scope": "col", "class": "corner"}, corner),
-        *(element("th", {"scope": "col"}, column) for column in grid.columns),
-    )
+    heads = (heading(corner, "corner"), *map(heading, grid.columns))
     rows = [
         element(
             "tr",
@@ -242,11 +243,7 @@ def grid_table(grid: Grid) -> Markup:
         )
         for name, row in zip(grid.rows, grid.values, strict=True)
     ]
-    kind = f"grid {grid.better}"
-    table = element(
-        "table", {"class": kind, "data-limit": _SHOWN}, element("thead", None, head), element("tbody", None, *rows)
-    )
-    return wide(grid.title, table)
+    return wide(grid.title, table({"class": f"grid {grid.better}", "data-limit": _SHOWN}, heads, rows))
 
 
 def _ends(known: Sequence[float]) -> tuple[float, float]:

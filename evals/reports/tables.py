@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adjudge.evals.reports.markup import NOTHING, Attributes, Markup, element, joined, wide
+from adjudge.evals.reports.markup import NOTHING, Markup, element, heading, joined, table, wide
 from adjudge.evals.reports.measures import whole_measures
 from adjudge.evals.reports.result import Check, Comparison, Measure, Result
 from adjudge.evals.reports.scale import UNKNOWN, bounds, chance, finite, number
@@ -41,7 +41,7 @@ def checks_table(checks: Sequence[Check]) -> Markup:
         )
         name = element("th", {"scope": "row", "data-sort": check.name}, check.name)
         rows.append(element("tr", {"class": kind}, state, name, element("td", {"class": "detail"}, check.detail)))
-    heads = [_head("state", "text"), _head("check", "text"), _head("what was seen", "")]
+    heads = [heading("state", sort="text"), heading("check", sort="text"), heading("what was seen")]
     return _table("checks", heads, rows)
 
 
@@ -50,12 +50,11 @@ def comparisons_table(comparisons: Sequence[Comparison], level: str) -> Markup:
     if not comparisons:
         return NOTHING
     heads = [
-        _head("measure", "text"),
-        _head("against", "text"),
-        *(_head(name, "number") for name in ("this", "other", "difference")),
-        element("th", {"scope": "col", "class": "number"}, level),
-        *(_head(name, "number") for name in ("n", "p", "p, Holm")),
-        _head("test", "text"),
+        *(heading(name, sort="text") for name in ("measure", "against")),
+        *(heading(name, "number", sort="number") for name in ("this", "other", "difference")),
+        heading(level, "number"),
+        *(heading(name, "number", sort="number") for name in ("n", "p", "p, Holm")),
+        heading("test", sort="text"),
     ]
     return wide("Comparisons", _table("comparisons", heads, [_comparison(one) for one in comparisons]))
 
@@ -83,15 +82,8 @@ def _comparison(one: Comparison) -> Markup:
     )
 
 
-def _head(text: str, sort: str) -> Markup:
-    kind = "number" if sort == "number" else None
-    return element("th", {"scope": "col", "class": kind, "data-kind": sort or None}, text)
-
-
 def _table(name: str, heads: Sequence[Markup], rows: Sequence[Markup]) -> Markup:
-    attributes: Attributes = {"class": name, "data-sortable": len(rows) > 1, "data-limit": _SHOWN}
-    head = element("thead", None, element("tr", None, *heads))
-    return element("table", attributes, head, element("tbody", None, *rows))
+    return table({"class": name, "data-sortable": len(rows) > 1, "data-limit": _SHOWN}, heads, rows)
 
 
 def links(results: Sequence[Result]) -> Markup:
@@ -124,27 +116,17 @@ def comparing_table(results: Sequence[Result]) -> Markup:
             cells.setdefault((_scorer(result), column), []).append(measure)
     best = {column: _best(cells, column, better) for column, (_, better) in columns.items()}
     heads = [
-        element("th", {"scope": "col", "data-kind": "text"}, "scorer"),
-        *(
-            element("th", {"scope": "col", "class": "number", "data-kind": "number"}, title)
-            for title, _ in columns.values()
-        ),
+        heading("scorer", sort="text"),
+        *(heading(title, "number", sort="number") for title, _ in columns.values()),
     ]
     rows = []
     for scorer in dict.fromkeys(_scorer(result) for result in results):
         found = [_cell(cells.get((scorer, column), []), best[column]) for column in columns]
         name = element("th", {"scope": "row", "data-sort": scorer[0]}, scorer[0] or "no name", _small(scorer[1]))
         rows.append(element("tr", None, name, *found))
-    head = element("thead", None, element("tr", None, *heads))
-    table = element(
-        "table", {"class": "comparing", "data-sortable": len(rows) > 1}, head, element("tbody", None, *rows)
-    )
-    legend = element(
-        "p",
-        {"class": "aside"},
-        "◆ the best of a column. A paired test tells two scorers apart; their bounds do not.",
-    )
-    return joined(wide("Side by side", table), legend)
+    made = table({"class": "comparing", "data-sortable": len(rows) > 1}, heads, rows)
+    said = "◆ the best of a column. A paired test tells two scorers apart; their bounds do not."
+    return joined(wide("Side by side", made), element("p", {"class": "aside"}, said))
 
 
 def _input(result: Result) -> tuple[str, ...]:
