@@ -15,6 +15,7 @@ Not covered: scores without ids; a benchmark whose rows hold the scores stores t
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -215,6 +216,27 @@ def _length(sample: Sample) -> int:
     return sum(len(text) if isinstance(text, str) else len(str(text)) for text in texts)
 
 
+class Voice(ABC):
+    """Whoever has a number for each sample of a case."""
+
+    def sees_orders(self, case: Case) -> bool:
+        """Return whether the numbers of this pair are shares of its responses, one from each order."""
+        return False
+
+    @abstractmethod
+    def facts(self) -> Mapping[str, Any]:
+        """Return what a report says of it: at least "name" and "fingerprint"."""
+
+    @abstractmethod
+    async def given(self, cases: Sequence[Case]) -> list[list[Given]]:
+        """Return what is given to each sample of each case.
+
+        Raises:
+            ValueError: there is nothing for a sample, and the message says how to get it.
+            BrokenScorer: the scorer raised, or its answer breaks the protocol.
+        """
+
+
 class _Found(NamedTuple):
     """A case of the other input: its scores, whether they are shares in two orders, its cluster or "" without texts."""
 
@@ -223,7 +245,7 @@ class _Found(NamedTuple):
     cluster: str
 
 
-class OtherInput:
+class OtherInput(Voice):
     """The stored scores of another input.
 
     Args:

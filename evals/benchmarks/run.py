@@ -26,9 +26,9 @@ from adjudge.data_pipelines.jobs.patience import Patience
 from adjudge.data_pipelines.jobs.report import JobProgress, JobSnapshot
 from adjudge.evals.benchmarks.benchmark import Benchmark, BenchmarkConfig
 from adjudge.evals.benchmarks.case import Case, Given, Outcome, OutcomeMaker, fitted, measured
-from adjudge.evals.benchmarks.reading import Batch, CaseReader, OtherInput
+from adjudge.evals.benchmarks.reading import Batch, CaseReader, OtherInput, Voice
 from adjudge.evals.benchmarks.versus import Sides, compared
-from adjudge.evals.benchmarks.voices import FileVoice, StoredVoice, Voice, beside, check_texts, voices
+from adjudge.evals.benchmarks.voices import FileVoice, StoredVoice, beside, check_texts, voices
 from adjudge.evals.benchmarks.worst import Worst, counted
 from adjudge.evals.reports.result import Comparison, Counts, Measure, Result
 from adjudge.io.errors import JobStopped

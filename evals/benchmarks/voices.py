@@ -19,13 +19,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from adjudge import registry
 from adjudge.data_pipelines.labeling.bench import LocalBench
 from adjudge.evals.benchmarks.benchmark import STORED, Benchmark, BenchmarkConfig
 from adjudge.evals.benchmarks.case import Case, Given, of_score, stored_of
-from adjudge.evals.benchmarks.reading import OtherInput, ScoreFile
+from adjudge.evals.benchmarks.reading import OtherInput, ScoreFile, Voice
 from adjudge.protocol import Sample, Score, Scorer, response_text
 from adjudge.runtime.cache import CachedScorer, ScoreCache, score_key
 from adjudge.runtime.contract import score_checked
@@ -78,37 +78,44 @@ def beside(case: Case) -> tuple[Sample, ...]:
     )
 
 
-class Comparing:
-    """A scorer that compares a response with the other one of its pair.
+class ScorerVoice(Voice):
+    """A scorer that sees each sample; `spec` is what it was made of."""
 
-    Args:
-        bench: the scorer, ready to be asked.
-        scorer: the same, as it was made.
-        spec: what it was made of.
+    def __init__(self, bench: LocalBench, spec: str) -> None:
+        self._bench = bench
+        self._spec = spec
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return its name, fingerprint and spec."""
+        return {"name": self._bench.name, "fingerprint": self._bench.fingerprint, "spec": self._spec}
+
+    async def given(self, cases: Sequence[Case]) -> list[list[Given]]:
+        """Return what the scorer says; cases stay whole, so that scorers of groups see theirs."""
+        verdicts = iter(await asked(self._bench, [sample for case in cases for sample in case.samples]))
+        return [[of_score(next(verdicts)) for _ in case.samples] for case in cases]
+
+
+class Comparing(ScorerVoice):
+    """A scorer that compares a response with the other one of its pair.
 
     Raises:
         ValueError: it does not give shares.
     """
 
     def __init__(self, bench: LocalBench, scorer: Scorer, spec: str) -> None:
+        super().__init__(bench, spec)
         output = getattr(scorer, "output", "unit")
         if output != "unit":
             raise ValueError(
                 f"the scorer {scorer.name!r} has the output {output!r}, and a pair is decided by shares from 0 to 1; "
                 "set its option output: unit"
             )
-        self._bench = bench
-        self._spec = spec
         self._both_at_once = getattr(scorer, "orders", None) == "both"
         self._advantages: Mapping[str, float] = getattr(scorer, "advantages", {})
 
     def sees_orders(self, case: Case) -> bool:
         """Return that it sees pairs."""
         return True
-
-    def facts(self) -> Mapping[str, Any]:
-        """Return its name, fingerprint and spec."""
-        return {"name": self._bench.name, "fingerprint": self._bench.fingerprint, "spec": self._spec}
 
     async def given(self, cases: Sequence[Case]) -> list[list[Given]]:
         """Return the share of each response: the first one's from one order, the second one's from the other.
@@ -178,15 +185,7 @@ def _reference(sample: Sample, other: str) -> Any:
 
 
 class KeptScorer(CachedScorer):
-    """A scorer in front of which a cache stands.
-
-    Args:
-        scorer: the scorer to ask for what is not kept.
-        cache: where scores are kept.
-    """
-
-    def __init__(self, scorer: Scorer, cache: ScoreCache) -> None:
-        super().__init__(scorer, cache)
+    """A scorer in front of which a cache stands."""
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return one score per sample, in order; the samples of one group stand together, and are a whole group."""
@@ -223,54 +222,7 @@ _CACHE_BYTES: Final = 16 << 30
 _SCORE_FILES: Final = (".jsonl", ".ndjson", ".parquet", ".jsonl.gz", ".ndjson.gz")
 
 
-class Voice(Protocol):
-    """Whoever has a number for each sample of a case."""
-
-    def sees_orders(self, case: Case) -> bool:
-        """Return whether the numbers of this pair are shares of its responses, one from each order."""
-        ...
-
-    def facts(self) -> Mapping[str, Any]:
-        """Return what a report says of it: at least "name" and "fingerprint"."""
-        ...
-
-    async def given(self, cases: Sequence[Case]) -> list[list[Given]]:
-        """Return what is given to each sample of each case.
-
-        Raises:
-            ValueError: there is nothing for a sample, and the message says how to get it.
-            BrokenScorer: the scorer raised, or its answer breaks the protocol.
-        """
-        ...
-
-
-class ScorerVoice:
-    """A scorer that sees each sample.
-
-    Args:
-        bench: the scorer, ready to be asked.
-        spec: what it was made of.
-    """
-
-    def __init__(self, bench: LocalBench, spec: str) -> None:
-        self._bench = bench
-        self._spec = spec
-
-    def sees_orders(self, case: Case) -> bool:
-        """Return that it sees single responses."""
-        return False
-
-    def facts(self) -> Mapping[str, Any]:
-        """Return its name, fingerprint and spec."""
-        return {"name": self._bench.name, "fingerprint": self._bench.fingerprint, "spec": self._spec}
-
-    async def given(self, cases: Sequence[Case]) -> list[list[Given]]:
-        """Return what the scorer says; cases stay whole, so that scorers of groups see theirs."""
-        verdicts = iter(await asked(self._bench, [sample for case in cases for sample in case.samples]))
-        return [[of_score(next(verdicts)) for _ in case.samples] for case in cases]
-
-
-class StoredVoice:
+class StoredVoice(Voice):
     """The scores that stand in the benchmark's own file."""
 
     def sees_orders(self, case: Case) -> bool:
@@ -286,13 +238,8 @@ class StoredVoice:
         return [stored_of(case) for case in cases]
 
 
-class FileVoice:
-    """Scores by sample id, in a file.
-
-    Args:
-        file: the scores.
-        compared: whether they are shares in two orders.
-    """
+class FileVoice(Voice):
+    """Scores by sample id, in a file; `compared` says whether they are shares in two orders."""
 
     def __init__(self, file: ScoreFile, *, compared: bool) -> None:
         self.file = file
