@@ -365,4 +365,4 @@ def test_scores_of_groups_are_kept_too(source: str, tmp_path: Path) -> None:
 def _environment(**more: str) -> dict[str, str]:
     import os
 
-    return {**os.environ, "PYTHONPATH": ".", **more}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join((".", "src")), **more}
