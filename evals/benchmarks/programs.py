@@ -40,11 +40,43 @@ _FENCE: Final = "````"  # one more than a program's own text is likely to hold
 
 
 @dataclass(frozen=True, kw_only=True)
-class HumanEval(Labelled):
+class Programs(Labelled):
+    """Answers to problems that stand in each row, or in a second file."""
+
+    named: ClassVar[tuple[str, ...]] = ()  # columns of a problem's name
+    tested: ClassVar[str] = ""  # the column of a problem that answers are tested with
+
+    problems: str = ""
+    """The file of problems. Without it they stand in each row."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self._problems
+
+    def problem(self, row: Row, name: str) -> Mapping[str, Any]:
+        """Return the problem of a row: a row of the second file, or the row itself."""
+        if not self.problems:
+            if not has(row, self.tested):
+                raise ValueError(f"the row has no column {self.tested!r}; name the file of problems with --problems")
+            return row
+        found = self._problems.get(name)
+        if found is None:
+            raise ValueError(f"the problem {name!r:.60} is not in {self.problems}")
+        return found[0]
+
+    @cached_property
+    def _problems(self) -> dict[str, list[dict[str, Any]]]:
+        return keyed_rows(self.problems, lambda row: text_of(row, *self.named)) if self.problems else {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class HumanEval(Programs):
     """HumanEval."""
 
     name: ClassVar[str] = "human_eval"
     title: ClassVar[str] = "HumanEval"
+    named: ClassVar[tuple[str, ...]] = ("task_id",)
+    tested: ClassVar[str] = "test"
     source: ClassVar[str] = "arXiv 2107.03374; openai/human-eval, evaluation.py"
     hub: ClassVar[str] = "openai/openai_humaneval"
     split: ClassVar[str] = "test"
@@ -67,12 +99,11 @@ class HumanEval(Labelled):
         super().__post_init__()
         if not self.k or min(self.k) < 1:
             raise ValueError(f"k is {self.k!r}; give whole numbers of at least 1")
-        _ = self._problems
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the program of a row."""
         task = text_of(row, "task_id")
-        problem = self._problem(row, task)
+        problem = self.problem(row, task)
         prompt, entry_point = text_of(problem, "prompt"), text_of(problem, "entry_point")
         program, label = self._program(row, prompt)
         reference: dict[str, Any] = {
@@ -121,20 +152,6 @@ class HumanEval(Labelled):
             return text_of(row, *_PROGRAMS), truth
         return prompt + text_of(row, "canonical_solution"), RIGHT
 
-    def _problem(self, row: Row, task: str) -> Mapping[str, Any]:
-        if not self.problems:
-            if not has(row, "test"):
-                raise ValueError("the row has no column 'test'; name the file of problems with --problems")
-            return row
-        found = self._problems.get(task)
-        if found is None:
-            raise ValueError(f"the problem {task!r:.60} is not in {self.problems}")
-        return found[0]
-
-    @cached_property
-    def _problems(self) -> dict[str, list[dict[str, Any]]]:
-        return keyed_rows(self.problems, lambda row: text_of(row, "task_id")) if self.problems else {}
-
 
 def _pass_at(
     k: int, kind: str, part: str, tasks: Sequence[tuple[str, str]], passed: Sequence[bool], draws: Draws
@@ -150,7 +167,6 @@ def _pass_at(
     return Measure(name=f"pass@{k}{kind}", part=part, interval=interval, published=not kind, better="none")
 
 
-_NAMES: Final = ("problem", "design", "task_id", "problem_id")
 _DESIGNS: Final = ("response", "source", "completion", "code")
 _LABELS: Final = ("status", "passed", "label", "is_correct")
 _PROMPTS: Final = ("prompt", "description")
@@ -160,11 +176,13 @@ _TOP: Final = "TopModule"
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerilogEval(Labelled):
+class VerilogEval(Programs):
     """VerilogEval, and RTLLM with its labelled candidates."""
 
     name: ClassVar[str] = "verilog_eval"
     title: ClassVar[str] = "VerilogEval"
+    named: ClassVar[tuple[str, ...]] = ("problem", "design", "task_id", "problem_id")
+    tested: ClassVar[str] = "reference"
     source: ClassVar[str] = "arXiv 2309.07544, 2408.11053; NVlabs/verilog-eval; hkust-zhiyao/RTLLM"
     columns: ClassVar[str] = (
         "problem (or design), prompt (or description), reference, testbench, files; and response (or source) with "
@@ -181,14 +199,10 @@ class VerilogEval(Labelled):
     part_column: str = "model"
     """Column of the subset that a row counts in; rows without it are of one."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self._problems
-
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the design of a row."""
-        name = text_of(row, *_NAMES)
-        problem = self._problem(row, name)
+        name = text_of(row, *self.named)
+        problem = self.problem(row, name)
         reference = text_of(problem, "reference")
         own = first_of(row, _DESIGNS) is None
         yield labelled_case(
@@ -213,20 +227,6 @@ class VerilogEval(Labelled):
                 raise ValueError(f"the column 'files' holds {shown(files)}; it must be an object of texts by file name")
             made["files"] = dict(files)
         return made
-
-    def _problem(self, row: Row, name: str) -> Mapping[str, Any]:
-        if not self.problems:
-            if not has(row, "reference"):
-                raise ValueError("the row has no column 'reference'; name the file of problems with --problems")
-            return row
-        found = self._problems.get(name)
-        if found is None:
-            raise ValueError(f"the problem {name!r:.60} is not in {self.problems}")
-        return found[0]
-
-    @cached_property
-    def _problems(self) -> dict[str, list[dict[str, Any]]]:
-        return keyed_rows(self.problems, lambda row: text_of(row, *_NAMES)) if self.problems else {}
 
 
 def renamed(reference: str) -> str:
