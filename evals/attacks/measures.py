@@ -26,8 +26,7 @@ from adjudge.evals.attacks.guard import Gold
 from adjudge.evals.attacks.target import AttackRow, Goals, Standing, Target, Wrap, standings
 from adjudge.evals.reports.figures import Curves, Figure, Grid, Series
 from adjudge.evals.reports.result import Check, Measure
-from adjudge.statistics.arrays import np
-from adjudge.statistics.bootstrap import cluster_bootstrap, mean_interval
+from adjudge.statistics.bootstrap import mean_interval, resampled_mean
 from adjudge.statistics.intervals import Draws, Interval, wilson
 
 _TEXTS = 10  # of each attacker that are tried on each held-out prompt: those found with the fewest questions
@@ -186,19 +185,10 @@ def _of_attacker(
     median = Interval(value=float(statistics.median(won)), n=len(won)) if won else Interval(value=None)
     yield Measure(name="median questions to success", part=name, interval=median, better="none")
     gains = [(each.gain, each.standing.row.id) for each in attempts if each.gain is not None]
-    interval = _mean([gain for gain, _ in gains], [row for _, row in gains], draws)
+    interval = resampled_mean([gain for gain, _ in gains], [row for _, row in gains], draws)
     yield _low("gain of score", name, interval)
-    asked = _mean([each.queries for each in attempts], [each.standing.row.id for each in attempts], draws)
+    asked = resampled_mean([each.queries for each in attempts], [each.standing.row.id for each in attempts], draws)
     yield Measure(name="questions", part=name, interval=asked, better="none")
-
-
-def _mean(values: Sequence[float], rows: Sequence[str], draws: Draws) -> Interval:
-    """Return a mean of what is no share, also where all values happen to be 0 or 1."""
-    if not values:
-        return Interval(value=None)
-    columns = np.column_stack([np.asarray(values, dtype=float), np.ones(len(values))])
-    (found,) = cluster_bootstrap(rows, columns, lambda sums: sums[:, :1] / sums[:, 1:], draws)
-    return found
 
 
 def _low(name: str, part: str, interval: Interval) -> Measure:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 
 from adjudge.evals.reports.figures import Record
 from adjudge.statistics.arrays import Floats, np
-from adjudge.statistics.bootstrap import cluster_bootstrap, weighted_bootstrap
+from adjudge.statistics.bootstrap import resampled_mean, weighted_bootstrap
 from adjudge.statistics.intervals import UNKNOWN, Draws, Interval, wilson
 from adjudge.statistics.logistic import fit_logistic
 
@@ -202,14 +202,8 @@ def self_preference(judgements: Sequence[Judgement], draws: Draws = DRAWS) -> Pr
 def _mean(judgements: Sequence[Judgement], of: Callable[[Judgement], float | None], draws: Draws) -> Interval:
     """Return the mean of what is known, over whole pairs; `n` counts pairs."""
     rows = [(value, one.pair) for one in judgements if (value := of(one)) is not None]
-    if not rows:
-        return UNKNOWN
     pairs = [pair for _, pair in rows]
-    columns = np.array([(value, 1.0) for value, _ in rows])
-    (found,) = cluster_bootstrap(
-        pairs, columns, lambda sums: sums[:, :1] / sums[:, 1:], draws, counts=[len(set(pairs))]
-    )
-    return found
+    return dataclasses.replace(resampled_mean([value for value, _ in rows], pairs, draws), n=len(set(pairs)))
 
 
 def _sign(value: float) -> int:

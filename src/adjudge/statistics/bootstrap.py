@@ -96,6 +96,16 @@ def weighted_bootstrap(clusters: Sequence[str], statistic: Callable[[Floats], Fl
     return _intervals(values, drawn, [len(owners)] * len(values), draws)
 
 
+def resampled_mean(values: ArrayLike, clusters: Sequence[str], draws: Draws) -> Interval:
+    """Return a mean with the bounds of resamples, also where all values happen to be 0 or 1; unknown without rows."""
+    numbers = np.asarray(values, dtype=float)
+    if not len(numbers) and not len(clusters):
+        return UNKNOWN
+    columns = np.column_stack([numbers, np.ones(len(numbers))])
+    (found,) = cluster_bootstrap(clusters, columns, lambda sums: sums[:, :1] / sums[:, 1:], draws)
+    return found
+
+
 def mean_interval(values: ArrayLike, clusters: Sequence[str], draws: Draws) -> Interval:
     """Return a mean with its bounds; of rows that are all 0 or 1, as `share_interval` does.
 
@@ -105,13 +115,9 @@ def mean_interval(values: ArrayLike, clusters: Sequence[str], draws: Draws) -> I
         draws: how bounds are drawn.
     """
     numbers = np.asarray(values, dtype=float)
-    if not len(numbers) and not len(clusters):
-        return UNKNOWN
     if ((numbers == 0) | (numbers == 1)).all() and len(numbers) == len(clusters):
         return share_interval(numbers, clusters, draws)
-    columns = np.column_stack([numbers, np.ones(len(numbers))])
-    (found,) = cluster_bootstrap(clusters, columns, lambda sums: sums[:, :1] / sums[:, 1:], draws)
-    return found
+    return resampled_mean(numbers, clusters, draws)
 
 
 def mean_by_part(values: ArrayLike, parts: Sequence[str], clusters: Sequence[str], draws: Draws) -> dict[str, Interval]:
@@ -157,9 +163,7 @@ def share_interval(hits: ArrayLike, clusters: Sequence[str], draws: Draws) -> In
     if right in (0, len(numbers)):
         bounds = wilson(value * distinct, distinct, level=draws.level)
         return Interval(value=value, low=bounds.low, high=bounds.high, n=len(numbers))
-    columns = np.column_stack([numbers, np.ones(len(numbers))])
-    (found,) = cluster_bootstrap(clusters, columns, lambda sums: sums[:, :1] / sums[:, 1:], draws)
-    return found
+    return resampled_mean(numbers, clusters, draws)
 
 
 def opened(share: Interval, clusters: int, draws: Draws) -> Interval:
