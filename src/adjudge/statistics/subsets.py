@@ -88,12 +88,6 @@ def powers_of_two(most: int) -> tuple[int, ...]:
     return tuple(found if found and found[-1] == most else [*found, most])
 
 
-def standard_deviation(groups: Sequence[Floats]) -> float:
-    """Return the standard deviation within groups, each of at least one number, all of the same weight by number."""
-    count = sum(len(one) for one in groups)
-    return math.sqrt(sum(float(((one - np.mean(one)) ** 2).sum()) for one in groups) / count) if count else 0.0
-
-
 def _log_all_among(m: int, n: int, k: int) -> float:
     """The logarithm of C(m, k) / C(n, k) for m >= k, as a sum over the shorter of both products."""
     lacking = n - m

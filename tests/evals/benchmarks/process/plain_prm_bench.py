@@ -7,7 +7,95 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from adjudge.evals.benchmarks.prm_bench import CORRECT, GROUPS, NO_ERRORS, REDUNDANCY, Tally, tally
+from adjudge.evals.benchmarks.prm_bench import CORRECT, GROUPS, NO_ERRORS, REDUNDANCY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """Counts of steps, and the numbers made of them; a number that needs a class which has no step is None.
+
+    Attributes:
+        true_positive: right steps that were called right.
+        false_positive: wrong steps that were called right.
+        true_negative: wrong steps that were called wrong.
+        false_negative: right steps that were called wrong.
+        first_errors: for each row with an error in reach, whether its first one was called wrong.
+    """
+
+    true_positive: int = 0
+    false_positive: int = 0
+    true_negative: int = 0
+    false_negative: int = 0
+    first_errors: tuple[bool, ...] = ()
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            true_positive=self.true_positive + other.true_positive,
+            false_positive=self.false_positive + other.false_positive,
+            true_negative=self.true_negative + other.true_negative,
+            false_negative=self.false_negative + other.false_negative,
+            first_errors=self.first_errors + other.first_errors,
+        )
+
+    @property
+    def f1(self) -> float | None:
+        """F1 of the right steps."""
+        return _f1(self.true_positive, self.false_positive, self.false_negative)
+
+    @property
+    def negative_f1(self) -> float | None:
+        """F1 of the wrong steps."""
+        return _f1(self.true_negative, self.false_negative, self.false_positive)
+
+    @property
+    def prm_score(self) -> float | None:
+        """The mean of the two F1."""
+        if self.f1 is None or self.negative_f1 is None:
+            return None
+        return 0.5 * self.f1 + 0.5 * self.negative_f1
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of all steps judged right."""
+        wrong = self.false_positive + self.false_negative
+        return _share_of(self.true_positive + self.true_negative, self.true_positive + self.true_negative + wrong)
+
+    @property
+    def correct_step_accuracy(self) -> float | None:
+        """Share of right steps called right."""
+        return _share_of(self.true_positive, self.true_positive + self.false_negative)
+
+    @property
+    def wrong_step_accuracy(self) -> float | None:
+        """Share of wrong steps called wrong."""
+        return _share_of(self.true_negative, self.true_negative + self.false_positive)
+
+    @property
+    def first_error_accuracy(self) -> float | None:
+        """Share of rows whose first wrong step was called wrong."""
+        return _share_of(sum(self.first_errors), len(self.first_errors))
+
+
+def tally(said: Sequence[bool], errors: Iterable[int]) -> Tally:
+    """Return the counts of one case: what was said of each step, and the places of wrong ones."""
+    wrong = set(errors)
+    first = min(wrong, default=len(said))
+    return Tally(
+        true_positive=sum(good for at, good in enumerate(said) if at not in wrong),
+        false_negative=sum(not good for at, good in enumerate(said) if at not in wrong),
+        false_positive=sum(good for at, good in enumerate(said) if at in wrong),
+        true_negative=sum(not good for at, good in enumerate(said) if at in wrong),
+        first_errors=(not said[first],) if first < len(said) else (),
+    )
+
+
+def _f1(hits: int, false: int, missed: int) -> float | None:
+    """2 hits / (2 hits + false + missed): the harmonic mean of precision and recall; None if the class has no step."""
+    return 2 * hits / (2 * hits + false + missed) if hits + missed else None
+
+
+def _share_of(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.evals.benchmarks.process.plain_prm_bench import Variant, Verdicts, prmbench_result, verdicts_of
+from tests.evals.benchmarks.process.plain_prm_bench import (
+    Tally,
+    Variant,
+    Verdicts,
+    prmbench_result,
+    tally,
+    verdicts_of,
+)
 
-from adjudge.evals.benchmarks.prm_bench import CORRECT, GROUPS, Tally, tally
+from adjudge.evals.benchmarks.prm_bench import CORRECT, GROUPS
 
 
 def case(category: str, steps: int, errors: set[int] | None = None, name: str = "a") -> Variant:
