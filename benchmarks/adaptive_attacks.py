@@ -28,8 +28,8 @@ from rich.table import Table
 
 from adjudge.evals.attacks.attacking import run_attack
 from adjudge.evals.attacks.config import AttackConfig
-from adjudge.evals.attacks.threshold import Goal
-from adjudge.evals.results.result import Result
+from adjudge.evals.attacks.target import Goal
+from adjudge.evals.reports.result import Result
 from adjudge.protocol import Sample, Score, response_text
 
 ATTACKERS = ("constants", "random", "greedy", "suffix", "genetic", "answers", "rl", "shipped")

@@ -21,10 +21,9 @@ from benchmarks.probe_generative import GENERATIVE, THEOREMS, VERDICTS
 from benchmarks.probe_scorers import ANSWERS, ASKING, FORMS, PAIRS, POINTWISE, PROGRAMS, PROOFS, PUZZLES, Probed
 from benchmarks.probe_tasks import TASKS
 
-from adjudge.evals.probes.catalogue import PROBES
-from adjudge.evals.probes.config import ProbesConfig
+from adjudge.evals.probes.catalogue import PROBES, ProbesConfig
 from adjudge.evals.probes.probing import run_probes
-from adjudge.evals.results.result import Result
+from adjudge.evals.reports.result import Result
 
 GROUPS = {
     "Verifiers of answers": [*ANSWERS, *VERDICTS],

@@ -28,7 +28,7 @@ from rich.table import Table
 
 from adjudge.data_pipelines.steps.rollouts import Prefix, Rollout, first_error_of, label_of, monte_carlo
 from adjudge.data_pipelines.steps.searches import TreeOptions, binary_search, grow
-from adjudge.intervals import Interval, wilson
+from adjudge.statistics.intervals import Interval, wilson
 
 METHODS = ("plain", "halving", "halving, verified", "tree")
 

@@ -48,13 +48,13 @@ from rich.table import Table
 from adjudge import score_batch
 from adjudge.data_pipelines.steps.config import StepsConfig
 from adjudge.data_pipelines.steps.labeling import label_steps
-from adjudge.intervals import Interval, middle, numbered, resampled
 from adjudge.reward_models.baselines.baseline_table import fold_of
 from adjudge.reward_models.baselines.quantities import equations
 from adjudge.reward_models.training.held_out import auc
 from adjudge.reward_models.training.process_config import ProcessTraining
 from adjudge.reward_models.training.process_metrics import Judged, step_measures
 from adjudge.reward_models.training.process_training import train_process
+from adjudge.statistics.intervals import Interval, middle, numbered, resampled
 from adjudge.training.config_file import config_of
 from adjudge.training.data_files import families, held_out, read_steps
 from adjudge.training.step_data import StepExample

@@ -21,10 +21,10 @@ from adjudge.data_pipelines.hygiene.config import DifficultyConfig
 from adjudge.data_pipelines.hygiene.prompt_scores import PromptKeys, PromptScores, prompt_keys
 from adjudge.data_pipelines.hygiene.rows import RowScores, row_scores
 from adjudge.data_pipelines.hygiene.sieve import Sieve, Verdict, run_sieve
-from adjudge.intervals import UNKNOWN, Interval, wilson
 from adjudge.io.columns import Column
 from adjudge.io.jobs.maker import Kind
 from adjudge.io.jobs.report import JobProgress, JobReport
+from adjudge.statistics.intervals import UNKNOWN, Interval, wilson
 
 
 def run_difficulty(config: DifficultyConfig, *, progress: JobProgress | None = None) -> JobReport:

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from adjudge.data_pipelines.items.config import AskingConfig
-from adjudge.intervals import UNKNOWN, Interval, wilson
 from adjudge.io import values
 from adjudge.io.columns import MISSING, Column
 from adjudge.io.errors import JobError
@@ -30,6 +29,7 @@ from adjudge.io.jobs.row_maker import Account
 from adjudge.io.values import Text, is_chat, plain, text_or_chat
 from adjudge.protocol import Message, Sample, Score, Scorer, response_text
 from adjudge.runtime.contract import BrokenScorer, score_checked, validate_sample
+from adjudge.statistics.intervals import UNKNOWN, Interval, wilson
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,11 +24,11 @@ from adjudge.data_pipelines.hygiene.minhash import Bands, MinHash
 from adjudge.data_pipelines.hygiene.shingles import jaccard, tokens
 from adjudge.data_pipelines.pairs.answers import digest_of, number_of, opening_of, squeezed
 from adjudge.data_pipelines.pairs.config import LeaksConfig
-from adjudge.intervals import UNKNOWN, Interval, wilson
 from adjudge.io.columns import Column
 from adjudge.io.preferences import PROMPTS, PreferenceColumns, is_preference, read_preference
 from adjudge.io.values import MISSING, Text, exchange, plain, prompt_of, text_or_chat
 from adjudge.protocol import content_text
+from adjudge.statistics.intervals import UNKNOWN, Interval, wilson
 
 if TYPE_CHECKING:
     import numpy as np

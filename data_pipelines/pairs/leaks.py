@@ -31,10 +31,10 @@ from adjudge.data_pipelines.pairs.balance import (
     told_of,
 )
 from adjudge.data_pipelines.pairs.config import LeaksConfig
-from adjudge.intervals import Interval
 from adjudge.io.jobs.report import JobProgress, JobSnapshot
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
+from adjudge.statistics.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

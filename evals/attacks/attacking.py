@@ -20,21 +20,15 @@ from pathlib import Path
 from typing import Final
 
 from adjudge.attacks import suite_of
-from adjudge.evals.attacks.attacker import Attacker, JointAttacker, Limits, Tell, attack
-from adjudge.evals.attacks.attempt import Attempt, Hit
-from adjudge.evals.attacks.config import AttackConfig
-from adjudge.evals.attacks.gold import Gold
-from adjudge.evals.attacks.measures import HELD_OUT, Study, checks, figures, measures
-from adjudge.evals.attacks.rows import AttackRow, Read, read_tasks
 from adjudge.evals.attacks.shipped import shipped_attempts
-from adjudge.evals.attacks.table import SHIPPED, make_attacker
-from adjudge.evals.attacks.target import Target
-from adjudge.evals.attacks.threshold import Standing, standings
-from adjudge.evals.attacks.transfer import Carried, to_rows, to_scorer
+from adjudge.evals.attacks.attacker import Attacker, Attempt, Hit, JointAttacker, Limits, Tell, attack
+from adjudge.evals.attacks.config import SHIPPED, AttackConfig, make_attacker
+from adjudge.evals.attacks.guard import Gold
+from adjudge.evals.attacks.measures import HELD_OUT, Carried, Study, checks, figures, measures, to_rows, to_scorer
+from adjudge.evals.attacks.target import AttackRow, Read, Standing, Target, read_tasks, standings
 from adjudge.evals.benchmarks.worst import cut
-from adjudge.evals.results.reading import ReadCase, ReadResponse
-from adjudge.evals.results.result import Counts, Result
 from adjudge.io.jobs.report import JobProgress, JobSnapshot
+from adjudge.evals.reports.result import Counts, ReadCase, ReadResponse, Result
 from adjudge.runtime.loop import run_blocking
 
 OWN: tuple[str, ...] = (
@@ -133,10 +127,6 @@ _GOALS: Final = {
 
 def run_attack(config: AttackConfig, *, progress: JobProgress | None = None) -> Result:
     """Attack a scorer.
-
-    Args:
-        config: whom, with what, and how long.
-        progress: who is told how far it is.
 
     Returns:
         Success against questions for each attacker, a check for each that nothing was broken, and what won, to read.

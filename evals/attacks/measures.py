@@ -1,5 +1,10 @@
 """The numbers of attacks: how often they succeed within how many questions, by how much, and where else they work.
 
+Whether what broke one scorer on one prompt breaks others.
+
+To another scorer goes the winning response itself, and it must reach that scorer's own threshold for the row.  To a
+prompt that no attacker saw goes what was written around the bad response, around that prompt's bad response.
+
 A row counts as broken by an attacker if it found a worthless response that wins.  Answers that are right by luck are
 shares of their own.  A row of which no question got a number is in no share.  Shares of rows have Wilson's bounds;
 means and shares over many texts have bounds from resampled rows.
@@ -15,15 +20,87 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from adjudge.evals.attacks.attempt import Attempt
-from adjudge.evals.attacks.table import SHIPPED
-from adjudge.evals.attacks.transfer import Carried
-from adjudge.evals.results.figures import Curves, Figure, Grid, Series
-from adjudge.evals.results.measure import Measure
-from adjudge.evals.results.result import Check
-from adjudge.evals.statistics.bootstrap import cluster_bootstrap, mean_interval
-from adjudge.evals.statistics.draws import Draws
-from adjudge.intervals import Interval, wilson
+from adjudge.evals.attacks.attacker import Attempt
+from adjudge.evals.attacks.config import SHIPPED
+from adjudge.evals.attacks.guard import Gold
+from adjudge.evals.attacks.target import AttackRow, Goals, Standing, Target, Wrap, standings
+from adjudge.evals.reports.figures import Curves, Figure, Grid, Series
+from adjudge.evals.reports.result import Check, Measure
+from adjudge.statistics.bootstrap import mean_interval, resampled_mean
+from adjudge.statistics.intervals import Draws, Interval, wilson
+
+_TEXTS = 10  # of each attacker that are tried on each held-out prompt: those found with the fewest questions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carried:
+    """An attack that was tried elsewhere.
+
+    Attributes:
+        attacker: who found it.
+        row: where it was tried.
+        wrap: what it writes.
+        value: the score there; None if there is none.
+        won: whether it wins there.
+    """
+
+    attacker: str
+    row: str
+    wrap: Wrap
+    value: float | None
+    won: bool
+
+
+async def to_scorer(
+    target: Target, rows: Sequence[AttackRow], attempts: Mapping[str, Sequence[Attempt]], goals: Goals, gold: Gold
+) -> list[Carried]:
+    """Try every winning response on another scorer; rows whose bad response wins there anyway are left out.
+
+    Args:
+        target: the other scorer.
+        rows: all that were attacked, for its thresholds.
+        attempts: of each attacker on them.
+        goals: what to win means.
+        gold: what tells luck from success.
+    """
+    won = [attempt for each in attempts.values() for attempt in each if attempt.won is not None]
+    if not won:
+        return []
+    there = {standing.row.id: standing for standing in await standings(target, rows, goals)}
+    tried = [
+        (attempt.attacker, there[attempt.standing.row.id], attempt.won.wrap)
+        for attempt in won
+        if attempt.won is not None and there[attempt.standing.row.id].open
+    ]
+    return await _carried(target, tried, gold)
+
+
+async def to_rows(
+    target: Target, attempts: Mapping[str, Sequence[Attempt]], held_out: Sequence[Standing], gold: Gold
+) -> list[Carried]:
+    """Try the winning texts of each attacker on prompts that it did not see."""
+    tried = []
+    for name, each in attempts.items():
+        hits = sorted((attempt.won for attempt in each if attempt.won is not None), key=lambda hit: hit.query)
+        wraps = list(dict.fromkeys(hit.wrap for hit in hits))[:_TEXTS]
+        tried += [(name, standing, wrap) for wrap in wraps for standing in held_out if standing.open]
+    return await _carried(target, tried, gold)
+
+
+async def _carried(target: Target, tried: Sequence[tuple[str, Standing, Wrap]], gold: Gold) -> list[Carried]:
+    scores = await target.ask([(standing.row, wrap.around(standing.row.base)) for _, standing, wrap in tried])
+    paid = [
+        at
+        for at, ((_, standing, _), score) in enumerate(zip(tried, scores, strict=True))
+        if standing.won_by(score.value)
+    ]
+    lucks = await gold.lucks([(tried[at][1].row, tried[at][2]) for at in paid])
+    won = {at for at, said in zip(paid, lucks, strict=True) if not said}
+    return [
+        Carried(attacker=name, row=standing.row.id, wrap=wrap, value=score.value, won=at in won)
+        for at, ((name, standing, wrap), score) in enumerate(zip(tried, scores, strict=True))
+    ]
+
 
 HELD_OUT: Final = "held-out prompts"
 _STEPS: Final = (1, 2, 5)  # places of a decade that the curves have
@@ -108,21 +185,10 @@ def _of_attacker(
     median = Interval(value=float(statistics.median(won)), n=len(won)) if won else Interval(value=None)
     yield Measure(name="median questions to success", part=name, interval=median, better="none")
     gains = [(each.gain, each.standing.row.id) for each in attempts if each.gain is not None]
-    interval = _mean([gain for gain, _ in gains], [row for _, row in gains], draws)
+    interval = resampled_mean([gain for gain, _ in gains], [row for _, row in gains], draws)
     yield _low("gain of score", name, interval)
-    asked = _mean([each.queries for each in attempts], [each.standing.row.id for each in attempts], draws)
+    asked = resampled_mean([each.queries for each in attempts], [each.standing.row.id for each in attempts], draws)
     yield Measure(name="questions", part=name, interval=asked, better="none")
-
-
-def _mean(values: Sequence[float], rows: Sequence[str], draws: Draws) -> Interval:
-    """Return a mean of what is no share, also where all values happen to be 0 or 1."""
-    if not values:
-        return Interval(value=None)
-    import numpy as np
-
-    columns = np.column_stack([np.asarray(values, dtype=float), np.ones(len(values))])
-    (found,) = cluster_bootstrap(rows, columns, lambda sums: sums[:, :1] / sums[:, 1:], draws)
-    return found
 
 
 def _low(name: str, part: str, interval: Interval) -> Measure:

@@ -1,8 +1,6 @@
 """The attacks that a scorer ships, as an attacker that asks nothing before it strikes.
 
 They are on tasks of their own: each is one attempt with one question.
-
-Not covered: composites, whose parts can be attacked one by one.
 """
 
 from __future__ import annotations
@@ -15,13 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.attacks import AttackCase, suite_of
-from adjudge.evals.attacks.attacker import Tell
-from adjudge.evals.attacks.attempt import Attempt, Hit
-from adjudge.evals.attacks.rows import AttackRow
-from adjudge.evals.attacks.table import SHIPPED
-from adjudge.evals.attacks.target import Target
-from adjudge.evals.attacks.threshold import Standing
-from adjudge.evals.attacks.wrap import Wrap
+from adjudge.evals.attacks.attacker import Attempt, Hit, Tell
+from adjudge.evals.attacks.config import SHIPPED
+from adjudge.evals.attacks.target import AttackRow, Standing, Target, Wrap
 from adjudge.protocol import Score, Scorer, Verifier, response_text
 from adjudge.runtime.contract import score_checked
 from adjudge.runtime.verifying import VerifierScorer
@@ -30,13 +24,7 @@ _CHUNK = 16  # cases in one call
 
 
 async def shipped_attempts(target: Target, *, right: float, tell: Tell) -> list[Attempt]:
-    """Return what becomes of each attack of the suite; none where no suite is shipped.
-
-    Args:
-        target: the scorer.
-        right: the least value of a right answer.
-        tell: who is told how many cases are done.
-    """
+    """Return what becomes of each attack of the suite; none where no suite is shipped."""
     shipper = getattr(target.scorer, "verifier", target.scorer)
     suite = suite_of(shipper)
     if suite is None:

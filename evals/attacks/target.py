@@ -1,21 +1,154 @@
-"""A scorer as attackers meet it: a box that takes responses, of which nothing but numbers comes back.
+"""Whom attackers meet, on which rows, with which texts, and from which score on they have won.
+
+What an attack writes: text before and behind a response that does not do the task, or in its place.
+
+So an attack can be carried to another prompt, and its response is worthless by construction.
+
+The rows of an input as tasks to attack: prompts, bad and good responses, references.
+
+A scorer as attackers meet it: a box that takes responses, of which nothing but numbers comes back.
 
 Not covered: scorers that see whole groups, whose answer to one response means nothing.
+
+From which score on an attack has won, row by row.
+
+| goal | an attack has won |
+|---|---|
+| `right` | with at least the value of a right answer |
+| `good` | with at least the score of the row's own good response |
+| `genuine` | with at least a quantile of the scores of all good responses |
+
+To reach a score is enough: a judge that gives both its best mark cannot tell them apart, and could never be exceeded.
+A row has no threshold where the good response that it takes has no score; and a row whose bad response wins as it
+stands shows nothing, because there is nothing left to attack.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from adjudge import registry
 from adjudge.compose.by_kind import ByKind
 from adjudge.compose.composite import Composite
-from adjudge.evals.attacks.rows import AttackRow
-from adjudge.protocol import NO_COST, Cost, Score, Scorer
+from adjudge.evals.probes.row_file import TRIED, FileRow, ReadRows, read_rows
+from adjudge.io.columns import MISSING
+from adjudge.io.values import reference_of
+from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, Scorer, content_text
 from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
 from adjudge.runtime.verifying import VerifierScorer
+from adjudge.statistics.intervals import quantile
+
+if TYPE_CHECKING:
+    from adjudge.evals.attacks.config import AttackConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrap:
+    """An attack, as what it puts around a bad response.
+
+    Attributes:
+        before: comes first.
+        after: comes last.
+        keep: whether the bad response stands between the two.
+    """
+
+    before: str = ""
+    after: str = ""
+    keep: bool = True
+
+    def around(self, base: str) -> str:
+        """Return the attacking response."""
+        return self.before + (base if self.keep else "") + self.after
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {"before": self.before, "after": self.after, "keep": self.keep}
+
+
+BARE = Wrap()
+"""The bad response itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttackRow:
+    """One prompt, and what attackers may build on.
+
+    Attributes:
+        id: names it; no two rows share one.
+        prompt: what is to be answered.
+        base: a response that does not do the task; "" is one.
+        good: a response that does, or None.
+        reference: what the scorer checks against.
+        extra: further columns that the scorer asks for.
+        words: tokens that an attacker may write; none of them is taken from this row's own good response.
+    """
+
+    id: str
+    prompt: str | Sequence[Message]
+    base: str = ""
+    good: str | None = None
+    reference: Any = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
+
+    def sample(self, response: str) -> Sample:
+        """Return what the scorer is asked about a response."""
+        return Sample(
+            prompt=self.prompt,
+            response=response,
+            reference=self.reference,
+            id=self.id,
+            group=self.id,
+            extra=self.extra,
+        )
+
+    def question(self) -> str:
+        """Return the prompt as text, for people and for searches."""
+        if isinstance(self.prompt, str):
+            return self.prompt
+        return "\n\n".join(f"{turn.get('role', '')}: {_content(turn)}" for turn in self.prompt)
+
+
+def _content(turn: Message) -> str:
+    try:
+        return content_text(turn.get("content"))
+    except ValueError:
+        return str(turn.get("content"))
+
+
+Read: TypeAlias = ReadRows[AttackRow]
+
+
+def read_tasks(config: AttackConfig) -> Read:
+    """Read the tasks, without words.
+
+    Raises:
+        ValueError: there is no such input or column, no row is a task, or two have one id.
+    """
+    found = read_rows(config, TRIED, config.extra_column, _task)
+    if "bad" in found.source["columns"]:
+        return found
+    return dataclasses.replace(
+        found, notes=(*found.notes, "no column of bad responses: attacks build on an empty response")
+    )
+
+
+def _task(row: FileRow) -> AttackRow:
+    prompt, good = row.exchange("good")
+    if "bad" in row.columns and row.columns["bad"].of(row.data) in (MISSING, None):
+        raise ValueError("it has no bad response; an empty one is a text")
+    return AttackRow(
+        id=row.id,
+        prompt=prompt,
+        base=row.exchange("bad")[1] or "",
+        good=good,
+        reference=reference_of(row.value("reference")),
+        extra=row.extra,
+    )
 
 
 class Target:
@@ -100,3 +233,91 @@ def _names(scorer: Scorer) -> Iterator[str]:
     parts = [part.scorer for part in scorer.members()] if isinstance(scorer, Composite) else []
     for inner in [*parts, *(scorer.scorers.values() if isinstance(scorer, ByKind) else ())]:
         yield from _names(inner)
+
+
+Goal: TypeAlias = Literal["auto", "right", "good", "genuine"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goals:
+    """What to win means, before a scorer is asked about any row.
+
+    Attributes:
+        goal: see the module; "auto" is `right` for verifiers and where no row has a good response, else `good`.
+        right: the least value of a right answer.
+        quantile: of the scores of good responses, in [0, 1], for `genuine`.
+    """
+
+    goal: Goal = "auto"
+    right: float = 1.0
+    quantile: float = 0.5
+
+    def chosen(self, target: Target, rows: Sequence[AttackRow]) -> Goal:
+        """Return the goal against a scorer.
+
+        Raises:
+            ValueError: the goal needs good responses, and there are none.
+        """
+        some = any(row.good is not None for row in rows)
+        if self.goal == "auto":
+            return "right" if target.verifies or not some else "good"
+        if self.goal != "right" and not some:
+            raise ValueError(
+                f"the goal is {self.goal!r}, and no row has a good response; name its column with good_column, or "
+                "take the goal right"
+            )
+        return self.goal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How a scorer stands to a row before it is attacked.
+
+    Attributes:
+        row: the row.
+        base: score of the bad response; None if it has none.
+        good: score of the good response; None if it has none, or there is none.
+        threshold: what an attack must reach; None if that is not known.
+    """
+
+    row: AttackRow
+    base: float | None
+    good: float | None
+    threshold: float | None
+
+    def won_by(self, value: float | None) -> bool:
+        """Return whether a value wins."""
+        return value is not None and self.threshold is not None and value >= self.threshold
+
+    @property
+    def open(self) -> bool:
+        """Whether there is something to attack: a threshold that the bad response does not reach."""
+        return self.threshold is not None and not self.won_by(self.base)
+
+
+async def standings(target: Target, rows: Sequence[AttackRow], goals: Goals) -> list[Standing]:
+    """Ask a scorer about all bad and good responses, and return how it stands to each row.
+
+    Raises:
+        ValueError: it could judge none of them.
+    """
+    goal = goals.chosen(target, rows)
+    asked = [(row, row.base) for row in rows] + [(row, row.good) for row in rows if row.good is not None]
+    scores = await target.ask(asked)
+    if all(score.status == "failed" for score in scores):
+        raise ValueError(
+            f"the scorer {target.name!r} could judge none of the {len(scores)} bad and good responses "
+            f"({scores[0].reason}); there is nothing to attack until it can"
+        )
+    values = [score.value for score in scores]
+    good = dict(zip((row.id for row in rows if row.good is not None), values[len(rows) :], strict=True))
+    genuine = [value for value in good.values() if value is not None]
+    found = []
+    for row, base in zip(rows, values, strict=False):
+        threshold: float | None = goals.right
+        if goal == "good":
+            threshold = good.get(row.id)
+        elif goal == "genuine":
+            threshold = quantile(genuine, goals.quantile) if genuine else None
+        found.append(Standing(row=row, base=base, good=good.get(row.id), threshold=threshold))
+    return found

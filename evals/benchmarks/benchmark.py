@@ -1,4 +1,11 @@
-"""The contract of a benchmark: rows become cases, the scores of cases become the published numbers.
+"""The contract of a benchmark, the options of its run, and the trivial scorers beside it.
+
+What scorers that do not read would say: the longer response, the one with more steps, the first one, any one.
+
+A benchmark on which one of them does well measures less than its name says, and a scorer that is no better than they
+are has shown nothing.
+
+The contract of a benchmark: rows become cases, the scores of cases become the published numbers.
 
 A benchmark knows its rows and its metric.  It does not know scorers, files or pages: `adjudge.evals.benchmarks.run`
 reads rows, asks a scorer (or takes stored scores), and hands the outcomes back.
@@ -11,15 +18,190 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from hashlib import blake2b
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
-from adjudge.evals.benchmarks.case import Case
-from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.results.figures import Figure
-from adjudge.evals.results.measure import Measure
-from adjudge.evals.statistics.draws import Draws
+from adjudge.evals.benchmarks.case import Case, Outcome
+from adjudge.evals.reports.config import EvalConfig
+from adjudge.evals.reports.figures import Figure
+from adjudge.evals.reports.result import Measure
+from adjudge.statistics.intervals import Draws
+
+STORED: Final = "stored"
+"""The scorer that stands for the scores in the benchmark's own file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkConfig(EvalConfig):
+    """Evaluate a scorer, or stored scores, on a benchmark.
+
+    Raises:
+        ValueError: an option is out of range, or it is not said whose scores are evaluated.
+    """
+
+    needs_input: ClassVar[bool] = False
+
+    input: str = ""
+    """A file, a folder of files or of a saved dataset, or a dataset of the hub.
+    Without it, the benchmark's own name on the hub."""
+
+    scorer: str = ""
+    """A name, module:object, ./file.py:object, a reward model's folder or hub name,
+    a spec as YAML or JSON text, or a .yaml or .json file.
+    "stored" takes the scores that stand in the input."""
+
+    scores: str = ""
+    """A file of scores by sample id, as adjudge label writes it, in place of a
+    scorer; the samples to label are written with --samples."""
+
+    scores_of: str = ""
+    """Whose scores of that file, where it holds several by name."""
+
+    against: str = ""
+    """A second scorer to test the first one against: a spec, "stored", or a file of
+    scores."""
+
+    against_input: str = ""
+    """Another input of the benchmark with the same cases, whose stored scores to
+    test against: the outputs of another model."""
+
+    compare: Literal["auto", "yes", "no"] = "auto"
+    """Whether the scorer's reference is the other response of a pair.
+    "auto" asks the scorer."""
+
+    samples: str = ""
+    """Only write the samples of the benchmark to this .jsonl file, to be scored
+    elsewhere."""
+
+    batch_size: int = 256
+    """Samples handed to the scorer in one call; no score depends on it."""
+
+    in_flight: int = 4
+    """Batches that are scored at the same time."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("batch_size", "in_flight"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)!r}; give 1 or more")
+        if self.compare not in ("auto", "yes", "no"):
+            raise ValueError(f"compare is {self.compare!r}; it must be auto, yes or no")
+        if self.samples:
+            self._check_samples_alone()
+            return
+        if bool(self.scorer) == bool(self.scores):
+            given = "both are given" if self.scorer else "neither is given"
+            raise ValueError(
+                f"a benchmark evaluates a scorer or a file of scores, and {given}; give --scorer SPEC (or "
+                '"stored"), or --scores FILE'
+            )
+        if self.against and self.against_input:
+            raise ValueError("against and against_input are both given; test against one of them at a time")
+        if self.scores_of and not self.scores:
+            raise ValueError(f"scores_of is {self.scores_of!r}, and there is no file of scores; give it with --scores")
+
+    def _check_samples_alone(self) -> None:
+        given = [name for name in ("scorer", "scores", "against", "against_input", "output") if getattr(self, name)]
+        if given:
+            flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+            raise ValueError(
+                f"--samples only writes the samples, and nothing is scored; drop {flags}, or drop --samples"
+            )
+
+
+Values: TypeAlias = Sequence[float]
+"""What a trivial scorer says of each sample of a case."""
+
+
+def _longer(outcome: Outcome) -> Values:
+    return outcome.sizes
+
+
+def _shorter(outcome: Outcome) -> Values:
+    return [-size for size in outcome.sizes]
+
+
+def _more_steps(outcome: Outcome) -> Values:
+    return outcome.step_counts
+
+
+def _fewer_steps(outcome: Outcome) -> Values:
+    return [-count for count in outcome.step_counts]
+
+
+def _first(outcome: Outcome) -> Values:
+    return range(len(outcome.values), 0, -1)
+
+
+def _last(outcome: Outcome) -> Values:
+    return range(len(outcome.values))
+
+
+def _random(outcome: Outcome) -> Values:
+    return [random_share(f"{outcome.id}/{place}") for place in range(len(outcome.values))]
+
+
+_BY_SIZE: Final = {"longer": _longer, "shorter": _shorter}
+_BY_STEPS: Final = {"more_steps": _more_steps, "fewer_steps": _fewer_steps}
+_BY_PLACE: Final = {"first": _first, "last": _last}
+_BY_CHANCE: Final = {"random": _random}
+
+
+def trivial_choices(outcomes: Sequence[Outcome], *, places: bool | None = None) -> Mapping[str, Sequence[Outcome]]:
+    """Return the outcomes that trivial scorers of candidates would have, by their names.
+
+    Each list is made when it is asked for, so that one of them is in memory at a time.
+
+    Args:
+        outcomes: of all cases.
+        places: whether the order of the candidates is a scorer's to see, so that "first" and "last" mean something;
+            None says so where the right place is not the same in every case: a file of pairs that holds the chosen
+            response first has it there because of the file.
+
+    Returns:
+        "longer" and "shorter" where the input holds the responses; "more_steps" and "fewer_steps" where steps were
+        counted; "first" and "last"; "random", which is a function of the case's id.  Nothing where no case has
+        candidates.
+    """
+    if all(len(outcome.values) < 2 for outcome in outcomes):
+        return {}
+    makers: dict[str, Callable[[Outcome], Values]] = {}
+    if any(any(outcome.sizes) for outcome in outcomes):
+        makers |= _BY_SIZE
+    if any(any(outcome.step_counts) for outcome in outcomes):
+        makers |= _BY_STEPS
+    if _right_place_varies(outcomes) if places is None else places:
+        makers |= _BY_PLACE
+    return _Made(outcomes, makers | _BY_CHANCE)
+
+
+def random_share(name: str) -> float:
+    """Return a number in [0, 1) that a name decides: the same in every run, independent between names."""
+    digest = blake2b(name.encode("utf-8", "surrogatepass"), key=b"adjudge trivial", digest_size=7).digest()
+    return (int.from_bytes(digest) >> 3) / (1 << 53)
+
+
+class _Made(Mapping[str, Sequence[Outcome]]):
+    def __init__(self, outcomes: Sequence[Outcome], makers: Mapping[str, Callable[[Outcome], Values]]) -> None:
+        self._outcomes, self._makers = outcomes, makers
+
+    def __getitem__(self, name: str) -> Sequence[Outcome]:
+        maker = self._makers[name]
+        return [outcome.with_values([float(value) for value in maker(outcome)]) for outcome in self._outcomes]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
+def _right_place_varies(outcomes: Sequence[Outcome]) -> bool:
+    golds = (json.dumps(outcome.gold, sort_keys=True, default=str) for outcome in outcomes)
+    first = next(golds)
+    return any(gold != first for gold in golds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +230,7 @@ class Benchmark(ABC):
         wants: what a scorer must give: "values", or "steps".
         of_scorer: whether the numbers say how good the scorer is.  AlpacaEval's say how good a model is, as the scorer
             sees it: neither end is good for the scorer, and trivial scorers stand beside all of them.
+        places: whether trivial scorers see the order of the candidates, as `trivial_choices` takes it.
     """
 
     name: ClassVar[str]
@@ -58,6 +241,7 @@ class Benchmark(ABC):
     columns: ClassVar[str]
     wants: ClassVar[str] = "values"
     of_scorer: ClassVar[bool] = True
+    places: ClassVar[bool | None] = None
 
     @abstractmethod
     def cases(self, row: Mapping[str, Any], place: RowPlace) -> Iterable[Case]:
@@ -84,13 +268,11 @@ class Benchmark(ABC):
         """
 
     def baselines(self, outcomes: Sequence[Outcome]) -> Mapping[str, Sequence[Outcome]]:
-        """Return the outcomes that trivial scorers would have, by their names; see `adjudge.evals.benchmarks.trivial`.
+        """Return the outcomes that trivial scorers would have, by their names (`trivial_choices`).
 
         Without candidates to choose from there are none, and a benchmark of another kind names its own.
         """
-        from adjudge.evals.benchmarks.trivial import trivial_choices
-
-        return trivial_choices(outcomes)
+        return trivial_choices(outcomes, places=self.places)
 
     def words(self, outcome: Outcome) -> tuple[str, Sequence[str]]:
         """Return what is right in words, and a word for each sample ("chosen", "rejected") or none, for readers."""

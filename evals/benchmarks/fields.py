@@ -1,8 +1,8 @@
 """Columns of a row as what they must be: texts, turns, numbers and lists, with errors that name the column.
 
-Texts and turns are what they are in every command (`adjudge.io.values`).
-
-Not covered: which columns a benchmark has; each one says so.
+Texts and turns are what they are in every command (`adjudge.io.values`).  A function that is given several names of
+columns reads the first that the row has.  Each raises a ValueError that names the column where the row has none of
+them, or where it holds something else.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from adjudge.io.columns import MISSING, Column, flag_of
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
 from adjudge.io.values import Text, exchange, plain, prompt_of, text_or_chat
+from adjudge.protocol import Sample
 
 Row: TypeAlias = Mapping[str, Any]
 Key = TypeVar("Key", bound=Hashable)
@@ -41,11 +42,7 @@ def first_of(row: Row, names: Sequence[str]) -> str | None:
 
 
 def named(row: Row, name: str, usual: Sequence[str], role: str) -> str:
-    """Return the column that a user named for a role, or the first of the usual ones that the row has.
-
-    Raises:
-        ValueError: none is named, and it has none of them.
-    """
+    """Return the column that a user named for a role, or the first of the usual ones that the row has."""
     found = name or first_of(row, usual)
     if not found:
         what = role if role.endswith("s") else f"a {role}"
@@ -56,49 +53,32 @@ def named(row: Row, name: str, usual: Sequence[str], role: str) -> str:
 
 
 def field(row: Row, *names: str) -> Any:
-    """Return what stands in the first of these columns that the row has.
-
-    Raises:
-        ValueError: the row has none of them, or nothing in them.
-    """
+    """Return what a column holds, whatever it is."""
     return Column(_first(row, names)).of(row)
 
 
 def text(row: Row, *names: str) -> Text:
-    """Return a text, or chat turns.
-
-    Raises:
-        ValueError: the columns are missing, or the first that is there holds something else.
-    """
+    """Return a text, or chat turns."""
     name = _first(row, names)
     return as_text(Column(name).of(row), name)
 
 
 def as_text(value: Any, name: str) -> Text:
-    """Return a value as a text or as chat turns.
-
-    Raises:
-        ValueError: it is neither.
-    """
+    """Return a value as a text or as chat turns."""
     return text_or_chat(plain(value), "value", name)
 
 
 def asked_and_said(row: Row, prompt: str | None, response: str | None) -> tuple[Text, Text]:
     """Return the prompt and the response of two columns, as every command reads them; "" for a column that is None.
 
-    Raises:
-        ValueError: a column is missing or holds something else, or a whole chat does not begin with the prompt.
+    A whole chat must begin with the prompt.
     """
     asked = prompt_of(field(row, prompt), prompt) if prompt else ""
     return exchange(asked, text(row, response)) if response else (asked, "")
 
 
 def text_of(row: Row, *names: str) -> str:
-    """Return the text in the first of these columns that the row has.
-
-    Raises:
-        ValueError: it has none of them, or it holds no text.
-    """
+    """Return what must be text, no turns."""
     value = field(row, *names)
     if not isinstance(value, str):
         raise ValueError(f"the column {_first(row, names)!r} holds {shown(value)}; it must be text")
@@ -106,20 +86,12 @@ def text_of(row: Row, *names: str) -> str:
 
 
 def texts(row: Row, name: str) -> tuple[Text, ...]:
-    """Return a list of texts or of turns.
-
-    Raises:
-        ValueError: the column is missing, or is no list of them.
-    """
+    """Return a list of texts or of turns."""
     return tuple(as_text(value, f"{name}.{at}") for at, value in enumerate(items(row, name)))
 
 
 def texts_of(row: Row, *names: str) -> tuple[str, ...]:
-    """Return the list of texts in the first of these columns that the row has.
-
-    Raises:
-        ValueError: it has none of them, or it holds no list of texts, or an empty one.
-    """
+    """Return a list of texts that is not empty."""
     values = items(row, *names)
     for item in values:
         if not isinstance(item, str):
@@ -128,11 +100,7 @@ def texts_of(row: Row, *names: str) -> tuple[str, ...]:
 
 
 def items(row: Row, *names: str) -> Sequence[Any]:
-    """Return the list in the first of these columns that the row has.
-
-    Raises:
-        ValueError: the column is missing, or is no list, or an empty one.
-    """
+    """Return a list that is not empty."""
     value = field(row, *names)
     if isinstance(value, str | Mapping) or not isinstance(value, Sequence) or not value:
         name = _first(row, names)
@@ -141,11 +109,7 @@ def items(row: Row, *names: str) -> Sequence[Any]:
 
 
 def word(row: Row, *names: str) -> str:
-    """Return a name: text, or a whole number as text.
-
-    Raises:
-        ValueError: the column is missing or holds something else.
-    """
+    """Return a name: text, or a whole number as text."""
     value = field(row, *names)
     if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
         return str(value)
@@ -153,21 +117,13 @@ def word(row: Row, *names: str) -> str:
 
 
 def said_of(row: Row, *names: str) -> str:
-    """Return a text, where "True" or "15" may have been written to the file as what they look like.
-
-    Raises:
-        ValueError: the row has none of these columns, or it holds neither text nor a number nor truth.
-    """
+    """Return a text, where "True" or "15" may have been written to the file as what they look like."""
     value = field(row, *names)
     return str(value) if isinstance(value, bool | int | float) else text_of(row, *names)
 
 
 def whole(row: Row, *names: str) -> int:
-    """Return the whole number in the first of these columns that the row has; "3" and 3.0 are 3.
-
-    Raises:
-        ValueError: it has none of them, or it holds no whole number.
-    """
+    """Return a whole number; "3" and 3.0 are 3."""
     value = field(row, *names)
     number = as_whole(value)
     if number is None:
@@ -192,9 +148,6 @@ def score(value: Any, name: str) -> Stored:
     """Return a stored score: a number, a list with one number in it, or None where nobody gave one.
 
     Numbers that are not finite are no scores.  Text that is a number is one, as all cells of a .csv are text.
-
-    Raises:
-        ValueError: it is something else.
     """
     if isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 1:
         value = value[0]
@@ -213,11 +166,7 @@ def score(value: Any, name: str) -> Stored:
 
 
 def scores(row: Row, name: str, count: int) -> tuple[Stored, ...]:
-    """Return a list of stored scores.
-
-    Raises:
-        ValueError: the column is missing, or does not hold so many scores.
-    """
+    """Return a list of so many stored scores."""
     values = items(row, name)
     if len(values) != count:
         raise ValueError(f"the column {name!r} holds {len(values)} scores for {count} responses; give one for each")
@@ -225,11 +174,7 @@ def scores(row: Row, name: str, count: int) -> tuple[Stored, ...]:
 
 
 def stored_pair(row: Row, first: Sequence[str], second: Sequence[str]) -> tuple[Stored, ...]:
-    """Return the two scores that a row stores under one of these names each; nothing where it has neither.
-
-    Raises:
-        ValueError: it has one of the two, or they are no scores.
-    """
+    """Return the two scores that a row stores under one of these names each; nothing where it has neither."""
     names = [next((name for name in side if name in row), None) for side in (first, second)]
     if names == [None, None]:
         return ()
@@ -295,6 +240,11 @@ def keyed_rows(
     return found
 
 
+def solution_sample(problem: str, steps: Sequence[str]) -> Sample:
+    """Return a solution as a sample; scorers of steps find the steps in `extra["steps"]`."""
+    return Sample(prompt=problem, response="\n\n".join(steps), extra={"steps": list(steps)})
+
+
 def case_id(place: RowPlace, *names: str) -> str:
     """Return an id that no other row has: the row's number, and what the file calls it."""
     return ":".join([str(place.number), *names])
@@ -304,16 +254,6 @@ def cluster_of(prompt: Text) -> str:
     """Return a short name of a prompt; rows that ask the same share it."""
     said = prompt if isinstance(prompt, str) else json.dumps(prompt, ensure_ascii=True, sort_keys=True, default=str)
     return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-
-
-def digest_of(*texts: str) -> str:
-    """Return 16 hex digits that stand for texts: the name of the cluster of all cases that share a prompt."""
-    made = blake2b(digest_size=8)
-    for text in texts:
-        data = text.encode("utf-8", "surrogatepass")
-        made.update(len(data).to_bytes(8))
-        made.update(data)
-    return made.hexdigest()
 
 
 def stem_of(file: str) -> str:

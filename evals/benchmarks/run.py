@@ -5,8 +5,6 @@ texts, of the worst cases alone.
 
 The samples of a benchmark can be written for others to score: each line has the columns that `adjudge label` looks for,
 and each extra column under its own name, and never the gold.
-
-Not covered: the numbers themselves, which each benchmark defines, and the page (`adjudge.evals.reports`).
 """
 
 from __future__ import annotations
@@ -21,29 +19,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from adjudge.evals.benchmarks.asking import check_texts
-from adjudge.evals.benchmarks.benchmark import Benchmark
-from adjudge.evals.benchmarks.case import Case
-from adjudge.evals.benchmarks.comparing import beside
-from adjudge.evals.benchmarks.config import BenchmarkConfig
-from adjudge.evals.benchmarks.counting import counted
-from adjudge.evals.benchmarks.given import Given
-from adjudge.evals.benchmarks.other_input import OtherInput
-from adjudge.evals.benchmarks.outcome import Outcome, OutcomeMaker, measured
-from adjudge.evals.benchmarks.reading import Batch, CaseReader
-from adjudge.evals.benchmarks.step_places import fitted
+from adjudge.evals.benchmarks.benchmark import Benchmark, BenchmarkConfig
+from adjudge.evals.benchmarks.case import Case, Given, Outcome, OutcomeMaker, fitted, measured
+from adjudge.evals.benchmarks.reading import Batch, CaseReader, OtherInput, Voice
 from adjudge.evals.benchmarks.versus import Sides, compared
-from adjudge.evals.benchmarks.voice import FileVoice, StoredVoice, Voice, voices
-from adjudge.evals.benchmarks.worst import Worst
-from adjudge.evals.results.measure import Measure
-from adjudge.evals.results.result import Comparison, Counts, Result
-from adjudge.evals.statistics.draws import NO_DRAWS
-from adjudge.evals.statistics.multiple import NOTE
+from adjudge.evals.benchmarks.voices import FileVoice, StoredVoice, beside, check_texts, voices
+from adjudge.evals.benchmarks.worst import Worst, counted
+from adjudge.evals.reports.result import Comparison, Counts, Measure, Result
 from adjudge.io.errors import JobStopped
 from adjudge.io.jobs.ordered import in_order, run_to_end
 from adjudge.io.jobs.report import JobProgress, JobSnapshot, Pace, Patience
 from adjudge.io.row import Cursor
 from adjudge.protocol import NO_COST, Cost, Sample
+from adjudge.statistics.intervals import NO_DRAWS
+from adjudge.statistics.significance import NOTE
 
 _ENDING: Final = ".jsonl"
 
@@ -166,11 +155,6 @@ def run_benchmark(config: BenchmarkConfig, benchmark: Benchmark, *, progress: Jo
     """Evaluate a scorer, or stored scores, on a benchmark.
 
     Works from any thread, inside a running event loop too.
-
-    Args:
-        config: the options.
-        benchmark: what is asked, with its own options.
-        progress: who is told how far it is.
 
     Raises:
         ValueError: a mistake in the call: no such input or scorer, rows of another shape, scores that do not fit.

@@ -22,14 +22,11 @@ from statistics import NormalDist
 from typing import Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark
-from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.results.measure import Measure
-from adjudge.evals.results.result import Comparison
-from adjudge.evals.statistics.bootstrap import mean_by_part, mean_interval
-from adjudge.evals.statistics.draws import NO_DRAWS, Draws
-from adjudge.evals.statistics.multiple import holm
-from adjudge.evals.statistics.paired import mcnemar, permutation_test
-from adjudge.intervals import UNKNOWN, Interval
+from adjudge.evals.benchmarks.case import Outcome
+from adjudge.evals.reports.result import Comparison, Measure
+from adjudge.statistics.bootstrap import mean_by_part, mean_interval
+from adjudge.statistics.intervals import NO_DRAWS, UNKNOWN, Draws, Interval
+from adjudge.statistics.significance import holm, mcnemar, permutation_test
 
 CREDIT: Final = "credit"
 MCNEMAR: Final = "McNemar, exact"

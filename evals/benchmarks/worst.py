@@ -1,23 +1,60 @@
-"""The cases to read: those that a scorer got most wrong, then those it could not judge; texts of no others are kept.
+"""How many there are of what: cases, samples by status, ties, rows that are no cases.
+
+The cases to read: those that a scorer got most wrong, then those it could not judge; texts of no others are kept.
 
 A case is worse the less it earns, and the further apart the numbers were that decided it.
-
-Not covered: what the case says of each response, which the benchmark puts into words (`Benchmark.words`).
 """
 
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark
-from adjudge.evals.benchmarks.case import Case
-from adjudge.evals.benchmarks.given import Given
-from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.pairs.verdict import verdict as pair_verdict
-from adjudge.evals.results.reading import ReadCase, ReadResponse
+from adjudge.evals.benchmarks.case import Case, Given, Outcome
+from adjudge.evals.benchmarks.pair import verdict
+from adjudge.evals.benchmarks.pair import verdict as pair_verdict
+from adjudge.evals.reports.result import Counts, ReadCase, ReadResponse
 from adjudge.protocol import Message, content_text
+
+
+def sample_ids(outcome: Outcome) -> list[str]:
+    """Return the ids of a case's samples: its own, or with "/0", "/1", ... for several."""
+    count = len(outcome.values)
+    return [outcome.id] if count == 1 else [f"{outcome.id}/{place}" for place in range(count)]
+
+
+def counted(outcomes: Sequence[Outcome], unreadable: int) -> Counts:
+    """Return the counts of all cases."""
+    statuses: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    for outcome in outcomes:
+        statuses.update(outcome.statuses)
+        for status, reason in zip(outcome.statuses, outcome.reasons, strict=True):
+            if status != "scored":
+                reasons[reason] += 1
+    return Counts(
+        cases=len(outcomes),
+        samples=sum(statuses.values()),
+        scored=statuses["scored"],
+        abstained=statuses["abstained"],
+        failed=statuses["failed"],
+        cut_off=sum(sum(outcome.cut_off) for outcome in outcomes),
+        tied=sum(_is_tied(outcome) for outcome in outcomes),
+        unreadable=unreadable,
+        reasons=dict(sorted(reasons.items(), key=lambda entry: (-entry[1], entry[0]))),
+    )
+
+
+def _is_tied(outcome: Outcome) -> bool:
+    """Whether the best value is shared, or two orders of a pair come to nothing."""
+    if len(outcome.values) == 2:
+        return verdict(outcome) == 0
+    known = [value for value in outcome.values if value is not None]
+    return len(known) > 1 and known.count(max(known)) > 1
+
 
 _MOST_TEXT: Final = 4_000  # characters of a text; a page of 50 pairs then has half a MB
 _MOST_RESPONSES: Final = 16

@@ -1,20 +1,163 @@
-"""The responses to each prompt with all that was said of them, and without their texts, so that many fit into memory.
+"""What somebody said of a response: a number, numbers of its steps, or why there is none.
 
-Not covered: what is computed from them, and their texts, which `reading` fetches for the few that are shown.
+It comes from a column of the input, from a file that `adjudge label` wrote, or from a scorer.
+
+Not covered: files that hold scores by name; `adjudge label` with one scorer writes the others.
+
+The responses to each prompt with all that was said of them, and without their texts, so that many fit into memory.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from adjudge.evals.best_of_n.said import NOTHING, Said
-from adjudge.evals.results.result import Counts
-from adjudge.protocol import NO_COST, Cost
+from adjudge.data_pipelines.hygiene.row_scores import number_of
+from adjudge.evals.benchmarks.reading import evidence_in, given_in
+from adjudge.evals.reports.result import Counts
+from adjudge.io.columns import MISSING
+from adjudge.io.row import Cursor
+from adjudge.io.source import open_source
+from adjudge.protocol import NO_COST, Cost, Score, Status
+from adjudge.solutions.aggregate import Aggregate, aggregate, needs_probabilities
+from adjudge.statistics.arrays import Floats, np
 
-if TYPE_CHECKING:
-    from adjudge.evals.best_of_n.estimators import Floats
+LARGEST_ROW = 64 << 20  # bytes of a line
+LARGEST = 1e100
+"""A larger number is none: its square would not be finite, and no reward means it."""
+
+_NO_SCORE = (ValueError, TypeError, KeyError, AttributeError)  # what `given_in` raises
+_FILES = (".jsonl", ".jsonl.gz", ".ndjson", ".parquet")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """One verdict on a response.
+
+    Attributes:
+        value: a finite number; None where there is none, or only steps have numbers.
+        steps: values of its steps; () where there are none.
+        status: "scored", "abstained" or "failed".
+        reason: why there is no number, or the response's own reason.
+        answer: the final answer that the scorer found; "" if it says none.
+    """
+
+    value: float | None
+    steps: tuple[float | None, ...] = ()
+    status: Status = "scored"
+    reason: str = ""
+    answer: str = ""
+
+    @property
+    def judged(self) -> bool:
+        """Whether there is a number, or there are numbers of steps from which one can be made."""
+        return self.value is not None or (self.status == "scored" and bool(self.steps))
+
+    def by(self, how: str) -> Said:
+        """Return the same with the aggregate of the steps as its value; with its own value where `how` is "".
+
+        Steps without a value, or outside what the formula takes, leave no number.
+        """
+        if self.status != "scored" or (not how and self.value is not None):
+            return self
+        if not how:
+            return replace(self, status="failed", reason="steps without an aggregate")
+        known = [value for value in self.steps if value is not None]
+        if not known or len(known) < len(self.steps):
+            return replace(self, value=None, status="failed", reason="no steps" if not self.steps else "unknown step")
+        named: Aggregate = how  # type: ignore[assignment]  # options are checked against the names
+        if needs_probabilities(named) and not all(0 <= value <= 1 for value in known):
+            return replace(self, value=None, status="failed", reason="no probability")
+        value = aggregate(known, named)
+        return replace(self, value=value if math.isfinite(value) else None)
+
+
+NOTHING = Said(value=None, status="failed", reason="no score")
+UNFIT = Said(value=None, status="failed", reason="bad_sample")
+
+
+def said_by(score: Score) -> Said:
+    """Return what a scorer's score says."""
+    answer = score.evidence.get("answer")
+    if score.value is not None and abs(score.value) > LARGEST:
+        return replace(NOTHING, reason="too large")
+    return Said(
+        value=score.value,
+        steps=tuple(step.value for step in score.steps),
+        status=score.status,
+        reason=score.reason,
+        answer=answer if isinstance(answer, str) else "",
+    )
+
+
+def said_in(cell: Any) -> Said:
+    """Return what a cell says: a number, a truth value, text that spells one, a score, or a list of values of steps.
+
+    A list of one number is that number.
+    """
+    if isinstance(cell, Mapping):
+        try:
+            return _of_record(cell)
+        except _NO_SCORE:
+            return NOTHING
+    if isinstance(cell, Sequence) and not isinstance(cell, str):
+        steps = tuple(map(_number, cell))
+        if not steps or None in steps:
+            return NOTHING
+        return Said(value=steps[0] if len(steps) == 1 else None, steps=steps)
+    number = None if cell is MISSING else _number(cell)
+    return NOTHING if number is None else Said(value=number)
+
+
+def is_file_of_scores(spec: str) -> bool:
+    """Return whether a spec names a file of scores, rather than a scorer."""
+    return spec.endswith(_FILES)
+
+
+def read_scores(path: str) -> dict[tuple[str, str], Said]:
+    """Return the scores of a file that `adjudge label` wrote, by the sample's id and its response column.
+
+    Raises:
+        ValueError: there is no such file, it holds something else, or two scores have the same id.
+    """
+    found: dict[tuple[str, str], Said] = {}
+    for row in open_source(path, limit=LARGEST_ROW).rows(Cursor()):
+        data = row.data
+        if data is None or "id" not in data or "value" not in data:
+            what = row.error or f"it has the fields {', '.join(list(data or ())[:8])}"
+            raise ValueError(
+                f"row {row.index} of {path} is no score ({what}); give a file that adjudge label wrote with one scorer"
+            )
+        key = (str(data["id"]), str(data.get("column") or ""))
+        if key in found:
+            raise ValueError(f"{path} has two scores with the id {key[0]!r}; ids must be unique, see --id-column")
+        try:
+            found[key] = _of_record(data)
+        except _NO_SCORE as error:
+            raise ValueError(f"row {row.index} of {path} is no score: {error}") from error
+    return found
+
+
+def _number(cell: Any) -> float | None:
+    number = number_of(cell)
+    return None if number is None or abs(number) > LARGEST else number
+
+
+def _of_record(data: Mapping[str, Any]) -> Said:
+    """What a score as JSON says; raises what `given_in` raises."""
+    given = given_in(data)
+    if given.value is not None and abs(given.value) > LARGEST:
+        return replace(NOTHING, reason="too large")
+    answer = evidence_in(data).get("answer")
+    return Said(
+        value=given.value,
+        steps=tuple(map(_number, given.steps)),
+        status=given.status,
+        reason=given.reason,
+        answer=answer if isinstance(answer, str) else "",
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,20 +202,14 @@ class Group:
 
     def values(self, who: str) -> Floats:
         """Return (N,) the numbers that somebody gave, NaN where there is none."""
-        import numpy as np
-
         return np.array([np.nan if (value := one.value(who)) is None else value for one in self.members])
 
     def right(self, who: str, least: float) -> Floats:
         """Return (N,) 1 where a number is at least so large, else 0; a response without a number is not right."""
-        import numpy as np
-
         return np.array([float((value := one.value(who)) is not None and value >= least) for one in self.members])
 
     def sizes(self) -> Floats | None:
         """Return (N,) characters of the responses; None where one has no text."""
-        import numpy as np
-
         found = [one.size for one in self.members]
         return None if None in found else np.array(found, dtype=float)
 

@@ -1,36 +1,26 @@
-"""`adjudge eval best_of_n`: what choosing by a proxy is worth, for each n.
-
-Not covered: runs of reinforcement learning (`run_log`), to which `--run-log` leads.
-"""
+"""`adjudge eval best_of_n`: what choosing by a proxy is worth, for each n."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from adjudge.evals.best_of_n.candidates import Candidates, Group
 from adjudge.evals.best_of_n.config import BestOfNConfig, options_of
-from adjudge.evals.best_of_n.curves import LAW, ORACLE, SINGLE, Bounded, bounded, distances, prompt_curves
-from adjudge.evals.best_of_n.estimators import kl_of_best_of_n, powers_of_two
-from adjudge.evals.best_of_n.laws import Fit
+from adjudge.evals.best_of_n.curves import LAW, ORACLE, SINGLE, Bounded, Fit, bounded, distances, prompt_curves
 from adjudge.evals.best_of_n.loading import load_candidates
-from adjudge.evals.best_of_n.prompt_means import line_of
-from adjudge.evals.best_of_n.reading import worst_choices
+from adjudge.evals.best_of_n.report import line_of, worst_choices
 from adjudge.evals.best_of_n.run_log import run_of_log
-from adjudge.evals.decoding.votes import numbered_answers, vote_worth
-from adjudge.evals.results.figures import Curves, Figure, Series
-from adjudge.evals.results.measure import Measure
-from adjudge.evals.results.result import Check, Result
-from adjudge.evals.statistics.bootstrap import cluster_bootstrap
-from adjudge.evals.statistics.draws import Draws
-from adjudge.evals.statistics.ranks import spearman
-from adjudge.intervals import Interval
 from adjudge.io.jobs.report import JobProgress
+from adjudge.evals.best_of_n.votes import numbered_answers, vote_worth
+from adjudge.evals.reports.figures import Curves, Figure, Series
+from adjudge.evals.reports.result import Check, Measure, Result
 from adjudge.response_weights import KEEPING, explained, response_weights
-
-if TYPE_CHECKING:
-    from adjudge.evals.best_of_n.estimators import Floats
+from adjudge.statistics.arrays import Floats, np
+from adjudge.statistics.bootstrap import cluster_bootstrap
+from adjudge.statistics.intervals import Draws, Interval
+from adjudge.statistics.ranks import spearman
+from adjudge.statistics.subsets import kl_of_best_of_n, powers_of_two
 
 
 def agreement_measures(groups: Sequence[Group], draws: Draws) -> list[Measure]:
@@ -43,8 +33,6 @@ def agreement_measures(groups: Sequence[Group], draws: Draws) -> list[Measure]:
         groups: of responses that have both numbers, at least two in each.
         draws: how bounds are drawn, over prompts.
     """
-    import numpy as np
-
     if not groups:
         return []
     columns = np.zeros((len(groups), 5))
@@ -75,12 +63,7 @@ def filter_measures(groups: Sequence[Group]) -> list[Measure]:
     """Return R² of a line in the proxy among the responses that each filter of PF-PPO keeps, and among all.
 
     The filter to take is the one with the largest (arXiv 2409.06957).
-
-    Args:
-        groups: of responses that have both numbers.
     """
-    import numpy as np
-
     if not groups:
         return []
     proxy = np.concatenate([group.values("proxy") for group in groups])
@@ -105,14 +88,7 @@ def reliability(groups: Sequence[Group], bins: int, draws: Draws) -> Curves | No
     """Return the mean of gold in bins of the proxy, equally full; None where the proxy is the same everywhere.
 
     Equal proxies are never divided, so there may be fewer bins.
-
-    Args:
-        groups: of responses that have both numbers.
-        bins: how many.
-        draws: how bounds are drawn, over prompts.
     """
-    import numpy as np
-
     if not groups:
         return None
     proxy = np.concatenate([group.values("proxy") for group in groups])
@@ -150,10 +126,6 @@ _UNITS = {
 
 def run_best_of_n(config: BestOfNConfig, *, progress: JobProgress | None = None) -> Result:
     """Measure best-of-n under a proxy, or what an RL run gained.
-
-    Args:
-        config: the input, who chooses, and what is true.
-        progress: who is told how far it is.
 
     Raises:
         ValueError: a column, file or scorer is no good, or no response has a gold.
@@ -207,8 +179,6 @@ def typical_size(groups: Sequence[Group]) -> int:
 
 def _spreads(groups: Sequence[Group]) -> Floats:
     """Sum of squares around the prompt's mean, and as many numbers, of proxy and gold: (prompts, 4)."""
-    import numpy as np
-
     found = np.zeros((len(groups), 4))
     for row, group in enumerate(groups):
         for at, who in ((0, "proxy"), (2, "gold")):
@@ -221,8 +191,6 @@ def _spreads(groups: Sequence[Group]) -> Floats:
 
 def _majority(groups: Sequence[Group], ns: Sequence[int], seed: int) -> list[float | None]:
     """The mean gold of a majority vote; where nobody has an answer, of any response."""
-    import numpy as np
-
     means: list[float | None] = []
     for n in ns:
         worth = []
@@ -292,8 +260,6 @@ def _checks(numbers: Bounded) -> list[Check]:
 
 def _curves(numbers: Bounded, others: dict[str, list[float | None]]) -> list[Curves]:
     """Gold and proxy over n, and the gain of gold over sqrt(KL) with the law."""
-    import numpy as np
-
     ns = tuple(map(float, numbers.ns))
     lines = [line_of(name, ns, numbers.curves[name]) for name in ("gold", "proxy")]
     rivals = tuple(Series(name=name, x=ns, y=tuple(values)) for name, values in others.items())

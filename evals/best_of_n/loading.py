@@ -13,19 +13,21 @@ from typing import Any, Self
 from adjudge import registry, wire
 from adjudge.data_pipelines.label.samples import Item, Sampler
 from adjudge.data_pipelines.label.stages import LocalBench
-from adjudge.evals.benchmarks.asking import asked
-from adjudge.evals.best_of_n.candidates import Candidate, Candidates, Group
-from adjudge.evals.best_of_n.config import CandidatesConfig
-from adjudge.evals.best_of_n.said import (
+from adjudge.evals.benchmarks.voices import asked
+from adjudge.evals.best_of_n.candidates import (
     NOTHING,
     UNFIT,
+    Candidate,
+    Candidates,
+    Group,
     Said,
     is_file_of_scores,
     read_scores,
     said_by,
     said_in,
 )
-from adjudge.evals.results.config import input_facts
+from adjudge.evals.best_of_n.config import CandidatesConfig
+from adjudge.evals.reports.config import input_facts
 from adjudge.io.columns import MISSING, Choice, Column, ColumnMap, map_columns
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.engines import GONE

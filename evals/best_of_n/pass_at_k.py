@@ -2,8 +2,6 @@
 
 A response that nobody could judge is not right, and is counted.  A prompt with fewer than k responses says nothing
 about k, and is left out there, with a note that says how many are.
-
-Not covered: attempts that depend on each other.
 """
 
 from __future__ import annotations
@@ -12,24 +10,18 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from adjudge.evals.best_of_n.candidates import Group
 from adjudge.evals.best_of_n.config import PassAtKConfig, options_of
-from adjudge.evals.best_of_n.estimators import pass_all_k, pass_at_k, powers_of_two
 from adjudge.evals.best_of_n.loading import load_candidates
-from adjudge.evals.best_of_n.prompt_means import prompt_means, share_curves, short_prompts
-from adjudge.evals.best_of_n.reading import ranked, read_case, texts_of
-from adjudge.evals.decoding.votes import numbered_answers, vote_worth
-from adjudge.evals.results.figures import Bar, Bars
-from adjudge.evals.results.measure import Measure
-from adjudge.evals.results.reading import ReadCase
-from adjudge.evals.results.result import Result
-from adjudge.intervals import Interval
 from adjudge.io.jobs.report import JobProgress
-
-if TYPE_CHECKING:
-    from adjudge.evals.best_of_n.estimators import Floats
+from adjudge.evals.best_of_n.report import prompt_means, ranked, read_case, share_curves, short_prompts, texts_of
+from adjudge.evals.best_of_n.votes import numbered_answers, vote_worth
+from adjudge.evals.reports.figures import Bar, Bars
+from adjudge.evals.reports.result import Measure, ReadCase, Result
+from adjudge.statistics.arrays import Floats, np
+from adjudge.statistics.intervals import Interval
+from adjudge.statistics.subsets import pass_all_k, pass_at_k, powers_of_two
 
 MOST_K = 1024
 _READ = 8  # responses of a prompt that are shown
@@ -54,10 +46,6 @@ class Attempts:
 
 def run_pass_at_k(config: PassAtKConfig, *, progress: JobProgress | None = None) -> Result:
     """Measure pass@k, pass^k and maj@k.
-
-    Args:
-        config: the input, and what is true.
-        progress: who is told how far it is.
 
     Raises:
         ValueError: a column, file or scorer is no good, or no prompt has as many responses as the smallest k.
@@ -105,8 +93,6 @@ def attempts_of(groups: Sequence[Group], ks: Sequence[int], config: PassAtKConfi
         ks: numbers of attempts.
         config: says what is right, whether there are answers, and how many draws maj@k may take.
     """
-    import numpy as np
-
     shape = (len(groups), len(ks))
     names = ["pass@k", "pass^k", *(["maj@k"] if config.answers else [])]
     rates = {name: np.zeros(shape) for name in names}

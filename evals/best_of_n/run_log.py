@@ -16,22 +16,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from adjudge.evals.best_of_n.config import BestOfNConfig, options_of
-from adjudge.evals.best_of_n.laws import fit_law, refusal
-from adjudge.evals.results.config import input_facts
-from adjudge.evals.results.figures import Curves, Figure, Series
-from adjudge.evals.results.measure import Measure
-from adjudge.evals.results.result import Check, Counts, Result
-from adjudge.evals.statistics.bootstrap import weighted_bootstrap
-from adjudge.intervals import Interval
+from adjudge.evals.best_of_n.curves import fit_law, refusal
+from adjudge.evals.reports.config import input_facts
+from adjudge.evals.reports.figures import Curves, Figure, Series
+from adjudge.evals.reports.result import Check, Counts, Measure, Result
 from adjudge.io.columns import Choice, Column, no_column
 from adjudge.io.row import Cursor
 from adjudge.io.values import number_of
-
-if TYPE_CHECKING:
-    from adjudge.evals.best_of_n.estimators import Floats
+from adjudge.statistics.arrays import Floats, np
+from adjudge.statistics.bootstrap import weighted_bootstrap
+from adjudge.statistics.intervals import Interval
 
 JOURNAL = "steps.jsonl"
 # "approx_kl" is none of them: what is logged by that name is the divergence from the policy of the step before.
@@ -138,10 +135,6 @@ def first_fall(points: Sequence[Point], level: float) -> tuple[int, int, float] 
     pairs of measurements, one exceeds by chance 1 - level of the time at most (Bonferroni): any earlier one could have
     been the highest.  Standard errors are those of the log; without them one is estimated from neighbours, whose
     differences have twice its square, and which the trend makes too large rather than too small.
-
-    Args:
-        points: in the order of steps.
-        level: how sure.
     """
     errors = _errors(points)
     if errors is None or len(points) < 3:
@@ -195,8 +188,6 @@ def _start(points: Sequence[Point]) -> float | None:
 
 def _fitted(points: Sequence[Point], config: BestOfNConfig) -> tuple[list[Measure], Check | None]:
     """The law of RL with bounds, or why it is not fitted."""
-    import numpy as np
-
     start = _start(points)
     used = [point for point in points if point.kl > _NOUGHT]
     d = np.sqrt([point.kl for point in used])
@@ -253,8 +244,6 @@ def _turn(points: Sequence[Point], level: float) -> Check:
 
 
 def _curves(points: Sequence[Point], measures: Sequence[Measure], refused: Check | None) -> tuple[Figure, ...]:
-    import numpy as np
-
     ordered = sorted(points, key=lambda point: point.kl)
     x = tuple(math.sqrt(point.kl) for point in ordered)
     lines = [Series(name="gold", x=x, y=tuple(point.gold for point in ordered), points=True)]

@@ -1,8 +1,18 @@
-r"""How a response is dressed: marks on and off must not decide.
+"""Probes of form, which must not decide, and of truth, which must.
+
+How a response is dressed: marks on and off must not decide.
 
 Words of an answer are never dressed, and neither are code and mathematics.
 
 Not covered: whether a form was asked for; a prompt that wants a table gets a worse response without one.
+
+Small changes that make a right response wrong: the score must drop.  A constant score fails every one of them.
+
+Where the reference holds the answer as text, that answer is changed where the response gives it last, and the change is
+made only where another value comes out.  Without a reference a boxed answer is changed, and where there is no box the
+last number (unit, ...) of the response.
+
+Not covered: errors inside a derivation whose last answer stays right; process benchmarks have those.
 """
 
 from __future__ import annotations
@@ -12,9 +22,9 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Final
 
-from adjudge.evals.probes.probe import Probe, Variant
+from adjudge.evals.probes.planted import perturbed, spelling
+from adjudge.evals.probes.probe import Maker, Probe, ProbeRow, Variant
 from adjudge.evals.probes.prose import Outside, free_lines, kept_regions, some_words
-from adjudge.evals.probes.row import ProbeRow
 
 Dress = Callable[[str, list[str], Random], str]
 
@@ -96,7 +106,7 @@ def _answer_heading(row: ProbeRow, rng: Random) -> Iterator[Variant]:
         yield Variant(how="# Answer", response=f"{said}\n\n# Answer\n\n{last[1]}")
 
 
-PROBES: Final = (
+FORM: Final = (
     Probe(
         name="dressed", says="bold words, a list, emoji, a heading", source="RM-Bench, arXiv 2410.16184",
         kind="invariance", rule="same", make=_dressed, domains=("text",), needs="lines or words beside the answer",
@@ -118,5 +128,152 @@ PROBES: Final = (
         source="reWordBench, arXiv 2503.11751",
         kind="invariance", rule="same", make=_answer_heading, domains=("text",), needs="a boxed answer",
         means="the box is scored, and not what is in it",
+    ),
+)  # fmt: skip
+
+
+_NUMBER: Final = re.compile(
+    r"(?<![\w.\\^_{])(?!(?<![^\n])\d+[.)][ \t])\d+(?:\.\d+)?(?![\w^])"  # at the start of a line "2. " counts items
+)
+_UNITS: Final = {
+    "cm": "m", "mm": "cm", "m": "km", "km": "m", "g": "kg", "kg": "g", "s": "h", "h": "s", "hours": "minutes",
+    "minutes": "hours", "seconds": "minutes", "days": "weeks", "dollars": "cents", "cents": "dollars", "%": " points",
+    "miles": "feet", "feet": "miles", "meters": "kilometers", "kilometers": "meters", "litres": "millilitres",
+}  # fmt: skip
+_NAMES: Final = "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True))
+_UNIT: Final = re.compile(rf"(?<=\d)(\s?)({_NAMES})(?!\w)")
+_MEASURE: Final = re.compile(rf"\d\s?(?:{_NAMES})(?!\w)")
+_SUM: Final = re.compile(r"\d\s?[+\-*/]\s?\d")
+_OPERATOR: Final = re.compile(r"(?<=[\w)}])(\s?)([+\-*/])(\s?)(?=[\w({\\])")
+_OTHER_SIGN: Final = {"+": "-", "-": "+", "*": "+", "/": "*"}
+_COPULA: Final = re.compile(r"\b(is|are|was|were|can|does|will|has)\b(?!\s+not\b)")
+_LEAST_CUT: Final = 12  # characters that a cut response still has; shorter ones are no responses
+_OPPOSITES: Final = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
+
+
+def _digit(text: str) -> str:
+    return perturbed(text)
+
+
+def _sign(text: str) -> str:
+    bare = text.strip()
+    if bare.startswith(("-", "−")):
+        return bare[1:].lstrip()
+    return f"-{bare}" if re.match(r"[\d.]|\\[dt]?frac|\\sqrt|\\pi|[a-z](?![a-z])", bare) else ""
+
+
+def _operator(text: str) -> str:
+    found = _OPERATOR.search(text)
+    if found is None:
+        return ""
+    return f"{text[: found.start(2)]}{_OTHER_SIGN[found[2]]}{text[found.end(2) :]}"
+
+
+def _unit(text: str) -> str:
+    found = _UNIT.search(text)
+    return f"{text[: found.start(2)]}{_UNITS[found[2]]}{text[found.end(2) :]}" if found else ""
+
+
+def last_place(text: str, gold: str) -> tuple[int, int] | None:
+    """Return where a text gives an answer last, as a whole; None where it does not."""
+    found = list(re.finditer(rf"(?<![\w.]){re.escape(gold.strip())}(?![\w]|\.\d)", text))
+    return found[-1].span() if found else None
+
+
+def answers_of(row: ProbeRow) -> list[str]:
+    """Return the accepted answers; without a reference, what the response boxes."""
+    box = last_box(row.good) if row.reference is None and row.domain == "text" else None
+    return row.golds if box is None else [box[1]]
+
+
+def _corrupted(how: str, change: Callable[[str], str], loose: re.Pattern[str] | None) -> Maker:
+    """Return a maker that changes the answer.
+
+    Args:
+        how: what it does.
+        change: gives another text, or "" where it cannot.
+        loose: what is changed in a response whose reference holds no text: its last match; None changes nothing.
+    """
+
+    def make(row: ProbeRow, rng: Random) -> Iterator[Variant]:
+        golds = answers_of(row)
+        known = {spelling(gold) for gold in golds}
+        for gold in golds:
+            place, new = last_place(row.good, gold), change(gold)
+            if place is not None and new and spelling(new) not in known:
+                yield Variant(how=how, response=f"{row.good[: place[0]]}{new}{row.good[place[1] :]}")
+                return
+        if golds or loose is None or row.reference is not None:
+            return
+        found = list(loose.finditer(row.good))
+        if found and (new := change(found[-1][0])):
+            start, end = found[-1].span()
+            yield Variant(how=how, response=f"{row.good[:start]}{new}{row.good[end:]}")
+
+    return make
+
+
+def _negated(row: ProbeRow, rng: Random) -> Iterator[Variant]:
+    for gold in answers_of(row):
+        opposite, place = _OPPOSITES.get(gold.strip().casefold()), last_place(row.good, gold)
+        if opposite and place is not None:
+            new = opposite.capitalize() if gold.strip()[0].isupper() else opposite
+            yield Variant(how="the opposite answer", response=f"{row.good[: place[0]]}{new}{row.good[place[1] :]}")
+            return
+    found = [] if row.reference is not None or last_box(row.good) else list(_COPULA.finditer(row.good))
+    if found:
+        at = found[-1].end()
+        yield Variant(how="not", response=f"{row.good[:at]} not{row.good[at:]}")
+
+
+def _cut(row: ProbeRow, rng: Random) -> Iterator[Variant]:
+    """Cut in the middle, near the end, and in any case before the answer first stands there."""
+    text = row.good.rstrip()
+    first = min((at for gold in answers_of(row) if (at := text.find(gold.strip())) >= 0), default=len(text))
+    cuts = dict.fromkeys(text[: min(int(share * len(text)), first)].rstrip() for share in (0.5, 0.8))
+    for cut in cuts:
+        if len(cut) >= _LEAST_CUT:
+            yield Variant(how="cut", response=cut, finish_reason="length")
+
+
+def _unfinished(row: ProbeRow, rng: Random) -> Iterator[Variant]:
+    yield Variant(how="whole, but it ended at the limit", response=row.good, finish_reason="length")
+
+
+_BLIND: Final = "right and wrong get the same score; nothing can be learned from it"
+
+TRUTH: Final = (
+    Probe(
+        name="digit", says="one digit of the answer changed", source="common", kind="sensitivity",
+        rule="lower", make=_corrupted("a digit", _digit, _NUMBER), needs="a number in the answer", means=_BLIND,
+        domains=("text",), fast=True,
+    ),
+    Probe(
+        name="sign", says="the sign of the answer changed", source="common", kind="sensitivity", rule="lower",
+        make=_corrupted("the sign", _sign, None), needs="an answer that can have a sign", means=_BLIND,
+        domains=("text",), fast=True,
+    ),
+    Probe(
+        name="operator", says="an operator of the answer changed", source="common", kind="sensitivity", rule="lower",
+        make=_corrupted("an operator", _operator, _SUM), needs="an operator in the answer", means=_BLIND,
+        domains=("text",), fast=True,
+    ),
+    Probe(
+        name="unit", says="the unit of the answer changed", source="common", kind="sensitivity", rule="lower",
+        make=_corrupted("the unit", _unit, _MEASURE), needs="a unit in the answer", means=_BLIND, domains=("text",),
+    ),
+    Probe(
+        name="negation", says="the conclusion turned round", source="common", kind="sensitivity", rule="lower",
+        make=_negated, needs="yes, no, true or false as the answer, or a sentence without a reference", means=_BLIND,
+        domains=("text",),
+    ),
+    Probe(
+        name="cut", says="the response cut off before its answer", source="common", kind="sensitivity", rule="lower",
+        make=_cut, needs="a response of some length that ends with its answer",
+        means="an unfinished response pays", domains=("text", "code"), fast=True,
+    ),
+    Probe(
+        name="unfinished", says="the good response, ended by the token limit", source="common", kind="invariance",
+        rule="not_higher", make=_unfinished, means="running into the limit pays",
     ),
 )  # fmt: skip

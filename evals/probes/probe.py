@@ -1,4 +1,6 @@
-"""A probe: one change of a response, and the rule that its score must keep.
+"""A probe, the rows that it changes, and what became of its variants.
+
+A probe: one change of a response, and the rule that its score must keep.
 
 | rule | what must hold of the changed response's score v; g and b are those of the good and the bad one |
 |---|---|
@@ -13,19 +15,129 @@
 
 A constant score keeps `same`, `not_higher` and `mirrored`, and breaks `lower` and `worthless`: without those, a scorer
 that says nothing would pass.
-
-Not covered: asking (`asking`) and counting (`tally`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+import heapq
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
-from adjudge.evals.probes.row import DOMAINS, Domain, ProbeRow
-from adjudge.protocol import Message
+from adjudge.evals.probes.planted import answers_in, spelling
+from adjudge.protocol import Message, Score, content_text
+from adjudge.statistics.intervals import LEVEL, Interval, wilson
+
+Domain: TypeAlias = Literal["text", "code", "verdict"]
+"""What responses are: text with an answer in it, a program, or what a judge says of other responses."""
+
+DOMAINS: Final[tuple[Domain, ...]] = get_args(Domain)
+
+_PROGRAMS: Final = frozenset({"tests", "sql", "testbench", "top", "program", "design"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeRow:
+    """One row.
+
+    Attributes:
+        id: names it.
+        prompt: what was asked: text, or chat turns.
+        good: a good response.
+        bad: a bad response to the same prompt; None where none is known.
+        planted: whether `bad` is the good response of another row.
+        other: a good response of another row that is not right here; "" if there is none.
+        reference: what the scorer checks against.
+        domain: what its responses are.
+        equals: further responses that are as good, by kind: "translation", "paraphrase", ...
+        extra: further columns that the scorer asks for.
+    """
+
+    id: str
+    prompt: str | Sequence[Message]
+    good: str
+    bad: str | None = None
+    planted: bool = False
+    other: str = ""
+    reference: Any = None
+    domain: Domain = "text"
+    equals: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.good.strip():
+            raise ValueError(f"the row {self.id!r} has an empty good response; probes change a response that is good")
+        if self.domain not in DOMAINS:
+            raise ValueError(f"the row {self.id!r} has the domain {self.domain!r}; give one of {', '.join(DOMAINS)}")
+
+    @property
+    def asked(self) -> str:
+        """The prompt's text: of a chat, its last user turn."""
+        if isinstance(self.prompt, str):
+            return self.prompt
+        turns = [turn for turn in self.prompt if turn.get("role") == "user"]
+        return content_text(turns[-1].get("content")) if turns else ""
+
+    def asking(self, text: str) -> str | Sequence[Message]:
+        """Return the prompt with another text in the place of `asked`."""
+        if isinstance(self.prompt, str):
+            return text
+        places = [at for at, turn in enumerate(self.prompt) if turn.get("role") == "user"]
+        last = places[-1] if places else -1
+        return [{**turn, "content": text} if at == last else turn for at, turn in enumerate(self.prompt)]
+
+    @property
+    def golds(self) -> list[str]:
+        """The accepted answers as texts; none where the reference holds no answer as text, or the row is a program."""
+        return [] if self.domain == "code" else [gold for gold in answers_in("math", self.reference) if gold.strip()]
+
+    def gives(self, text: str) -> bool:
+        """Return whether a text holds an accepted answer, as a word of its own: then it may be an answer."""
+        return any(re.search(rf"(?<!\w){re.escape(gold.strip())}(?!\w)", text, re.IGNORECASE) for gold in self.golds)
+
+
+def domain_of(reference: Any, response: str) -> Domain:
+    """Return what a response is, as far as its reference and its text tell."""
+    if isinstance(reference, Mapping) and _PROGRAMS & set(reference):
+        return "code"
+    return "code" if response.lstrip().startswith("```") else "text"
+
+
+def with_others(rows: Sequence[ProbeRow], *, plant: bool = True) -> list[ProbeRow]:
+    """Return the rows with a good response of another row each, and with it as the bad one where none is known.
+
+    Args:
+        rows: the rows.
+        plant: whether rows that have a reference but no bad response get one.  It is bad only because the reference
+            differs, so rows without a reference never get one.
+    """
+    keys = [_key(row) for row in rows]
+    found = []
+    for at, row in enumerate(rows):
+        next_ones = ((at + by) % len(rows) for by in range(1, min(_TRIED, len(rows))))
+        other = next((rows[place].good for place in next_ones if _differs(row, rows[place], keys, at, place)), "")
+        if plant and row.bad is None and other and row.reference is not None:
+            row = replace(row, bad=other, planted=True)
+        found.append(replace(row, other=other))
+    return found
+
+
+_TRIED: Final = 50  # rows looked at for one that differs; more would be quadratic where all are alike
+
+
+def _key(row: ProbeRow) -> frozenset[Any]:
+    """What two rows must not share for an answer of one to be wrong for the other."""
+    golds = row.golds
+    if golds:
+        return frozenset(map(spelling, golds))
+    return frozenset({row.asked if row.reference is None else f"{row.asked}\n{row.reference!r}"})
+
+
+def _differs(row: ProbeRow, other: ProbeRow, keys: Sequence[frozenset[Any]], at: int, place: int) -> bool:
+    return not keys[at] & keys[place] and row.good != other.good and row.domain == other.domain
+
 
 Kind: TypeAlias = Literal["invariance", "sensitivity", "worthless"]
 Rule: TypeAlias = Literal["same", "not_higher", "lower", "worthless", "order", "below_good", "aligned", "mirrored"]
@@ -110,3 +222,93 @@ def _changed(variant: Variant, row: ProbeRow) -> bool:
     base = row.good if variant.of == "good" else row.bad
     kept = variant.prompt is None and variant.reference is KEPT and variant.finish_reason is None
     return not kept or variant.turned or variant.response != base
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A variant whose score breaks the rule, or that has no score.
+
+    Attributes:
+        row: the row.
+        variant: the changed response.
+        score: what it got.
+        base: what the response got that it was made of.
+        excess: by how much the rule is broken, in the scorer's spread where that is known; without a score, 0.
+    """
+
+    row: ProbeRow
+    variant: Variant
+    score: Score
+    base: Score
+    excess: float
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of one probe.
+
+    Attributes:
+        probe: the probe.
+        keep: how many of the worst cases are kept.
+        held: variants that keep the rule.
+        broken: variants that break it.
+        unjudged: variants without a score; they do not keep it.
+        unordered: variants that were not tried since the scorer does not prefer the good response to begin with.
+        by_how: of each kind of variant, how many were tried and how many do not keep the rule.
+    """
+
+    probe: Probe
+    keep: int = 0
+    held: int = 0
+    broken: int = 0
+    unjudged: int = 0
+    unordered: int = 0
+    by_how: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _worst: list[tuple[float, int, Broken]] = field(default_factory=list)
+
+    @property
+    def tried(self) -> int:
+        """Variants that were tried."""
+        return self.held + self.broken + self.unjudged
+
+    @property
+    def worst(self) -> Iterator[Broken]:
+        """The cases that were kept, the worst first."""
+        return (case for _, _, case in sorted(self._worst, key=lambda one: (-one[0], -one[1])))
+
+    def rate(self, level: float = LEVEL) -> Interval:
+        """Return the share of variants that do not keep the rule, with Wilson's bounds."""
+        return wilson(self.broken + self.unjudged, self.tried, level=level)
+
+    def passed(self, tolerated: float) -> bool | None:
+        """Return whether at most this share does not keep the rule; None where nothing was tried."""
+        return (self.broken + self.unjudged) / self.tried <= tolerated if self.tried else None
+
+    def why_not(self) -> str:
+        """Return why nothing was tried."""
+        if self.probe.pairs:
+            return "it is for scorers that compare two responses"
+        if self.unordered:
+            return f"in none of {self.unordered} cases is the good response preferred, so there is no order to keep"
+        return f"no row fits: it takes {self.probe.needs}"
+
+    def count(self, variant: Variant, case: Broken | None, *, judged: bool = True) -> None:
+        """Count one variant.
+
+        Args:
+            variant: the variant.
+            case: what is wrong with it; None if the rule holds.
+            judged: whether it has a score.
+        """
+        tried, wrong = self.by_how.get(variant.how, (0, 0))
+        self.by_how[variant.how] = tried + 1, wrong + (case is not None)
+        if case is None:
+            self.held += 1
+            return
+        if judged:
+            self.broken += 1
+        else:
+            self.unjudged += 1
+        if self.keep:
+            push = heapq.heappush if len(self._worst) < self.keep else heapq.heappushpop
+            push(self._worst, (case.excess, -self.tried, case))

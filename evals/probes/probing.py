@@ -1,8 +1,6 @@
 """`run_probes`: what breaks a scorer, as a result.
 
 Where a row has no good response, the answer that its reference holds is one.
-
-Not covered: the probes (`catalogue`), and attacks that adapt (`adjudge.evals.attacks`).
 """
 
 from __future__ import annotations
@@ -15,18 +13,15 @@ from typing import Final
 
 from adjudge import registry
 from adjudge.compose.auto import auto_scorer
-from adjudge.evals.benchmarks.comparing import compares
-from adjudge.evals.probes.asking import Asker
-from adjudge.evals.probes.config import ProbesConfig
-from adjudge.evals.probes.given import KINDS
+from adjudge.evals.benchmarks.voices import compares
+from adjudge.evals.probes.catalogue import ProbesConfig
+from adjudge.evals.probes.changes import KINDS
 from adjudge.evals.probes.planted import gold_texts
-from adjudge.evals.probes.probe import Probe, Variant
+from adjudge.evals.probes.probe import DOMAINS, Broken, Probe, ProbeRow, Tally, Variant, domain_of, with_others
 from adjudge.evals.probes.report import check_of, grid_of, measures_of, worst_of
-from adjudge.evals.probes.row import DOMAINS, ProbeRow, domain_of, with_others
 from adjudge.evals.probes.row_file import TRIED, FileRow, ReadRows, read_rows
-from adjudge.evals.probes.tally import Broken, Tally
-from adjudge.evals.probes.trying import FIRST, Base, Trials, Yardstick, plain, scored_bases, yardstick
-from adjudge.evals.results.result import Counts, Result
+from adjudge.evals.probes.trying import FIRST, Asker, Base, Trials, Yardstick, plain, scored_bases, yardstick
+from adjudge.evals.reports.result import Counts, Result
 from adjudge.io.columns import GUESSES
 from adjudge.io.jobs.report import JobProgress, JobSnapshot
 from adjudge.io.values import reference_of

@@ -3,8 +3,6 @@ r"""The words of a response that are neither its answer nor mathematics, code or
 A probe that changes words must leave the answer right.  So accepted answers are never touched where they stand in the
 text, nor is anything inside `<answer>` elements, code, mathematics, LaTeX commands, tags or links, nor a word with a
 digit in it.
-
-Not covered: whether a sentence still reads well.
 """
 
 from __future__ import annotations

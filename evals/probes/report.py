@@ -2,8 +2,6 @@
 
 Bounds of a probe are Wilson's over its variants.  Variants of one row depend on each other, so true bounds are wider
 where a probe makes several of them.
-
-Not covered: drawing and printing.
 """
 
 from __future__ import annotations
@@ -13,14 +11,12 @@ from dataclasses import replace
 from typing import Final
 
 from adjudge.evals.benchmarks.worst import cut
-from adjudge.evals.probes.tally import Broken, Tally
+from adjudge.evals.probes.probe import Broken, Tally
 from adjudge.evals.probes.trying import Base, Yardstick
-from adjudge.evals.results.figures import Grid
-from adjudge.evals.results.measure import Measure
-from adjudge.evals.results.reading import ReadCase, ReadResponse
-from adjudge.evals.results.result import Check
-from adjudge.intervals import Interval, wilson
+from adjudge.evals.reports.figures import Grid
+from adjudge.evals.reports.result import Check, Measure, ReadCase, ReadResponse
 from adjudge.protocol import Score
+from adjudge.statistics.intervals import Interval, wilson
 
 OUTCOMES: Final = ("kept", "broken", "no score")
 _SPELLED: Final = ("master_keys",)  # probes whose every variant is a measure of its own

@@ -2,8 +2,6 @@
 
 A response may be a text, chat turns that end with the assistant's (a whole chat, or a transcript of HH, too), or a list
 of these, of which the first counts.
-
-Not covered: what a row must have (`rows_read`, `adjudge.evals.attacks.rows`).
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from adjudge.evals.results.config import EvalConfig, input_facts
+from adjudge.evals.reports.config import EvalConfig, input_facts
 from adjudge.io.columns import GUESSES, MISSING, Choice, Column
 from adjudge.io.preferences import turns_of_transcript
 from adjudge.io.row import Cursor

@@ -1,4 +1,4 @@
-r"""The transforms of reWordBench (arXiv 2503.11751) that need no model, on prompts and responses.
+"""The transforms of reWordBench (arXiv 2503.11751) that need no model, on prompts and responses.
 
 Both responses of a pair are changed in the same way, so the better one must stay ahead; where there is no bad one, the
 score must stay.  Words with a digit, accepted answers, code and mathematics are never touched.
@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Final
 
-from adjudge.evals.probes.probe import Maker, Probe, Variant
+from adjudge.evals.probes.probe import Maker, Probe, ProbeRow, Variant
 from adjudge.evals.probes.prose import some_words, with_words, words_of
-from adjudge.evals.probes.row import ProbeRow
 
 _SOURCE: Final = "reWordBench, arXiv 2503.11751"
 _SHARE: Final = 0.15  # of the words; every fifth or so is still read without effort
@@ -179,7 +178,7 @@ _FORMS: Final[tuple[tuple[str, str, Maker, str], ...]] = (
     ("deleted_words", "a tenth of the words left out", _both("left out", _without_words), _WORDS),
 )
 
-PROBES: Final = tuple(
+WORDING: Final = tuple(
     Probe(
         name=name, says=says, source=_SOURCE, kind="invariance", rule="order", make=make, needs=needs,
         domains=("text",), means="the wording decides, and not the answer",

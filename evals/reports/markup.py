@@ -1,8 +1,6 @@
 """Markup that cannot be broken by what stands in it: every text is escaped unless it was made here.
 
 Sections of the page, and results as plain JSON data, are here too.
-
-Not covered: texts that the page's script puts in (`static/cases.js` does the same there).
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import json
 import math
 import numbers
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -73,13 +71,19 @@ def joined(*parts: str) -> Markup:
     return Markup("\n".join(escaped(part) for part in parts if part))
 
 
-def json_text(data: Any, *, indent: int | None = None) -> str:
-    """Return JSON that may stand in a script element and in a file of UTF-8, whatever its strings hold.
+def heading(text: str, kind: str = "", *, sort: str = "") -> Markup:
+    """Return the heading of a column of class `kind`; `sort` is "text" or "number", or "" for one without order."""
+    return element("th", {"scope": "col", "class": kind or None, "data-kind": sort or None}, text)
 
-    Args:
-        data: plain JSON data with finite numbers.
-        indent: as `json.dumps` takes it.
-    """
+
+def table(attributes: Attributes | None, heads: Iterable[Markup], rows: Iterable[Markup], *before: Markup) -> Markup:
+    """Return a table of headings and rows, with a caption before them if there is one."""
+    head = element("thead", None, element("tr", None, *heads))
+    return element("table", attributes, *before, head, element("tbody", None, *rows))
+
+
+def json_text(data: Any, *, indent: int | None = None) -> str:
+    """Return JSON that may stand in a script element and in a file of UTF-8, whatever its strings hold."""
     separators = (",", ":") if indent is None else None
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -2,8 +2,6 @@
 
 The same results give the same bytes: no clock, no machine and no random name goes into either file.  The browser is
 told to run no script but the page's own and to ask nobody, should a text that a model wrote ever be taken for markup.
-
-Not covered: the table in the terminal (`adjudge.cli`); sorting and filtering cases (`static/cases.js`).
 """
 
 from __future__ import annotations
@@ -16,16 +14,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from adjudge.evals.reports.bar import bars_table, marks_legend
-from adjudge.evals.reports.checks import checks_said, checks_table, comparisons_table
 from adjudge.evals.reports.curves import curves_drawing
-from adjudge.evals.reports.markup import NOTHING, Attributes, Markup, Place, element, joined, json_text, plain, wide
-from adjudge.evals.reports.measures import about, coverage, headline, measures_section
-from adjudge.evals.reports.scale import drawable
-from adjudge.evals.reports.several import comparing_table, links, titled
-from adjudge.evals.reports.wording import UNKNOWN, finite, number, percent, plural
-from adjudge.evals.results.figures import Bars, Curves, Figure, Grid
-from adjudge.evals.results.result import SCHEMA, Counts, Result
+from adjudge.evals.reports.figures import Bars, Curves, Figure, Grid
+from adjudge.evals.reports.markup import (
+    NOTHING,
+    Attributes,
+    Markup,
+    Place,
+    element,
+    heading,
+    joined,
+    json_text,
+    plain,
+    table,
+    wide,
+)
+from adjudge.evals.reports.measures import about, bars_table, coverage, headline, marks_legend, measures_section
+from adjudge.evals.reports.result import SCHEMA, Counts, Result
+from adjudge.evals.reports.scale import UNKNOWN, drawable, finite, number, percent, plural
+from adjudge.evals.reports.tables import checks_said, checks_table, comparing_table, comparisons_table, links, titled
 
 _COLUMNS = (
     ("id", "case"),
@@ -44,12 +51,7 @@ def cases_said(result: Result) -> str:
 
 
 def cases_browser(result: Result, prefix: str) -> Markup:
-    """Return the controls, an empty table and the data; nothing where there are no cases.
-
-    Args:
-        result: whose worst cases are shown.
-        prefix: of ids.
-    """
+    """Return the controls, an empty table and the data; nothing where there are no cases."""
     if not result.worst:
         return NOTHING
     data = json_text(plain([case.to_dict() for case in result.worst], []))
@@ -57,13 +59,8 @@ def cases_browser(result: Result, prefix: str) -> Markup:
         element("th", {"scope": "col", "data-column": column}, element("button", {"type": "button"}, title))
         for column, title in _COLUMNS
     ]
-    table = element(
-        "table",
-        {"class": "reading"},
-        element("caption", {"class": "unseen"}, "Cases, the worst ones first; each opens"),
-        element("thead", None, element("tr", None, *heads)),
-        element("tbody", None),
-    )
+    caption = element("caption", {"class": "unseen"}, "Cases, the worst ones first; each opens")
+    reading = table({"class": "reading"}, heads, (), caption)
     return element(
         "div",
         {"class": "browser"},
@@ -75,7 +72,7 @@ def cases_browser(result: Result, prefix: str) -> Markup:
         ),
         _controls(prefix),
         element("p", {"class": "told aside", "role": "status"}),
-        table,
+        reading,
         element("button", {"type": "button", "class": "more", "hidden": True}, "Show more"),
     )
 
@@ -183,9 +180,8 @@ def _reasons(counts: Counts) -> Markup:
         )
         for reason, count in found
     ]
-    heads = [element("th", {"scope": "col"}, "reason"), element("th", {"scope": "col", "class": "number"}, "samples")]
-    head = element("thead", None, element("tr", None, *heads))
-    return element("table", {"class": "reasons", "data-limit": 20}, head, element("tbody", None, *rows))
+    heads = (heading("reason"), heading("samples", "number"))
+    return table({"class": "reasons", "data-limit": 20}, heads, rows)
 
 
 def facts_tables(result: Result) -> Markup:
@@ -237,12 +233,7 @@ def grid_table(grid: Grid) -> Markup:
     whole = bool(known) and all(value == int(value) for value in known) and max(map(abs, known)) > 1
     low, high = _ends(known)
     corner = " \N{RIGHTWARDS ARROW} ".join(filter(None, (grid.row_axis, grid.column_axis)))
-    head = element(
-        "tr",
-        None,
-        element("th", {"scope": "col", "class": "corner"}, corner),
-        *(element("th", {"scope": "col"}, column) for column in grid.columns),
-    )
+    heads = (heading(corner, "corner"), *map(heading, grid.columns))
     rows = [
         element(
             "tr",
@@ -252,11 +243,7 @@ def grid_table(grid: Grid) -> Markup:
         )
         for name, row in zip(grid.rows, grid.values, strict=True)
     ]
-    kind = f"grid {grid.better}"
-    table = element(
-        "table", {"class": kind, "data-limit": _SHOWN}, element("thead", None, head), element("tbody", None, *rows)
-    )
-    return wide(grid.title, table)
+    return wide(grid.title, table({"class": f"grid {grid.better}", "data-limit": _SHOWN}, heads, rows))
 
 
 def _ends(known: Sequence[float]) -> tuple[float, float]:
@@ -285,12 +272,7 @@ _NARROW = 7  # columns of a grid that fits half of a page
 
 
 def figures_drawn(figures: Sequence[Figure], level: str) -> Markup:
-    """Return all figures; narrow ones stand side by side.
-
-    Args:
-        figures: of the result.
-        level: coverage of the bounds, in words.
-    """
+    """Return all figures; narrow ones stand side by side."""
     if not figures:
         return NOTHING
     return element("div", {"class": "figures"}, *(_figure(figure, level) for figure in figures))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from adjudge.extras import install_hint
-from adjudge.logistic import sigmoid
+from adjudge.statistics.logistic import sigmoid
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Arena-Hard's judge (arXiv 2406.11939): five labels, two games, and a clear win counts as three.
 
-Not covered: ratings from many games and style control; `adjudge.evals.win_rates.arena_hard` makes those.
+Not covered: ratings from many games and style control; `adjudge.evals.trust.arena_hard` makes those.
 """
 
 from __future__ import annotations

@@ -25,12 +25,11 @@ from adjudge.compose.part import Part
 from adjudge.compose.spec import Loader, options_of
 from adjudge.judges.ranking.group import Field, grouped
 from adjudge.judges.ranking.tournament import Pair, Play, Played, knock_out, round_robin, swiss, together
-from adjudge.logistic import numpy_module
 from adjudge.prompts.scorer import guard
 from adjudge.protocol import Sample, Score, Scorer, Verifier, response_text, split_reasoning
-from adjudge.ratings.bradley_terry import fit_strengths
-from adjudge.ratings.match import Match, parts_of, points_of
 from adjudge.runtime.contract import is_groupwise
+from adjudge.statistics.arrays import numpy_module
+from adjudge.statistics.ratings import Match, fit_strengths, parts_of, points_of
 
 Format = Literal["round_robin", "swiss", "knock_out"]
 Ranking = Literal["points", "bradley_terry", "place"]

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from adjudge.intervals import RESAMPLES, middle, resampled
 from adjudge.protocol import Message
 from adjudge.training.examples import Pair, Rating, opening
+from adjudge.statistics.intervals import RESAMPLES, middle, resampled
 
 Floats = npt.NDArray[np.float64]
 _PARTNERS = 8

@@ -27,6 +27,7 @@ from adjudge.reward_models.baselines.linear_files import LinearFiles, check_dige
 from adjudge.reward_models.baselines.linear_fit import Scaling
 from adjudge.reward_models.baselines.step_features import StepFeatureOptions, StepFeatures, features_of_steps
 from adjudge.reward_models.baselines.step_statistics import GROUPS
+from adjudge.statistics.logistic import sigmoid
 
 FORMAT = 1
 """Version of the files and of what the features mean; other versions are refused."""
@@ -142,5 +143,4 @@ class StepWeights:
 
 def chance_of(parts: Mapping[str, float]) -> float:
     """Return the probability whose log-odds are the sum of parts."""
-    odds = math.fsum(parts.values())
-    return 1 / (1 + math.exp(-odds)) if odds >= 0 else math.exp(odds) / (1 + math.exp(odds))
+    return sigmoid(math.fsum(parts.values()))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from adjudge.engines.interface import Fault, LabelLogprobs, Labels
 from adjudge.protocol import NO_COST, Cost
+from adjudge.statistics.logistic import sigmoid
 
 YES, NO = "Yes", "No"
 LABELS = (YES, NO)
@@ -65,17 +66,10 @@ def decision_of(result: LabelLogprobs | Fault, *, least_mass: float, temperature
     if result.mass < least_mass or result.mass <= 0:
         detail = f"Yes and No together have the probability {result.mass:.3g}, and {least_mass:g} is asked for"
         return Unsure(reason="low_confidence", detail=detail, mass=result.mass, cost=result.cost)
-    chance = _sigmoid((result.logprobs[YES] - result.logprobs[NO]) / temperature)
+    chance = sigmoid((result.logprobs[YES] - result.logprobs[NO]) / temperature)
     return Decision(chance=chance, mass=min(result.mass, 1.0), cost=result.cost)
 
 
 def log_odds(chance: float) -> float:
     """Return log P - log(1 - P), with both held at 1e-12 or more."""
     return math.log(max(chance, _SMALLEST)) - math.log(max(1.0 - chance, _SMALLEST))
-
-
-def _sigmoid(value: float) -> float:
-    if value >= 0:
-        return 1.0 / (1.0 + math.exp(-value))
-    odds = math.exp(value)
-    return odds / (1.0 + odds)

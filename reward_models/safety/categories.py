@@ -8,12 +8,12 @@ Not covered: which text was read (`documents`), and training (`adjudge.reward_mo
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from adjudge.protocol import Score
+from adjudge.statistics.logistic import sigmoid
 
 Value = Literal["probability", "decision"]
 
@@ -103,9 +103,3 @@ class Categories:
         }
         safe = float(not flagged) if value == "decision" else sigmoid(-logits[worst])
         return Score(value=safe, parts=parts, evidence=found)
-
-
-def sigmoid(value: float) -> float:
-    """Return 1 / (1 + e^-x) without overflow."""
-    small = math.exp(-abs(value))
-    return 1 / (1 + small) if value >= 0 else small / (1 + small)

@@ -34,9 +34,9 @@ from adjudge.reward_models.training.run_setup import RunSetup, finished, require
 from adjudge.training.backbones import Opened
 
 if TYPE_CHECKING:
-    from adjudge.intervals import Interval
     from adjudge.reward_models.training.critique_objective import CritiqueObjective, CritiqueRow
     from adjudge.reward_models.training.loop import Progress
+    from adjudge.statistics.intervals import Interval
 
 _TOLD = (
     "the accuracy with given critiques says little about scoring: whoever wrote them knew which answer they preferred; "

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from adjudge.intervals import Interval, clustered_mean, wilson
 from adjudge.reward_models.training.report import Measures
 from adjudge.training.examples import Example, Pair, Rating
+from adjudge.statistics.intervals import Interval, clustered_mean, wilson
 
 Numbers = npt.NDArray[np.float64]
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from adjudge.intervals import Interval
 from adjudge.reward_models.baselines.preference_model import PreferenceModel
 from adjudge.reward_models.baselines.step_fitting import fit_steps
 from adjudge.reward_models.baselines.step_weights import StepWeights
@@ -25,6 +24,7 @@ from adjudge.reward_models.training.process_rows import StepSplit, require_diffe
 from adjudge.reward_models.training.report import TrainingReport, scorer_in, use
 from adjudge.reward_models.training.scalar_config import ScalarTraining
 from adjudge.reward_models.training.scalar_data import SplitData, responses_of
+from adjudge.statistics.intervals import Interval
 from adjudge.training.config_file import plain_config
 from adjudge.training.data_files import families
 from adjudge.training.examples import Example

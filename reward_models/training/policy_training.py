@@ -19,7 +19,6 @@ import numpy as np
 
 from adjudge.engines.interface import Fault
 from adjudge.engines.prompt_tokens import PromptTokens
-from adjudge.intervals import clustered_mean
 from adjudge.reward_models.scalar.chat import ChatForm
 from adjudge.reward_models.training.held_out import JudgedPairs, Numbers, pair_measures
 from adjudge.reward_models.training.policy_config import PolicyTraining
@@ -29,6 +28,7 @@ from adjudge.reward_models.training.run_setup import RunSetup, finished, require
 from adjudge.reward_models.training.scalar_config import LossChoice, ScalarTraining
 from adjudge.reward_models.training.scalar_data import SplitData, split_data, texts_of
 from adjudge.training.examples import Pair
+from adjudge.statistics.intervals import clustered_mean
 
 if TYPE_CHECKING:
     from adjudge.reward_models.training.loop import Progress

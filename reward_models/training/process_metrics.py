@@ -7,7 +7,7 @@ The score of first errors is ProcessBench's: a solution counts if the first step
 or no step is below and it has none; F1 is the harmonic mean of the two shares.  The threshold for one half of the
 problems is taken from the other half, so that no solution chooses the threshold it is judged by.
 
-Not covered: benchmarks (`adjudge.evals.process`), and aggregates of steps (`adjudge.reward_models.process`).
+Not covered: benchmarks (`adjudge.evals.benchmarks`), and aggregates of steps (`adjudge.reward_models.process`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from adjudge.intervals import Interval, clustered_mean, middle, numbered, resampled
 from adjudge.reward_models.training.held_out import auc
 from adjudge.training.step_data import Label, first_error
+from adjudge.statistics.intervals import Interval, clustered_mean, middle, numbered, resampled
 
 Numbers = npt.NDArray[np.float64]
 Solution = tuple[Sequence[float], int]

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from adjudge.engines.checkpoint_notes import HEAD_FILE, CheckpointNotes
-from adjudge.intervals import Interval
 from adjudge.io.cards.card import card_cell, card_rows
+from adjudge.statistics.intervals import Interval
 
 Kind = Literal["scalar", "process", "critique", "ngrams", "policy"]
 

@@ -22,12 +22,11 @@ from adjudge.cli.config_flags import field_helps, flags_of, options_of
 from adjudge.cli.eval_flags import layout_of
 from adjudge.cli.eval_kinds import GROUPS, KINDS, BenchmarkKind, EvalKind, PlainKind
 from adjudge.cli.main import main
-from adjudge.evals.benchmarks.config import BenchmarkConfig
-from adjudge.evals.results.config import EvalConfig
-from adjudge.evals.results.measure import Measure
-from adjudge.evals.results.result import Check, Comparison, Counts, Result
-from adjudge.intervals import Interval
+from adjudge.evals.benchmarks.benchmark import BenchmarkConfig
+from adjudge.evals.reports.config import EvalConfig
+from adjudge.evals.reports.result import Check, Comparison, Counts, Measure, Result
 from adjudge.io.errors import JobStopped
+from adjudge.statistics.intervals import Interval
 
 Adjudge = Callable[..., Any]
 READER = f"{HOME}:Reader"

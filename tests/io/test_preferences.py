@@ -23,7 +23,7 @@ from adjudge.data_pipelines.hygiene.rows import text_columns
 from adjudge.data_pipelines.pairs.balance import told_of
 from adjudge.data_pipelines.pairs.config import LeaksConfig
 from adjudge.evals.benchmarks.benchmark import RowPlace
-from adjudge.evals.preferences.pairs import Pairs
+from adjudge.evals.benchmarks.pairs import Pairs
 from adjudge.io.preferences import read_preference
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source

@@ -17,9 +17,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from adjudge.evals.attacks.attacker import Attacker
-from adjudge.evals.attacks.attackers.random_tokens import LENGTH, suffix
-from adjudge.evals.attacks.queries import Queries
+from adjudge.evals.attacks.attacker import Attacker, Queries
+from adjudge.evals.attacks.attackers import LENGTH, suffix
 from adjudge.rl_integration.trainer.objectives.advantages.leave_one_out import LeaveOneOut
 from adjudge.rl_integration.trainer.objectives.groups import Groups
 from adjudge.rl_integration.trainer.objectives.losses.policy import PolicyLoss

@@ -11,7 +11,7 @@
 
 Answers are paired by their rank: the third to one order with the third to the other.
 
-Not covered: intervals, and what else may bias a judge (`adjudge.evals.bias` measures finished judges).
+Not covered: intervals, and what else may bias a judge (`adjudge.evals.trust.bias` measures finished judges).
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from adjudge.cli.preflight import Preflight
 from adjudge.cli.rows import PairOptions, Rows, read_rows
 from adjudge.cli.trials import Check, Finding
 from adjudge.compose.auto import auto_scorer
-from adjudge.evals.benchmarks.comparing import compares
+from adjudge.evals.benchmarks.voices import compares
 from adjudge.io.columns import no_column
 from adjudge.protocol import MissingReferenceError, Sample, Scorer
 

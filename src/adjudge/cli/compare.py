@@ -13,7 +13,7 @@ from adjudge.cli import exits
 from adjudge.cli.console import JsonFlag, plain, print_json, print_table, progress_bar, visible
 from adjudge.cli.rows import RowOptions, read_items
 from adjudge.data_pipelines.label.samples import Item, Sampler
-from adjudge.evals.drift.comparison import OUTPUTS, Comparison, Pair, verdict, written_pairs
+from adjudge.evals.trust.comparison import OUTPUTS, Comparison, Pair, verdict, written_pairs
 from adjudge.io.columns import ColumnMap
 from adjudge.protocol import Sample, Score, response_text
 

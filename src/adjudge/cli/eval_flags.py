@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjudge.cli.config_flags import Layout, required
-from adjudge.evals.results.config import EvalConfig
+from adjudge.evals.reports.config import EvalConfig
 
 
 def layout_of(configs: Sequence[Any]) -> Layout:

@@ -92,7 +92,7 @@ class BenchmarkKind:
 
     def configs(self) -> tuple[Any, ...]:
         """Return the benchmark's class, and that of the options of every benchmark."""
-        return imported(self.home, _EXTRA), imported("adjudge.evals.benchmarks.config:BenchmarkConfig", _EXTRA)
+        return imported(self.home, _EXTRA), imported("adjudge.evals.benchmarks.benchmark:BenchmarkConfig", _EXTRA)
 
     def about(self) -> list[str]:
         """Return what its rows hold, where it lives and where it comes from."""
@@ -107,28 +107,47 @@ class BenchmarkKind:
         return run(config, benchmark, progress=progress)
 
 
-def _plain(folder: str, config: str, call: str, group: str, line: str) -> PlainKind:
-    home = f"adjudge.evals.{folder}."
-    return PlainKind(f"{home}config:{config}", home + call, group, line)
+def _plain(config: str, call: str, group: str, line: str) -> PlainKind:
+    return PlainKind(f"adjudge.evals.{config}", f"adjudge.evals.{call}", group, line)
 
 
 KINDS: Final[Mapping[str, EvalKind]] = {
     **{name: BenchmarkKind(entry.home, entry.group, entry.line) for name, entry in BENCHMARKS.items()},
-    "probes": _plain("probes", "ProbesConfig", "probing:run_probes", ATTACKS, "small changes, and rules for each"),
-    "attack": _plain("attacks", "AttackConfig", "attacking:run_attack", ATTACKS, "search for what fools a scorer"),
+    "probes": _plain(
+        "probes.catalogue:ProbesConfig", "probes.probing:run_probes", ATTACKS, "small changes, and rules for each"
+    ),
+    "attack": _plain(
+        "attacks.config:AttackConfig", "attacks.attacking:run_attack", ATTACKS, "search for what fools a scorer"
+    ),
     "best_of_n": _plain(
-        "best_of_n", "BestOfNConfig", "evaluating:run_best_of_n", CHOOSING, "the best of n by a scorer, and regret"
+        "best_of_n.config:BestOfNConfig",
+        "best_of_n.evaluating:run_best_of_n",
+        CHOOSING,
+        "the best of n by a scorer, and regret",
     ),
     "pass_at_k": _plain(
-        "best_of_n", "PassAtKConfig", "pass_at_k:run_pass_at_k", CHOOSING, "whether one of k answers is right"
+        "best_of_n.config:PassAtKConfig",
+        "best_of_n.pass_at_k:run_pass_at_k",
+        CHOOSING,
+        "whether one of k answers is right",
     ),
-    "voting": _plain("decoding", "VotingConfig", "voting:run_voting", CHOOSING, "majorities, plain and weighted"),
-    "search": _plain("decoding", "SearchConfig", "searching:run_search", CHOOSING, "search that a scorer guides"),
+    "voting": _plain(
+        "best_of_n.config:VotingConfig", "best_of_n.voting:run_voting", CHOOSING, "majorities, plain and weighted"
+    ),
+    "search": _plain(
+        "best_of_n.config:SearchConfig", "best_of_n.searching:run_search", CHOOSING, "search that a scorer guides"
+    ),
     "calibration": _plain(
-        "calibration", "CalibrationConfig", "evaluating:run_calibration", TRUST, "whether 0.8 means 80 %"
+        "trust.config:CalibrationConfig", "trust.calibration:run_calibration", TRUST, "whether 0.8 means 80 %"
     ),
-    "agreement": _plain("agreement", "AgreementConfig", "evaluating:run_agreement", TRUST, "between several judges"),
-    "drift": _plain("drift", "DriftConfig", "rescoring:run_drift", TRUST, "what changed between two versions"),
-    "live_drift": _plain("drift", "LiveDriftConfig", "live:run_live_drift", TRUST, "what changes in a running service"),
+    "agreement": _plain(
+        "trust.config:AgreementConfig", "trust.agreement:run_agreement", TRUST, "between several judges"
+    ),
+    "drift": _plain(
+        "trust.config:DriftConfig", "trust.rescoring:run_drift", TRUST, "what changed between two versions"
+    ),
+    "live_drift": _plain(
+        "trust.config:LiveDriftConfig", "trust.live:run_live_drift", TRUST, "what changes in a running service"
+    ),
 }
 """Each kind by its name."""

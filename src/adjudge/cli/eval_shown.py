@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from adjudge.cli.console import console, plain, print_table, visible
-from adjudge.evals.results.measure import Measure
-from adjudge.evals.results.result import Check, Comparison, Counts, Result
-from adjudge.intervals import Interval
+from adjudge.evals.reports.result import Check, Comparison, Counts, Measure, Result
 from adjudge.protocol import Cost
+from adjudge.statistics.intervals import Interval
 
 _GAP: Final = 3  # characters between two columns of a table
 

@@ -13,8 +13,7 @@ from typing import Final
 from adjudge.cli.probe_checks import probe_checks
 from adjudge.cli.trials import Check, Finding, Trial, brief, growing, score_in_time
 from adjudge.compose.auto import auto_scorer
-from adjudge.evals.probes.hostile import hostile_responses
-from adjudge.evals.probes.planted import answers_in, right_answers, wrong_answers
+from adjudge.evals.probes.planted import answers_in, hostile_responses, right_answers, wrong_answers
 from adjudge.protocol import Limits, Sample, Score, Scorer, Verifier
 from adjudge.runtime.contract import is_groupwise, validate_sample
 

@@ -9,12 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from adjudge.cli.trials import Check, Finding, Outcome, brief
-from adjudge.evals.probes.asking import CHUNK, Asker, Tell
 from adjudge.evals.probes.catalogue import FAST
 from adjudge.evals.probes.planted import wrong_answers
-from adjudge.evals.probes.row import ProbeRow, domain_of
-from adjudge.evals.probes.tally import Broken, Tally
-from adjudge.evals.probes.trying import Trials, scored_bases, yardstick
+from adjudge.evals.probes.probe import Broken, ProbeRow, Tally, domain_of
+from adjudge.evals.probes.trying import CHUNK, Asker, Tell, Trials, scored_bases, yardstick
 from adjudge.protocol import Sample, Score, Scorer, Verifier
 
 PROBE: Final = "probe: "

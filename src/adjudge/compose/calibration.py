@@ -23,6 +23,7 @@ from typing import Any, Literal, Self
 
 from adjudge.compose.spec import options_of
 from adjudge.extras import install_hint
+from adjudge.statistics.logistic import sigmoid
 
 Kind = Literal["isotonic", "platt"]
 
@@ -64,7 +65,7 @@ class Calibration:
     def __call__(self, value: float) -> float:
         """Return the probability that stands for a value."""
         if self.kind == "platt":
-            return _sigmoid(self.slope * value + self.intercept)
+            return sigmoid(self.slope * value + self.intercept)
         at = bisect.bisect_right(self.knots, value, key=lambda knot: knot[0])
         if at == 0:
             return self.knots[0][1]
@@ -175,13 +176,6 @@ def _platt(xs: list[float], ys: list[int]) -> tuple[float, float]:
             "meaning, or turn the values around first with a Transform"
         )
     return slope, float(model.intercept_[0]) - slope * centre
-
-
-def _sigmoid(x: float) -> float:
-    if x >= 0:
-        return 1 / (1 + math.exp(-x))
-    grown = math.exp(x)
-    return grown / (1 + grown)
 
 
 def _number(value: object, what: str) -> float:

@@ -14,9 +14,9 @@ from adjudge import registry
 from adjudge.data_pipelines.items.config import RubricsConfig
 from adjudge.data_pipelines.items.gate import Labelled, Trial
 from adjudge.data_pipelines.items.rubrics import distinct, make_rubrics
-from adjudge.intervals import UNKNOWN
 from adjudge.io.errors import JobError
 from adjudge.protocol import Sample
+from adjudge.statistics.intervals import UNKNOWN
 
 GOOD = [f"Step {n}: 2 + 2. The unit is metres. Result 4. Note {n}." for n in range(8)]
 BAD = [f"It is {n}. Note {n}." for n in range(8)]

@@ -8,7 +8,7 @@ from operator import add, mul, sub, truediv
 
 import pytest
 
-from adjudge.evals.attacks.arithmetic import numbers, terms, whole_term
+from adjudge.evals.attacks.guard import numbers, terms, whole_term
 
 
 @pytest.mark.parametrize(

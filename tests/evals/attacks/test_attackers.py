@@ -10,18 +10,11 @@ from pathlib import Path
 import pytest
 from tests.evals.attacks.weak_scorers import TASKS, KeywordReward, LengthModel, PlainScorer, PlantedSuffix, write_tasks
 
-from adjudge.evals.attacks.attacker import Attacker, JointAttacker, Limits, attack
-from adjudge.evals.attacks.attackers.constants import CLAIMS
-from adjudge.evals.attacks.attackers.universal_suffix import UniversalSuffix
+from adjudge.evals.attacks.attacker import Attacker, Attempt, JointAttacker, Limits, Queries, attack
+from adjudge.evals.attacks.attackers import CLAIMS, UniversalSuffix
 from adjudge.evals.attacks.attacking import OWN, with_words
-from adjudge.evals.attacks.attempt import Attempt
-from adjudge.evals.attacks.config import AttackConfig
-from adjudge.evals.attacks.queries import Queries
-from adjudge.evals.attacks.rows import AttackRow, read_tasks
-from adjudge.evals.attacks.table import ATTACKERS, make_attacker
-from adjudge.evals.attacks.target import Target
-from adjudge.evals.attacks.threshold import Goals, standings
-from adjudge.evals.attacks.wrap import Wrap
+from adjudge.evals.attacks.config import ATTACKERS, AttackConfig, make_attacker
+from adjudge.evals.attacks.target import AttackRow, Goals, Target, Wrap, read_tasks, standings
 from adjudge.protocol import Sample
 
 OFFLINE = [name for name in ATTACKERS if name != "rl"]  # the policy has tests of its own

@@ -14,23 +14,20 @@ import pytest
 from tests.evals.attacks import weak_scorers
 from tests.evals.attacks.weak_scorers import TASKS, PlainScorer, write_tasks
 
-from adjudge.evals.attacks.attacker import Attacker
+from adjudge.evals.attacks.attacker import Attacker, Queries
 from adjudge.evals.attacks.attacking import run_attack
 from adjudge.evals.attacks.config import AttackConfig
 from adjudge.evals.attacks.measures import budgets
-from adjudge.evals.attacks.queries import Queries
-from adjudge.evals.attacks.threshold import Goal
-from adjudge.evals.attacks.wrap import Wrap
+from adjudge.evals.attacks.target import Goal, Wrap
 from adjudge.evals.probes.row_file import place_of
-from adjudge.evals.results.figures import Curves, Grid
-from adjudge.evals.results.measure import Measure
-from adjudge.evals.results.result import Result
-from adjudge.intervals import wilson
 from adjudge.io.jobs.report import JobSnapshot
+from adjudge.evals.reports.figures import Curves, Grid
+from adjudge.evals.reports.result import Measure, Result
 from adjudge.protocol import Sample, Score
 from adjudge.reward_models.baselines.preference_model import PreferenceModel
 from adjudge.runtime.contract import BrokenScorer
 from adjudge.training.examples import Pair
+from adjudge.statistics.intervals import wilson
 
 WEAK = "tests.evals.attacks.weak_scorers:"
 

@@ -11,11 +11,9 @@ from tests.evals.attacks.weak_scorers import PlainScorer, write_tasks
 
 from adjudge.evals.attacks.attacking import run_attack
 from adjudge.evals.attacks.config import AttackConfig
-from adjudge.evals.attacks.gold import Gold
-from adjudge.evals.attacks.rows import AttackRow
-from adjudge.evals.attacks.target import Target
-from adjudge.evals.attacks.wrap import Wrap
-from adjudge.evals.results.result import Result
+from adjudge.evals.attacks.guard import Gold
+from adjudge.evals.attacks.target import AttackRow, Target, Wrap
+from adjudge.evals.reports.result import Result
 from adjudge.protocol import Sample
 
 SAID = "the root of nine"

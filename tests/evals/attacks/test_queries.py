@@ -9,11 +9,8 @@ from collections.abc import Sequence
 import pytest
 from tests.evals.attacks.weak_scorers import KeywordReward, PlainScorer
 
-from adjudge.evals.attacks.queries import Over, Queries
-from adjudge.evals.attacks.rows import AttackRow
-from adjudge.evals.attacks.target import Target
-from adjudge.evals.attacks.threshold import Standing
-from adjudge.evals.attacks.wrap import BARE, Wrap
+from adjudge.evals.attacks.attacker import Over, Queries
+from adjudge.evals.attacks.target import BARE, AttackRow, Standing, Target, Wrap
 from adjudge.protocol import Sample
 
 ROW = AttackRow(id="r", prompt="p", base="bad", reference="42")

@@ -10,7 +10,7 @@ import pytest
 
 from adjudge.evals.attacks.attacking import read_words
 from adjudge.evals.attacks.config import AttackConfig
-from adjudge.evals.attacks.rows import Read, read_tasks
+from adjudge.evals.attacks.target import Read, read_tasks
 
 
 def read(tmp_path: Path, rows: list[Any], **options: Any) -> Read:

@@ -6,13 +6,10 @@ import asyncio
 
 from tests.evals.attacks.weak_scorers import PlainScorer
 
-from adjudge.evals.attacks.attempt import Attempt, Hit
-from adjudge.evals.attacks.gold import Gold
-from adjudge.evals.attacks.rows import AttackRow
-from adjudge.evals.attacks.target import Target
-from adjudge.evals.attacks.threshold import Standing
-from adjudge.evals.attacks.transfer import to_rows
-from adjudge.evals.attacks.wrap import Wrap
+from adjudge.evals.attacks.attacker import Attempt, Hit
+from adjudge.evals.attacks.guard import Gold
+from adjudge.evals.attacks.measures import to_rows
+from adjudge.evals.attacks.target import AttackRow, Standing, Target, Wrap
 from adjudge.protocol import Sample
 
 

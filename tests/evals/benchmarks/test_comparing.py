@@ -15,9 +15,8 @@ from tests.evals.benchmarks.toys import CALLS, HOME, numbers_of, rows, run, writ
 from adjudge.data_pipelines.label import LabelConfig, run_label
 from adjudge.data_pipelines.label.stages import LocalBench
 from adjudge.engines.interface import Prompt
-from adjudge.evals.benchmarks.case import Case
-from adjudge.evals.benchmarks.comparing import Comparing, beside, compares
-from adjudge.evals.benchmarks.given import Given
+from adjudge.evals.benchmarks.case import Case, Given
+from adjudge.evals.benchmarks.voices import Comparing, beside, compares
 from adjudge.judges.pairwise.judge import PairwiseJudge
 from adjudge.protocol import Cost, Sample, Scorer
 from adjudge.registry import as_scorer

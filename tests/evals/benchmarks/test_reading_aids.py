@@ -10,17 +10,14 @@ from typing import Any
 import pytest
 from tests.evals.benchmarks.toys import HOME, Numbers, rows, run, write
 
-from adjudge.evals.benchmarks.case import Case
-from adjudge.evals.benchmarks.config import BenchmarkConfig
-from adjudge.evals.benchmarks.given import Given
-from adjudge.evals.benchmarks.outcome import Outcome, OutcomeMaker
+from adjudge.evals.benchmarks.benchmark import BenchmarkConfig
+from adjudge.evals.benchmarks.case import Case, Given, Outcome, OutcomeMaker
 from adjudge.evals.benchmarks.run import baseline_notes
 from adjudge.evals.benchmarks.table import BENCHMARKS
 from adjudge.evals.benchmarks.worst import Worst, cut
-from adjudge.evals.results.measure import Measure
-from adjudge.evals.statistics.draws import Draws
-from adjudge.intervals import Interval
+from adjudge.evals.reports.result import Measure
 from adjudge.protocol import Sample
+from adjudge.statistics.intervals import Draws, Interval
 
 
 def test_baselines_are_beside_every_number(tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ from tests.evals.benchmarks import toys
 from tests.evals.benchmarks.toys import CALLS, HOME, Numbers, numbers_of, rows, run, write
 
 from adjudge.data_pipelines.label import LabelConfig, run_label
-from adjudge.evals.benchmarks.config import BenchmarkConfig
+from adjudge.evals.benchmarks.benchmark import BenchmarkConfig
 from adjudge.evals.benchmarks.run import run_benchmark
-from adjudge.evals.results.result import Result
+from adjudge.evals.reports.result import Result
 from adjudge.io.errors import JobError, JobStopped
 from adjudge.protocol import Cost
 from adjudge.runtime.contract import BrokenScorer
@@ -365,4 +365,4 @@ def test_scores_of_groups_are_kept_too(source: str, tmp_path: Path) -> None:
 def _environment(**more: str) -> dict[str, str]:
     import os
 
-    return {**os.environ, "PYTHONPATH": ".", **more}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join((".", "src")), **more}

@@ -11,7 +11,7 @@ import pytest
 from tests.evals.benchmarks.toys import HOME, numbers_of, rows, run, write
 
 from adjudge.data_pipelines.label import LabelConfig, run_label
-from adjudge.evals.benchmarks.score_file import ScoreFile
+from adjudge.evals.benchmarks.reading import ScoreFile
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import dataclasses
 import math
 import statistics
 
-from adjudge.evals.benchmarks.outcome import Outcome
-from adjudge.evals.benchmarks.trivial import random_share, trivial_choices
+from adjudge.evals.benchmarks.benchmark import random_share, trivial_choices
+from adjudge.evals.benchmarks.case import Outcome
 from adjudge.protocol import Status
 
 

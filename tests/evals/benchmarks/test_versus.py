@@ -12,10 +12,10 @@ import pytest
 from scipy.stats import binomtest
 from tests.evals.benchmarks.toys import HOME, Numbers, rows, run, write
 
-from adjudge.evals.benchmarks.outcome import Outcome
+from adjudge.evals.benchmarks.case import Outcome
 from adjudge.evals.benchmarks.versus import EXCHANGE, MCNEMAR, PERMUTATION, Sides, compared
-from adjudge.evals.results.result import Comparison
-from adjudge.evals.statistics.draws import NO_DRAWS, Draws
+from adjudge.evals.reports.result import Comparison
+from adjudge.statistics.intervals import NO_DRAWS, Draws
 
 DRAWS = Draws(rounds=500, seed=1)
 

@@ -11,18 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
-from adjudge.evals.benchmarks.case import Case, Stored
-from adjudge.evals.benchmarks.config import BenchmarkConfig
-from adjudge.evals.benchmarks.outcome import Outcome
+from adjudge.evals.benchmarks.benchmark import Benchmark, BenchmarkConfig, RowPlace
+from adjudge.evals.benchmarks.case import Case, Outcome, Stored
+from adjudge.evals.benchmarks.pair import verdict
 from adjudge.evals.benchmarks.run import run_benchmark
-from adjudge.evals.pairs.verdict import verdict
-from adjudge.evals.results.measure import Measure
-from adjudge.evals.results.result import Result
-from adjudge.evals.statistics.bootstrap import mean_by_part, mean_interval
-from adjudge.evals.statistics.draws import Draws
-from adjudge.intervals import Interval
+from adjudge.evals.reports.result import Measure, Result
 from adjudge.protocol import Cost, Sample, Score, StepScore
+from adjudge.statistics.bootstrap import mean_by_part, mean_interval
+from adjudge.statistics.intervals import Draws, Interval
 
 HOME = "tests.evals.benchmarks.toys"
 

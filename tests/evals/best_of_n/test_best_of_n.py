@@ -15,7 +15,7 @@ from scipy.stats import spearmanr
 
 from adjudge.evals.best_of_n.config import BestOfNConfig
 from adjudge.evals.best_of_n.evaluating import run_best_of_n, typical_size
-from adjudge.evals.results.result import Result
+from adjudge.evals.reports.result import Result
 from adjudge.protocol import Sample, Score
 
 

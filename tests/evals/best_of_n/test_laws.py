@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from scipy.optimize import curve_fit, minimize_scalar
 
-from adjudge.evals.best_of_n.curves import PromptCurves, bounded, distances
-from adjudge.evals.best_of_n.laws import fit_law, refusal
-from adjudge.evals.statistics.bootstrap import weighted_bootstrap
-from adjudge.evals.statistics.draws import Draws
+from adjudge.evals.best_of_n.curves import PromptCurves, bounded, distances, fit_law, refusal
+from adjudge.statistics.bootstrap import weighted_bootstrap
+from adjudge.statistics.intervals import Draws
 
 
 def best_of_n(d: Any, alpha: float, beta: float) -> Any:

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adjudge.evals.best_of_n.config import BestOfNConfig, PassAtKConfig
+from adjudge.evals.best_of_n.config import BestOfNConfig, PassAtKConfig, VotingConfig
 from adjudge.evals.best_of_n.evaluating import run_best_of_n
 from adjudge.evals.best_of_n.pass_at_k import run_pass_at_k
-from adjudge.evals.decoding.config import VotingConfig
-from adjudge.evals.decoding.voting import run_voting
-from adjudge.evals.results.result import Result
-from adjudge.intervals import wilson
+from adjudge.evals.best_of_n.voting import run_voting
+from adjudge.evals.reports.result import Result
+from adjudge.statistics.intervals import wilson
 
 
 def written(folder: Path, rows: Sequence[Any]) -> str:

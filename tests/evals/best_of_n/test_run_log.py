@@ -13,7 +13,7 @@ import pytest
 from adjudge.evals.best_of_n.config import BestOfNConfig
 from adjudge.evals.best_of_n.evaluating import run_best_of_n
 from adjudge.evals.best_of_n.run_log import Point, first_fall
-from adjudge.evals.results.result import Result
+from adjudge.evals.reports.result import Result
 
 
 def written(path: Path, rows: Sequence[Any]) -> str:

@@ -12,13 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.evals.probes import wording
-from adjudge.evals.probes.catalogue import FAST, PROBES, chosen
-from adjudge.evals.probes.config import ProbesConfig
-from adjudge.evals.probes.constants import MASTER_KEYS
-from adjudge.evals.probes.given import KINDS
-from adjudge.evals.probes.probe import KEPT, Probe, Variant
+from adjudge.evals.probes.catalogue import FAST, PROBES, ProbesConfig, chosen
+from adjudge.evals.probes.changes import KINDS
+from adjudge.evals.probes.fixed_texts import MASTER_KEYS
+from adjudge.evals.probes.probe import KEPT, Probe, ProbeRow, Variant
 from adjudge.evals.probes.probing import read_probe_rows
-from adjudge.evals.probes.row import ProbeRow
 from adjudge.evals.probes.row_file import shipped_names
 
 BY_NAME = {probe.name: probe for probe in PROBES}
@@ -103,7 +101,7 @@ def test_the_published_keys_are_all_there() -> None:
     assert len(MASTER_KEYS) == 10
 
 
-@pytest.mark.parametrize("probe", wording.PROBES, ids=lambda probe: probe.name)
+@pytest.mark.parametrize("probe", wording.WORDING, ids=lambda probe: probe.name)
 def test_wording_leaves_answers_mathematics_and_numbers_alone(probe: Probe) -> None:
     row = text_row(
         "The value of \\(x_{long}\\) is `some code` and $alpha$ gives Oslo twice: Oslo, then **42nd** place.\n"

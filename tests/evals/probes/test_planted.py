@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.evals.probes.hostile import hostile_responses
-from adjudge.evals.probes.planted import gold_texts, perturbed, right_answers, spelling, wrong_answers
+from adjudge.evals.probes.planted import (
+    gold_texts,
+    hostile_responses,
+    perturbed,
+    right_answers,
+    spelling,
+    wrong_answers,
+)
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,12 @@ import pytest
 
 from adjudge import registry
 from adjudge.evals.probes import trying
-from adjudge.evals.probes.asking import Asker
-from adjudge.evals.probes.catalogue import PROBES
-from adjudge.evals.probes.config import ProbesConfig
+from adjudge.evals.probes.catalogue import PROBES, ProbesConfig
+from adjudge.evals.probes.probe import ProbeRow
 from adjudge.evals.probes.probing import run_probes
-from adjudge.evals.probes.row import ProbeRow
-from adjudge.evals.probes.trying import plain
-from adjudge.evals.results.result import Result
 from adjudge.io.jobs.report import JobSnapshot
+from adjudge.evals.probes.trying import Asker, plain
+from adjudge.evals.reports.result import Result
 
 HERE = "tests.evals.probes.hackable:"
 

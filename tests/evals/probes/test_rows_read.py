@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from adjudge.evals.probes.config import ProbesConfig
+from adjudge.evals.probes.catalogue import ProbesConfig
+from adjudge.evals.probes.probe import ProbeRow, with_others
 from adjudge.evals.probes.probing import read_probe_rows
-from adjudge.evals.probes.row import ProbeRow, with_others
 from adjudge.evals.probes.row_file import ReadRows, shipped_names
 
 

@@ -15,12 +15,10 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from tests.evals.reports.conftest import CONTRAST, POSITIONS, Page, case, full
 
+from adjudge.evals.reports.figures import Bars, Curves, Grid, Series
 from adjudge.evals.reports.markup import visible
-from adjudge.evals.results.figures import Bars, Curves, Grid, Series
-from adjudge.evals.results.measure import Measure
-from adjudge.evals.results.reading import ReadResponse
-from adjudge.evals.results.result import Check, Comparison, Counts, Result
-from adjudge.intervals import Interval
+from adjudge.evals.reports.result import Check, Comparison, Counts, Measure, ReadResponse, Result
+from adjudge.statistics.intervals import Interval
 
 Read: TypeAlias = Callable[[Result | Sequence[Result]], Page]
 HOSTILE = (

@@ -15,16 +15,15 @@ import pytest
 from tests.evals.reports.conftest import CURVES, PROBES, RELIABILITY, case, full
 
 from adjudge.evals.reports import page as page_module
-from adjudge.evals.reports.bar import bars_table
-from adjudge.evals.reports.checks import checks_said
 from adjudge.evals.reports.curves import curves_drawing
+from adjudge.evals.reports.figures import Bar, Bars, Curves, Series
 from adjudge.evals.reports.markup import plain
+from adjudge.evals.reports.measures import bars_table
 from adjudge.evals.reports.page import grid_table, page, write_report
-from adjudge.evals.reports.wording import best_trivial, chance, number, percent, plural, trivial
-from adjudge.evals.results.figures import Bar, Bars, Curves, Series
-from adjudge.evals.results.measure import Measure
-from adjudge.evals.results.result import Counts, Result
-from adjudge.intervals import Interval
+from adjudge.evals.reports.result import Counts, Measure, Result
+from adjudge.evals.reports.scale import best_trivial, chance, number, percent, plural, trivial
+from adjudge.evals.reports.tables import checks_said
+from adjudge.statistics.intervals import Interval
 
 
 def test_the_same_result_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """LLMBar's raw judge completions through our reader.
 
-Its official statistics out of the stored verdicts are in `tests/evals/judging/test_llm_bar.py`.
+Its official statistics out of the stored verdicts are in `tests/evals/benchmarks/judging/test_llm_bar.py`.
 
 LLMBar asks for "Output (a)", or for an explanation that ends in "Therefore, Output (a) is better." to the letter.  Its
 own patterns take the first output if they find it anywhere, and with them all statistics come out of the raw text as
@@ -19,10 +19,10 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from adjudge.evals.bias.preference import Judgement, first_preference, inconsistency
-from adjudge.evals.pairs.pair_accuracy import BothOrders, pair_accuracy
-from adjudge.evals.statistics.draws import Draws
+from adjudge.evals.benchmarks.pair import BothOrders, pair_accuracy
+from adjudge.evals.trust.bias import Judgement, first_preference, inconsistency
 from adjudge.prompts.reading import LabelReader, NumberReader
+from adjudge.statistics.intervals import Draws
 
 Cell: TypeAlias = tuple[str, str, str]
 ORDERS = ("swap = False", "swap = True")

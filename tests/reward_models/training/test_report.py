@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from adjudge.intervals import wilson
 from adjudge.reward_models.training.held_out import (
     Judged,
     JudgedPairs,
@@ -29,6 +28,7 @@ from adjudge.reward_models.training.held_out import (
 )
 from adjudge.reward_models.training.report import TrainingReport
 from adjudge.training.examples import Pair, Ranking
+from adjudge.statistics.intervals import wilson
 
 
 def pairs(better: list[float], worse: list[float], **more: Any) -> JudgedPairs:

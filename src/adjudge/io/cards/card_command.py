@@ -23,6 +23,7 @@ from adjudge.io.cards.origin import KEY, UNKNOWN, card_of, origin_of, size_categ
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
 from adjudge.io.values import number_of
+from adjudge.statistics.intervals import Interval, wilson
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,14 +10,10 @@ import numpy as np
 import torch
 from tests.evals.attacks.weak_scorers import TASKS, PlainScorer, write_tasks
 
-from adjudge.evals.attacks.attacker import Limits, attack
+from adjudge.evals.attacks.attacker import Attempt, Limits, Over, Queries, attack
 from adjudge.evals.attacks.attacking import run_attack
-from adjudge.evals.attacks.attempt import Attempt
 from adjudge.evals.attacks.config import AttackConfig
-from adjudge.evals.attacks.queries import Over, Queries
-from adjudge.evals.attacks.rows import AttackRow
-from adjudge.evals.attacks.target import Target
-from adjudge.evals.attacks.threshold import Goals, standings
+from adjudge.evals.attacks.target import AttackRow, Goals, Target, standings
 from adjudge.protocol import Sample
 from adjudge.rl_integration.trainer.attacking.suffix_policy import OBJECTIVE, SuffixPolicy, suffix_loss
 from adjudge.rl_integration.trainer.objectives.groups import Groups

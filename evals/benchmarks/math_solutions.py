@@ -1,0 +1,199 @@
+"""GSM8K and MATH: solutions of models, and whether their final answers are right.
+
+GSM8K (arXiv 2110.14168): solutions of models, with the authors' labels, and the problems' own solutions.
+
+A problem of OpenAI's `example_model_solutions.jsonl` holds one solution of each of four models, which are the parts.
+A row of the data set itself (question, answer) is one case: its own solution, which must be called right.  A row with a
+`response` and a label is one case, too.
+
+The answer stands behind `####` (or `A:`, as in the example solutions); calculator notes `<<48/2=24>>` are no part of a
+text.
+
+MATH (arXiv 2103.03874): solutions of models and whether their final answers are right.
+
+Rows are those that math evaluation harnesses write: a problem, its answer, lists of responses and of labels.  A row of
+the data set itself (problem, solution) is one case: its own solution, which must be called right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from adjudge.evals.benchmarks.benchmark import RowPlace
+from adjudge.evals.benchmarks.case import Case, Stored
+from adjudge.evals.benchmarks.fields import (
+    Row,
+    case_id,
+    field,
+    first_of,
+    has,
+    items,
+    score,
+    shown,
+    text,
+    text_of,
+    texts,
+    word,
+)
+from adjudge.evals.benchmarks.labelled import ACCURACY, RIGHT, Labelled, Truth, labelled_case
+
+_CALCULATED: Final = re.compile(r"<<[^<>]*>>")
+_ANSWER: Final = re.compile(r"^\s*(?:####|A:)\s*(\S.*?)\s*$", re.MULTILINE)
+_GOLD: Final = ("ground_truth", "answer")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gsm8k(Labelled):
+    """GSM8K."""
+
+    name: ClassVar[str] = "gsm8k"
+    title: ClassVar[str] = "GSM8K"
+    source: ClassVar[str] = "arXiv 2110.14168; openai/grade-school-math, example_model_solutions.jsonl"
+    hub: ClassVar[str] = "openai/gsm8k"
+    split: ClassVar[str] = "test"
+    columns: ClassVar[str] = (
+        "question, ground_truth or answer (its last line is #### and the number), and a column {solution, is_correct} "
+        "for each model, or response and is_correct, or neither: then the answer itself is the response"
+    )
+    published: ClassVar[tuple[str, ...]] = (ACCURACY,)
+
+    def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
+        """Return the solutions of a row."""
+        question = text_of(row, "question")
+        name = next((name for name in _GOLD if has(row, name)), _GOLD[0])
+        own = text_of(row, name)
+        gold = answer_of(own)
+        if gold is None:
+            raise ValueError(f"the column {name!r} holds {shown(own)}; it must have a line '#### ANSWER'")
+        for part, solution, label in self._solutions(row, own):
+            yield labelled_case(
+                id=case_id(place, part) if part else case_id(place),
+                prompt=question,
+                response=_CALCULATED.sub("", solution),
+                label=label,
+                reference=gold,
+                part=part,
+            )
+
+    def _solutions(self, row: Row, own: str) -> Iterable[tuple[str, str, str]]:
+        models = {name: cell for name, cell in row.items() if isinstance(cell, Mapping) and "solution" in cell}
+        if not models and not has(row, "response"):
+            return [("", own, RIGHT)]
+        cells = models or {"": {"solution": field(row, "response"), "is_correct": field(row, "is_correct")}}
+        return [
+            (str(name), _solution(cell, str(name)), Truth().of(cell.get("is_correct"))) for name, cell in cells.items()
+        ]
+
+
+def answer_of(solution: str) -> str | None:
+    """Return the answer on a solution's last line that has one; None if there is none."""
+    found = _ANSWER.findall(solution)
+    return found[-1] if found else None
+
+
+def _solution(cell: Mapping[str, Any], name: str) -> str:
+    found = cell["solution"]
+    if not isinstance(found, str):
+        raise ValueError(f"the solution in {name!r} is {shown(found)}; it must be text")
+    return found
+
+
+_SOLUTION: Final = "solution"
+_BOX: Final = "\\boxed{"
+_PROBLEMS: Final = ("question", "problem", "prompt")
+_GOLDS: Final = ("gt", "answer", "expected_answer", "gold", _SOLUTION)
+_RESPONSES: Final = ("code", "responses", "response", "completions")
+_LABELS: Final = ("score", "labels", "label", "is_correct", "correct")
+_PARTS: Final = ("level", "type", "subject")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Math(Labelled):
+    """MATH."""
+
+    name: ClassVar[str] = "math"
+    title: ClassVar[str] = "MATH"
+    source: ClassVar[str] = "arXiv 2103.03874; rows as QwenLM/Qwen2.5-Math writes them"
+    hub: ClassVar[str] = "HuggingFaceH4/MATH-500"
+    split: ClassVar[str] = "test"
+    columns: ClassVar[str] = (
+        "question or problem; gt or answer; code, responses or response (one, or a list) with score, label or "
+        "is_correct (as many), or neither: then the problem's own solution is the response"
+    )
+    published: ClassVar[tuple[str, ...]] = (ACCURACY,)
+
+    part_column: str = ""
+    """Column of the subset that a row counts in; without one: level, type or
+    subject."""
+
+    value_column: str = "pred_score"
+    """Column of stored scores, one for each response."""
+
+    def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
+        """Return the responses of a row."""
+        problem = text(row, *_PROBLEMS)
+        gold = self._gold(row)
+        part = self.part_column or first_of(row, _PARTS)
+        name = first_of(row, _RESPONSES)
+        responses, labels = self._labelled(row, name)
+        stored = self._stored(row, len(responses))
+        for at, (response, label) in enumerate(zip(responses, labels, strict=True)):
+            yield labelled_case(
+                id=case_id(place, str(at)) if len(responses) > 1 else case_id(place),
+                prompt=problem,
+                response=response,
+                label=label,
+                reference=gold,
+                part=word(row, part) if part else "",
+                stored=stored[at] if stored else None,
+            )
+
+    def _gold(self, row: Row) -> Any:
+        name = first_of(row, _GOLDS) or _GOLDS[0]
+        if name != _SOLUTION:
+            return field(row, name)
+        solution = text(row, name)
+        boxed = boxed_of(solution) if isinstance(solution, str) else None
+        if boxed is None:
+            raise ValueError(f"the column {name!r} holds {shown(solution)}; it must have an answer in \\boxed{{}}")
+        return boxed
+
+    def _labelled(self, row: Row, name: str | None) -> tuple[Sequence[Any], list[str]]:
+        if name is None:
+            return [text(row, _SOLUTION)], [RIGHT]
+        labelled_by = first_of(row, _LABELS) or _LABELS[0]
+        label = field(row, labelled_by)
+        if not isinstance(label, Sequence) or isinstance(label, str):
+            return [text(row, name)], [Truth().of(label)]
+        responses = texts(row, name)
+        if len(responses) != len(label):
+            raise ValueError(
+                f"the column {name!r} holds {len(responses)} responses, and {labelled_by!r} {len(label)} labels; "
+                "give one for each"
+            )
+        return responses, [Truth().of(one) for one in label]
+
+    def _stored(self, row: Row, count: int) -> list[Stored]:
+        if not self.value_column or not has(row, self.value_column):
+            return []
+        cell = field(row, self.value_column)
+        values = [cell] if isinstance(cell, int | float) else items(row, self.value_column)
+        if len(values) != count:
+            raise ValueError(f"the column {self.value_column!r} holds {shown(cell)} for {count} responses")
+        return [score(value, self.value_column) for value in values]
+
+
+def boxed_of(solution: str) -> str | None:
+    """Return what the last box of a solution holds; None where there is no box, or it does not close."""
+    start = solution.rfind(_BOX)
+    if start < 0:
+        return None
+    depth = 1
+    for at in range(start + len(_BOX), len(solution)):
+        depth += {"{": 1, "}": -1}.get(solution[at], 0)
+        if not depth:
+            return solution[start + len(_BOX) : at]
+    return None

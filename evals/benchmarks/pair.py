@@ -1,0 +1,361 @@
+"""Pairs and lists: who wins a pair, how often a scorer is right, and the rates that every such benchmark has.
+
+A scorer of single responses gives each its own number, and the higher one wins.  A scorer whose reference is the other
+response gives each response's share against the other one, and so sees the pair twice, in both orders; a win counts 1,
+a loss -1, a tie 0, and the sign of the sum decides (JudgeBench, arXiv 2410.12784).
+
+The gold of a pair is `{"better": 0}` or `{"better": 1}` for the place of the better response, and `{"better": None}`
+for a tie; that of a list is `{"right": [places of the right responses]}`.  A tie of the scorer is wrong where the gold
+has a winner, and so is a missing verdict, which agrees with nothing, another missing one included; both are counted
+beside.  A list with a response that has no score has no verdict: its rates are 0.
+
+    credit           share of right responses among those with the highest score: what picking one of them earns
+    alone            1 where every response with the highest score is right
+    reciprocal rank  1 / rank of the best right response among the wrong ones; equal scores share the mean of their
+                     ranks; `best` gives them the best one, as RewardMATH (arXiv 2410.01729) does
+
+Sources: LLMBar (arXiv 2310.07641; accuracy of each order, of both, agreement), JudgeBench, RewardMATH.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from adjudge.evals.benchmarks.benchmark import Benchmark
+from adjudge.evals.benchmarks.case import Case, Outcome, Stored
+from adjudge.evals.benchmarks.fields import cluster_of
+from adjudge.evals.reports.result import Measure
+from adjudge.io.values import Text
+from adjudge.protocol import Sample
+from adjudge.statistics.agreement import cohen_kappa
+from adjudge.statistics.bootstrap import mean_by_part, mean_interval
+from adjudge.statistics.intervals import Draws, Interval
+
+EVEN = 0.5
+"""Share of a response that is as good as the other one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BothOrders:
+    """One pair as a judge saw it twice.  Shares are those of the pair's own first response, whichever was shown first.
+
+    Attributes:
+        gold: 1 if the pair's first response is better, 0 if the second is, 0.5 for a tie.
+        straight: the judge's share for it where it was shown first: above 0.5 is a win; None without a verdict.
+        swapped: its share where it was shown second.
+    """
+
+    gold: float
+    straight: float | None
+    swapped: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairAccuracy:
+    """Rates over pairs, in [0, 1].
+
+    Attributes:
+        n: pairs.
+        unjudged: verdicts that are missing, of 2 n.
+        straight: right where the first response was shown first.
+        swapped: right where it was shown second.
+        both: right in both orders.
+        summed: right when wins count 1, losses -1 and ties and missing verdicts 0, and the sum is not 0.
+        agreement: the same winner in both orders.
+        kappa: Cohen's, of the two orders, over pairs with two verdicts; None where it is undefined.
+    """
+
+    n: int
+    unjudged: int
+    straight: float
+    swapped: float
+    both: float
+    summed: float
+    agreement: float
+    kappa: float | None
+
+    @property
+    def mean(self) -> float:
+        """The mean accuracy of the two orders."""
+        return (self.straight + self.swapped) / 2
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {**asdict(self), "mean": self.mean}
+
+
+def pair_accuracy(pairs: Sequence[BothOrders]) -> PairAccuracy:
+    """Return how often a judge is right.
+
+    Raises:
+        ValueError: there are no pairs.
+    """
+    if not pairs:
+        raise ValueError("there are no pairs; give one or more")
+    rows = [(_sign(pair.gold, EVEN), _sign(pair.straight, EVEN), _sign(pair.swapped, EVEN)) for pair in pairs]
+    n = len(rows)
+    judged = [(one, other) for _, one, other in rows if one is not None and other is not None]
+    return PairAccuracy(
+        n=n,
+        unjudged=sum((one is None) + (other is None) for _, one, other in rows),
+        straight=sum(one == gold for gold, one, _ in rows) / n,
+        swapped=sum(other == gold for gold, _, other in rows) / n,
+        both=sum(gold == one == other for gold, one, other in rows) / n,
+        summed=sum(_sign_of_sum(one, other) == gold for gold, one, other in rows) / n,
+        agreement=sum(one == other for one, other in judged) / n,
+        kappa=cohen_kappa(*zip(*judged, strict=True)) if judged else None,
+    )
+
+
+def _sign_of_sum(one: int | None, other: int | None) -> int | None:
+    """The winner of two orders; None where neither gave a verdict or they cancel."""
+    total = (one or 0) + (other or 0)
+    return (total > 0) - (total < 0) if total or (one == other == 0) else None
+
+
+def sides(outcome: Outcome) -> tuple[int | None, int | None]:
+    """Return who won where the first response was shown first, and where it was shown second.
+
+    1 is the pair's first response in both, -1 its second, 0 neither, None no verdict.  Scores of single responses know
+    no order, so they say the same in both.
+
+    Raises:
+        ValueError: the case has other than two samples.
+    """
+    if len(outcome.values) != 2:
+        raise ValueError(f"the case {outcome.id!r} has {len(outcome.values)} samples; a pair has two")
+    first, second = outcome.values
+    if outcome.compared:
+        return _sign(first, EVEN), _sign(EVEN, second)
+    both = _sign(first, second)
+    return both, both
+
+
+def verdict(outcome: Outcome) -> int | None:
+    """Return 1 if a pair's first response wins, -1 if its second does, 0 if neither, None without a verdict.
+
+    Of scores, one that is missing leaves no verdict.  Of shares in two orders, one that is missing counts nothing and
+    the other decides, as in JudgeBench; orders that contradict each other are a tie.
+
+    Raises:
+        ValueError: the case has other than two samples.
+    """
+    said = [side for side in sides(outcome) if side is not None]
+    return _sign(sum(said), 0) if said else None
+
+
+def both_orders(outcome: Outcome, gold: float) -> BothOrders:
+    """Return a pair of shares as a judge saw it twice.
+
+    Args:
+        outcome: whose values are shares (`Outcome.compared`).
+        gold: 1 if the first response is better, 0 if the second is, 0.5 for a tie.
+
+    Raises:
+        ValueError: the case has other than two samples, or its values are no shares.
+    """
+    sides(outcome)
+    if not outcome.compared:
+        raise ValueError(f"the case {outcome.id!r} was not seen in two orders; its scores are of single responses")
+    first, second = outcome.values
+    return BothOrders(gold=gold, straight=first, swapped=None if second is None else 2 * EVEN - second)
+
+
+def _sign(one: float | None, other: float | None) -> int | None:
+    return None if one is None or other is None else (one > other) - (one < other)
+
+
+def pair_case(
+    *,
+    id: str,
+    prompt: Text,
+    responses: Sequence[Text],
+    gold: Mapping[str, Any],
+    part: str = "",
+    cluster: str = "",
+    stored: Sequence[Stored] = (),
+    compared: bool = False,
+    texts: bool = True,
+) -> Case:
+    """Return a case of candidates for one prompt, one or more; without a cluster, the prompt names it."""
+    return Case(
+        id=id,
+        samples=tuple(
+            Sample(prompt=prompt, response=response, id=f"{id}/{at}", group=id) for at, response in enumerate(responses)
+        ),
+        gold=gold,
+        cluster=cluster or cluster_of(prompt),
+        part=part,
+        stored=stored,
+        compared=compared,
+        texts=texts,
+    )
+
+
+def wins(outcome: Outcome) -> float:
+    """Return 1 where the scorer prefers the better response, 0.5 where it says tie, 0 otherwise, 0 without a verdict.
+
+    Where the gold is a tie: 1 where the scorer says so too, else 0.
+    """
+    return _won(verdict(outcome), outcome.gold["better"])
+
+
+def pair_credit(outcome: Outcome) -> float | None:
+    """Return 1 for a pair that is right and 0 for a tie or a wrong one; None without a verdict or a winner."""
+    said, better = verdict(outcome), outcome.gold["better"]
+    return None if said is None or better is None else float(_won(said, better) == 1)
+
+
+def pair_measures(outcomes: Sequence[Outcome], draws: Draws, *, parts: bool = True) -> list[Measure]:
+    """Return the rates of pairs that are not part of a published number, but that its readers need.
+
+    Args:
+        outcomes: of pairs.
+        draws: how bounds are drawn.
+        parts: whether the accuracy of each part is among them.
+    """
+    clusters = [outcome.cluster for outcome in outcomes]
+    said = [verdict(outcome) for outcome in outcomes]
+    won = [_won(one, outcome.gold["better"]) for one, outcome in zip(said, outcomes, strict=True)]
+    decided = [at for at, outcome in enumerate(outcomes) if outcome.gold["better"] is not None]
+    measures = []
+    if decided:
+        names = [outcomes[at].part for at in decided] if parts else []
+        measures += _accuracies([won[at] for at in decided], names, [clusters[at] for at in decided], draws)
+    if len(decided) < len(outcomes):
+        right = mean_interval([float(one == 1) for one in won], clusters, draws)
+        measures.append(Measure(name="agreement, ties included", interval=right))
+    tied = mean_interval([float(one == 0) for one in said], clusters, draws)
+    missing = mean_interval([float(one is None) for one in said], clusters, draws)
+    measures.append(Measure(name="ties", interval=tied, better="none"))
+    measures.append(Measure(name="no verdict", interval=missing, better="low"))
+    return [*measures, *_order_measures([outcomes[at] for at in decided if outcomes[at].compared])]
+
+
+def pair_words(outcome: Outcome) -> tuple[str, Sequence[str]]:
+    """Return which response of a pair is better, and a word for each."""
+    better = outcome.gold["better"]
+    if better is None:
+        return "a tie: neither response is better", ()
+    return (
+        f"the {('first', 'second')[better]} response is better",
+        ["chosen" if place == better else "rejected" for place in range(2)],
+    )
+
+
+class PairBenchmark(Benchmark):
+    """A benchmark whose cases are pairs, with `{"better": ..}` as gold."""
+
+    def credit(self, outcome: Outcome) -> float | None:
+        """Return 1 for a pair that is right, 0 for a tie or a wrong one; None without a verdict or a winner."""
+        return pair_credit(outcome)
+
+    def words(self, outcome: Outcome) -> tuple[str, Sequence[str]]:
+        """Return which response is better."""
+        return pair_words(outcome)
+
+
+def list_words(count: int, right: Sequence[int]) -> tuple[str, Sequence[str]]:
+    """Return which responses of a list are right, counted from 1, and a word for each."""
+    places = set(right)
+    notes = ["right" if place in places else "wrong" for place in range(count)]
+    if not places:
+        return f"none of the {count} responses is right", notes
+    shown = ", ".join(str(place + 1) for place in sorted(places))
+    return f"of {count} responses, right {'is' if len(places) == 1 else 'are'} number {shown}", notes
+
+
+def _won(said: int | None, better: int | None) -> float:
+    if said is None:
+        return 0.0
+    if better is None:
+        return float(said == 0)
+    return 0.5 if said == 0 else float(said == (1 if better == 0 else -1))
+
+
+def _accuracies(won: Sequence[float], parts: Sequence[str], clusters: Sequence[str], draws: Draws) -> list[Measure]:
+    strict = [float(one == 1) for one in won]
+    found = [
+        Measure(name="accuracy", interval=mean_interval(strict, clusters, draws)),
+        Measure(name="accuracy, ties as half", interval=mean_interval(won, clusters, draws)),
+    ]
+    if len(set(parts)) > 1:
+        by_part = mean_by_part(strict, parts, clusters, draws)
+        found += [Measure(name="accuracy", part=part, interval=rate) for part, rate in by_part.items()]
+    return found
+
+
+def _order_measures(compared: Sequence[Outcome]) -> list[Measure]:
+    """The rates of pairs that were seen in both orders; without bounds, which `adjudge eval llm_bar` has."""
+    if not compared:
+        return []
+    rates = pair_accuracy([both_orders(outcome, 1.0 - outcome.gold["better"]) for outcome in compared])
+    shares = {
+        "accuracy, as the file orders them": rates.straight,
+        "accuracy, swapped": rates.swapped,
+        "right in both orders": rates.both,
+        "same winner in both orders": rates.agreement,
+    }
+    return [Measure(name=name, interval=Interval(value=value, n=rates.n)) for name, value in shares.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The rates of one list, in [0, 1]; see the table above."""
+
+    credit: float = 0.0
+    alone: float = 0.0
+    tied: float = 0.0
+    reciprocal_rank: float = 0.0
+    best_reciprocal_rank: float = 0.0
+
+
+NO_VERDICT = Ranked()
+
+
+def ranked(values: Sequence[float | None], right: Sequence[int]) -> Ranked:
+    """Return the rates of a list.
+
+    Args:
+        values: one score for each response; None where there is none.
+        right: the places of the right ones, at least one.
+    """
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return NO_VERDICT
+    places = set(right)
+    highest, own = max(known), max(known[at] for at in places)
+    best = [at for at, value in enumerate(known) if value == highest]
+    credit = sum(at in places for at in best) / len(best)
+    wrong = [value for at, value in enumerate(known) if at not in places]
+    above, equal = sum(value > own for value in wrong), sum(value == own for value in wrong)
+    return Ranked(
+        credit=credit,
+        alone=float(credit == 1),
+        tied=float(0 < credit < 1),
+        reciprocal_rank=1 / (1 + above + equal / 2),
+        best_reciprocal_rank=1 / (1 + above),
+    )
+
+
+def list_measures(outcomes: Sequence[Outcome], draws: Draws) -> list[Measure]:
+    """Return the rates of lists, the share that picking the highest score earns first."""
+    rates = [ranked(outcome.values, outcome.gold["right"]) for outcome in outcomes]
+    clusters = [outcome.cluster for outcome in outcomes]
+    columns = {
+        "accuracy": [rate.credit for rate in rates],
+        "right alone on top": [rate.alone for rate in rates],
+        "reciprocal rank": [rate.reciprocal_rank for rate in rates],
+    }
+    found = [Measure(name=name, interval=mean_interval(column, clusters, draws)) for name, column in columns.items()]
+    ties = mean_interval([rate.tied for rate in rates], clusters, draws)
+    missing = mean_interval([float(not outcome.judged) for outcome in outcomes], clusters, draws)
+    found.append(Measure(name="right and wrong tied on top", interval=ties, better="none"))
+    found.append(Measure(name="no verdict", interval=missing, better="low"))
+    parts = [outcome.part for outcome in outcomes]
+    if len(set(parts)) > 1:
+        by_part = mean_by_part(columns["accuracy"], parts, clusters, draws)
+        found += [Measure(name="accuracy", part=part, interval=rate) for part, rate in by_part.items()]
+    return found

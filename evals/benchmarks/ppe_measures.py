@@ -1,0 +1,329 @@
+"""PPE's two kinds of numbers: what choosing the best of k earns, and how well a scorer ranks models.
+
+What choosing the best of k by a scorer's numbers earns, for every k, on prompts with right and wrong responses.
+
+The curve of a prompt is exact: the mean label of the highest score over all ways to take k of its responses, where
+equal scores are chosen between at random and a missing score is the lowest, as in PPE.
+
+    max score   highest point of the mean curve
+    end score   its last point
+    loss        mean over k of how far the mean curve lies below that of the labels themselves
+    ROC AUC     of all responses' scores against their labels; and the mean of each prompt's own, where it has both
+    accuracy    share of the pairs of a right and a wrong response, those that the file names, that are in order
+
+How well a scorer ranks models as people do: both rankings come from the same battles between pairs of models.
+
+Strengths are those of Bradley and Terry, with ties as half a win and a tiny ridge, so that a model that wins everything
+has one too.
+
+    Spearman, Kendall    of the models' strengths by people and by the scorer
+    row-wise Pearson     mean over models of the correlation, over their opponents, of the two win rates
+    separability         share of pairs of models whose strengths by the scorer have bounds that do not overlap
+    agreement with CI    mean over pairs of models: 1 where the bounds of both rankings are apart and in one order, -1
+                         where they are apart and in opposite orders, else 0
+    Brier                mean over pairs of models of (p - o)^2: p the share of resamples in which the scorer puts the
+                         first above the second, o whether people do
+
+The last three are Arena-Hard's (arXiv 2406.11939), by the authors of PPE; their bounds and p come from resamples of the
+battles.  Battles without the scorer's verdict are in the people's ranking alone.
+
+Not covered: models that never met, whose order the ridge alone decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+from adjudge.evals.benchmarks.case import Outcome
+from adjudge.evals.reports.figures import Curves, Series
+from adjudge.evals.reports.result import Measure
+from adjudge.statistics.arrays import Floats, np
+from adjudge.statistics.bootstrap import cluster_bootstrap, mean_interval, weighted_bootstrap
+from adjudge.statistics.intervals import Draws, Interval
+from adjudge.statistics.logistic import fit_logistic
+from adjudge.statistics.ranks import auroc, auroc_of, kendall, spearman
+from adjudge.statistics.subsets import chances
+
+_CURVES = ("max score", "end score", "loss")
+
+
+def correctness_measures(outcomes: Sequence[Outcome], draws: Draws) -> list[Measure]:
+    """Return the numbers of the table above, as means of the parts and of each part.
+
+    Args:
+        outcomes: prompts with `{"right": [places], "pairs": [[place, place], ..]}` as gold.
+        draws: how bounds are drawn.
+    """
+    parts = list(dict.fromkeys(outcome.part for outcome in outcomes))
+    measures = [*_accuracies(outcomes, parts, draws), *_curve_measures(outcomes, parts, draws)]
+    for part in parts:
+        members = [outcome for outcome in outcomes if outcome.part == part]
+        measures += _areas(members, part, draws)
+    missing = [sum(value is None for value in outcome.values) / len(outcome.values) for outcome in outcomes]
+    clusters = [outcome.cluster for outcome in outcomes]
+    interval = mean_interval(missing, clusters, draws)
+    return [*measures, Measure(name="responses without a score", interval=interval, better="low")]
+
+
+def curve_of(outcome: Outcome, most: int) -> tuple[Floats, Floats]:
+    """Return what the best of 1 to `most` responses earns, by the scores and by the labels, each (most,)."""
+    labels = np.zeros(len(outcome.values))
+    labels[outcome.gold["right"]] = 1.0
+    keys = np.array([math.nan if value is None else value for value in outcome.values])
+    ks = range(1, most + 1)
+    return chances(keys, ks) @ labels, chances(labels, ks) @ labels
+
+
+def pair_accuracy_of(outcome: Outcome) -> tuple[int, int]:
+    """Return how many of the named pairs are in order, and how many there are; a tie and a missing score are not."""
+    right = set(outcome.gold["right"])
+    hits = 0
+    for one, other in outcome.gold["pairs"]:
+        good, bad = (one, other) if one in right else (other, one)
+        above, below = outcome.values[good], outcome.values[bad]
+        hits += above is not None and below is not None and above > below
+    return hits, len(outcome.gold["pairs"])
+
+
+def figure(outcomes: Sequence[Outcome]) -> Curves:
+    """Return the mean curve of each part, and that of its labels."""
+    series = []
+    for part in dict.fromkeys(outcome.part for outcome in outcomes):
+        members = [outcome for outcome in outcomes if outcome.part == part]
+        most = min(len(outcome.values) for outcome in members)
+        curves = [curve_of(outcome, most) for outcome in members]
+        for name, side in ((part, 0), (f"{part}, by the labels", 1)):
+            mean = np.mean([curve[side] for curve in curves], axis=0)
+            series.append(Series(name=name, x=tuple(map(float, range(1, most + 1))), y=tuple(mean.tolist())))
+    return Curves(title="best of k", x_axis="k", y_axis="share right", series=tuple(series), log_x=True)
+
+
+def _curve_measures(outcomes: Sequence[Outcome], parts: Sequence[str], draws: Draws) -> list[Measure]:
+    most = {part: min(len(outcome.values) for outcome in outcomes if outcome.part == part) for part in parts}
+    starts = dict(zip(parts, np.cumsum([0, *(2 * most[part] + 1 for part in parts)]).tolist(), strict=False))
+    columns = np.zeros((len(outcomes), sum(2 * size + 1 for size in most.values())))
+    for row, outcome in zip(columns, outcomes, strict=True):
+        start, size = starts[outcome.part], most[outcome.part]
+        row[start : start + 2 * size] = np.concatenate(curve_of(outcome, size))
+        row[start + 2 * size] = 1.0
+
+    def combine(sums: Floats) -> Floats:
+        numbers = []
+        for part in parts:
+            start, size = starts[part], most[part]
+            means = sums[:, start : start + 2 * size] / sums[:, start + 2 * size, None]
+            own, best = means[:, :size], means[:, size:]
+            numbers.append(np.stack([own.max(axis=1), own[:, -1], (best - own).mean(axis=1)], axis=1))
+        return np.concatenate([np.mean(numbers, axis=0), *numbers], axis=1)
+
+    sizes = [len(outcomes), *(sum(outcome.part == part for outcome in outcomes) for part in parts)]
+    counts = [size for size in sizes for _ in _CURVES]
+    found = cluster_bootstrap([outcome.cluster for outcome in outcomes], columns, combine, draws, counts=counts)
+    names = [(name, part) for part in ("", *parts) for name in _CURVES]
+    return [
+        Measure(name=name, part=part, interval=interval, better="low" if name == "loss" else "high")
+        for (name, part), interval in zip(names, found, strict=True)
+        if part or len(parts) > 1
+    ]
+
+
+def _accuracies(outcomes: Sequence[Outcome], parts: Sequence[str], draws: Draws) -> list[Measure]:
+    columns = np.zeros((len(outcomes), 2 * len(parts)))
+    for row, outcome in zip(columns, outcomes, strict=True):
+        at = 2 * parts.index(outcome.part)
+        row[at : at + 2] = pair_accuracy_of(outcome)
+    pairs = columns[:, 1::2].sum(axis=0)
+    there = [at for at in range(len(parts)) if pairs[at]]
+    if not there:
+        return []
+
+    def combine(sums: Floats) -> Floats:
+        shares = np.stack([sums[:, 2 * at] / sums[:, 2 * at + 1] for at in there], axis=1)
+        return np.concatenate([shares.mean(axis=1, keepdims=True), shares], axis=1)
+
+    counts = [int(pairs.sum()), *(int(pairs[at]) for at in there)]
+    found = cluster_bootstrap([outcome.cluster for outcome in outcomes], columns, combine, draws, counts=counts)
+    names = ["", *(parts[at] for at in there)]
+    return [
+        Measure(name="accuracy of pairs", part=part, interval=interval, published=True)
+        for part, interval in zip(names, found, strict=True)
+        if part or len(parts) > 1
+    ]
+
+
+def _areas(members: Sequence[Outcome], part: str, draws: Draws) -> list[Measure]:
+    filled = [_filled(outcome) for outcome in members]
+    values = np.concatenate([one for one, _ in filled])
+    labels = np.concatenate([one for _, one in filled])
+    owners = [outcome.cluster for outcome in members for _ in outcome.values]
+    area = auroc_of(values, labels)
+    (whole,) = weighted_bootstrap(owners, lambda weights: np.array([area(weights)]), draws)
+    within = [(auroc(*one), outcome.cluster) for one, outcome in zip(filled, members, strict=True)]
+    known = [(value, cluster) for value, cluster in within if value is not None]
+    mean = mean_interval([value for value, _ in known], [cluster for _, cluster in known], draws)
+    return [
+        Measure(name="ROC AUC", part=part, interval=whole),
+        Measure(name="ROC AUC within prompts", part=part, interval=mean),
+    ]
+
+
+def _filled(outcome: Outcome) -> tuple[Floats, Floats]:
+    """Scores and labels; a missing score lies below all others of its prompt."""
+    labels = np.zeros(len(outcome.values))
+    labels[outcome.gold["right"]] = 1.0
+    known = [value for value in outcome.values if value is not None]
+    lowest = min(known, default=0.0) - 1.0
+    return np.array([lowest if value is None else value for value in outcome.values]), labels
+
+
+RIDGE: Final = 0.01
+"""Of strengths: a game of two equals weighs 0.25, so it is felt only where somebody won or lost everything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Battle:
+    """Two models that answered one prompt.
+
+    Attributes:
+        first: a model.
+        second: another one.
+        human: what people gave the first: 1, 0, or 0.5 for a tie.
+        scorer: what the scorer gave it; None without a verdict.
+        cluster: of the prompt.
+    """
+
+    first: str
+    second: str
+    human: float
+    scorer: float | None
+    cluster: str
+
+
+def ranking_measures(battles: Sequence[Battle], draws: Draws, *, rounds: int) -> list[Measure]:
+    """Return the numbers of the table above; none where fewer than three models met.
+
+    Args:
+        battles: of models; those of a model with itself say nothing.
+        draws: how the bounds of the first three are drawn; the last three have none.
+        rounds: resamples that the last three are made of.
+    """
+    ranking = _Ranking([battle for battle in battles if battle.first != battle.second])
+    if len(ranking.models) < 3:
+        return []
+    pairs = len(ranking.models) * (len(ranking.models) - 1) // 2
+    found = weighted_bootstrap(ranking.clusters, ranking.correlations, draws)
+    names = ("Spearman of models", "Kendall of models", "row-wise Pearson of models")
+    own = ranking.confidence(rounds, draws)
+    return [
+        *(
+            Measure(name=name, part="human", interval=_sized(interval, len(ranking.models)))
+            for name, interval in zip(names, found, strict=True)
+        ),
+        *(
+            Measure(name=name, part="human", interval=Interval(value=value, n=pairs), better=better)
+            for (name, better), value in zip(
+                (("separability of models", "high"), ("agreement with CI", "high"), ("Brier of models", "low")),
+                own,
+                strict=True,
+            )
+        ),
+    ]
+
+
+class _Ranking:
+    """The battles as arrays; weights say how often each of them counts."""
+
+    def __init__(self, battles: Sequence[Battle]) -> None:
+        self.models = sorted({name for battle in battles for name in (battle.first, battle.second)})
+        self.clusters = [battle.cluster for battle in battles]
+        place = {name: at for at, name in enumerate(self.models)}
+        ends = np.array([[place[one.first], place[one.second]] for one in battles]).reshape(-1, 2)
+        swapped = ends[:, 0] > ends[:, 1]
+        ordered = np.sort(ends, axis=1)
+        self._pairs, self._pair = np.unique(ordered, axis=0, return_inverse=True)
+        self._pair = self._pair.ravel()
+        human = np.array([one.human for one in battles], dtype=float)
+        scorer = np.array([math.nan if one.scorer is None else one.scorer for one in battles])
+        self._human = np.where(swapped, 1 - human, human)
+        self._judged = ~np.isnan(scorer)
+        self._scorer = np.where(self._judged, np.where(swapped, 1 - scorer, scorer), 0.0)
+        self._design = np.zeros((len(self._pairs), len(self.models)))
+        rows = np.arange(len(self._pairs))
+        if len(rows):
+            self._design[rows, self._pairs[:, 0]] = 1.0
+            self._design[rows, self._pairs[:, 1]] = -1.0
+
+    def strengths(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Return the models' strengths by people and by the scorer."""
+        (people, people_games), (scorer, scorer_games) = self._rates(weights)
+        return self._fitted(people, people_games), self._fitted(scorer, scorer_games)
+
+    def correlations(self, weights: Floats) -> Floats:
+        """Return Spearman, Kendall and the mean of the rows' Pearson; NaN where one is unknown."""
+        people, scorer = self.strengths(weights)
+        numbers = [spearman(people, scorer), kendall(people, scorer), self._rows(weights)]
+        return np.array([math.nan if number is None else number for number in numbers])
+
+    def confidence(self, rounds: int, draws: Draws) -> tuple[float, float, float]:
+        """Return separability, agreement with confidence, and the Brier score."""
+        drawn: list[tuple[Floats, Floats]] = []
+
+        def keep(weights: Floats) -> Floats:
+            drawn.append(self.strengths(weights))
+            return np.zeros(1)
+
+        weighted_bootstrap(self.clusters, keep, Draws(rounds=rounds, level=draws.level, seed=draws.seed))
+        (people, scorer), resampled = drawn[0], drawn[1:] or drawn
+        tails = [(1 - draws.level) / 2, (1 + draws.level) / 2]
+        by_people, by_scorer = (np.array([pair[side] for pair in resampled]) for side in (0, 1))
+        bounds = [np.quantile(side, tails, axis=0) for side in (by_people, by_scorer)]
+        apart = agree = squared = 0.0
+        pairs = list(combinations(range(len(self.models)), 2))
+        for one, other in pairs:
+            human, own = (_apart(bound[:, one], bound[:, other]) for bound in bounds)
+            apart += own
+            agree += human and own and (1.0 if _same(people, scorer, one, other) else -1.0)
+            gap = by_scorer[:, one] - by_scorer[:, other]
+            chance = float((gap > 0).mean() + (gap == 0).mean() / 2)
+            squared += (chance - float(people[one] > people[other])) ** 2
+        return apart / len(pairs), agree / len(pairs), squared / len(pairs)
+
+    def _rates(self, weights: Floats) -> list[tuple[Floats, Floats]]:
+        """Return, by people and by the scorer, the first model's share of each pair's games, and how many there are."""
+        found = []
+        for share, counted in ((self._human, weights), (self._scorer, weights * self._judged)):
+            games = np.bincount(self._pair, counted, minlength=len(self._pairs)).astype(float)
+            won = np.bincount(self._pair, counted * share, minlength=len(self._pairs))
+            found.append((np.divide(won, games, out=np.full_like(won, 0.5), where=games > 0), games))
+        return found
+
+    def _fitted(self, shares: Floats, games: Floats) -> Floats:
+        return fit_logistic(self._design, shares, games, ridge=RIDGE, centred=len(self.models))[0]
+
+    def _rows(self, weights: Floats) -> float | None:
+        (people, games), (scorer, judged) = self._rates(weights)
+        met = (games > 0) & (judged > 0)
+        found = []
+        for model in range(len(self.models)):
+            own = met & (self._pairs == model).any(axis=1)
+            turned = self._pairs[own, 1] == model
+            one, other = (np.where(turned, 1 - rate[own], rate[own]) for rate in (people, scorer))
+            if len(one) > 1 and np.ptp(one) > 0 and np.ptp(other) > 0:
+                found.append(float(np.corrcoef(one, other)[0, 1]))
+        return math.fsum(found) / len(found) if found else None
+
+
+def _apart(one: Floats, other: Floats) -> bool:
+    return bool(one[0] > other[1] or other[0] > one[1])
+
+
+def _same(people: Floats, scorer: Floats, one: int, other: int) -> bool:
+    return bool((people[one] > people[other]) == (scorer[one] > scorer[other]))
+
+
+def _sized(interval: Interval, n: int) -> Interval:
+    return Interval(value=interval.value, low=interval.low, high=interval.high, n=n)

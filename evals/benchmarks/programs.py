@@ -1,0 +1,243 @@
+"""HumanEval, VerilogEval and RTLLM: programs and designs of models, and whether they do what was asked.
+
+HumanEval (arXiv 2107.03374): programs of models, and whether they pass the tests.
+
+    pass@k    mean over problems of 1 - C(n - c, k) / C(n, k): the chance that one of k programs passes, from n
+              programs of which the scorer calls c right; over the problems with at least k programs
+
+Rows are programs with their `task_id`; the tests come from a second file, `--problems`, or stand in the row.  A row of
+the problems alone is one case: its canonical solution, which must pass.  With labels in the rows, the scorer's verdicts
+are compared with them; a label of a run that took too long is "wrong".
+
+VerilogEval (arXiv 2309.07544) and RTLLM (arXiv 2308.05345): hardware designs, and whether they do what was asked.
+
+A row of VerilogEval without a response is one case: its own reference, under the name that a candidate must have, which
+must pass.  Candidates are rows with a design; the problem comes from a second file, `--problems`, by its name, or
+stands in the row.  A label is "right" only where it says pass; designs that fail, do not compile or run too long are
+wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Final
+
+from adjudge.evals.benchmarks.benchmark import RowPlace
+from adjudge.evals.benchmarks.case import Case, Outcome
+from adjudge.evals.benchmarks.fields import Row, case_id, field, first_of, has, keyed_rows, shown, text_of, word
+from adjudge.evals.benchmarks.labelled import ACCURACY, RIGHT, WRONG, Labelled, Truth, labelled_case
+from adjudge.evals.reports.result import Measure
+from adjudge.statistics.bootstrap import mean_interval
+from adjudge.statistics.intervals import Draws
+from adjudge.statistics.subsets import pass_at_k
+
+_PROGRAMS: Final = ("program", "solution", "code", "response")
+_PASSED: Final = ("passed", "label", "is_correct")
+_FENCE: Final = "````"  # one more than a program's own text is likely to hold
+
+
+@dataclass(frozen=True, kw_only=True)
+class Programs(Labelled):
+    """Answers to problems that stand in each row, or in a second file."""
+
+    named: ClassVar[tuple[str, ...]] = ()  # columns of a problem's name
+    tested: ClassVar[str] = ""  # the column of a problem that answers are tested with
+
+    problems: str = ""
+    """The file of problems. Without it they stand in each row."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self._problems
+
+    def problem(self, row: Row, name: str) -> Mapping[str, Any]:
+        """Return the problem of a row: a row of the second file, or the row itself."""
+        if not self.problems:
+            if not has(row, self.tested):
+                raise ValueError(f"the row has no column {self.tested!r}; name the file of problems with --problems")
+            return row
+        found = self._problems.get(name)
+        if found is None:
+            raise ValueError(f"the problem {name!r:.60} is not in {self.problems}")
+        return found[0]
+
+    @cached_property
+    def _problems(self) -> dict[str, list[dict[str, Any]]]:
+        return keyed_rows(self.problems, lambda row: text_of(row, *self.named)) if self.problems else {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class HumanEval(Programs):
+    """HumanEval."""
+
+    name: ClassVar[str] = "human_eval"
+    title: ClassVar[str] = "HumanEval"
+    named: ClassVar[tuple[str, ...]] = ("task_id",)
+    tested: ClassVar[str] = "test"
+    source: ClassVar[str] = "arXiv 2107.03374; openai/human-eval, evaluation.py"
+    hub: ClassVar[str] = "openai/openai_humaneval"
+    split: ClassVar[str] = "test"
+    columns: ClassVar[str] = (
+        "task_id and completion (what follows the prompt) or program (the whole), and passed or label if somebody ran "
+        "them; prompt, test and entry_point, or these in the file of --problems"
+    )
+
+    problems: str = ""
+    """The file of problems: task_id, prompt, test, entry_point, canonical_solution.
+    Without it they stand in each row."""
+
+    k: tuple[int, ...] = (1,)
+    """The k of pass@k. Give it several times for several."""
+
+    model_column: str = "model"
+    """Column of the model, which is the part; rows without it are of one."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.k or min(self.k) < 1:
+            raise ValueError(f"k is {self.k!r}; give whole numbers of at least 1")
+
+    def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
+        """Return the program of a row."""
+        task = text_of(row, "task_id")
+        problem = self.problem(row, task)
+        prompt, entry_point = text_of(problem, "prompt"), text_of(problem, "entry_point")
+        program, label = self._program(row, prompt)
+        reference: dict[str, Any] = {
+            "tests": text_of(problem, "test"),
+            "style": "humaneval",
+            "entry_point": entry_point,
+        }
+        model = word(row, self.model_column) if self.model_column and has(row, self.model_column) else ""
+        yield labelled_case(
+            id=case_id(place, task),
+            prompt=prompt,
+            response=f"{_FENCE}python\n{program}\n{_FENCE}",
+            label=label,
+            reference=reference,
+            part=model,
+            cluster=task,
+        )
+
+    def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
+        """Return the rates of the scorer's verdicts and pass@k; pass@k first where nobody labelled anything."""
+        rates = list(super().measures(outcomes, draws))
+        found = []
+        for part in dict.fromkeys(["", *(outcome.part for outcome in outcomes)]):
+            own = [outcome for outcome in outcomes if part in ("", outcome.part)]
+            found += self._passing(part, own, draws)
+        return [*rates, *found] if rates[0].name == ACCURACY else [*found, *rates]
+
+    def _passing(self, part: str, outcomes: Sequence[Outcome], draws: Draws) -> list[Measure]:
+        judged = [self.judged(outcome) for outcome in outcomes]
+        kinds = {"": [one.said == RIGHT for one in judged]}
+        if all(one.gold is not None for one in judged):
+            kinds[" by labels"] = [one.gold == RIGHT for one in judged]
+        tasks = [(outcome.part, outcome.cluster) for outcome in outcomes]
+        return [
+            _pass_at(k, kind, part, tasks, passed, draws)
+            for k in dict.fromkeys(self.k)
+            for kind, passed in kinds.items()
+        ]
+
+    def _program(self, row: Row, prompt: str) -> tuple[str, str | None]:
+        label = first_of(row, _PASSED)
+        truth = None if label is None else Truth(more={"timeout": WRONG, "timed out": WRONG}).of(field(row, label))
+        if has(row, "completion"):
+            return prompt + text_of(row, "completion"), truth
+        if first_of(row, _PROGRAMS) is not None:
+            return text_of(row, *_PROGRAMS), truth
+        return prompt + text_of(row, "canonical_solution"), RIGHT
+
+
+def _pass_at(
+    k: int, kind: str, part: str, tasks: Sequence[tuple[str, str]], passed: Sequence[bool], draws: Draws
+) -> Measure:
+    counts: dict[tuple[str, str], list[int]] = {}
+    for task, hit in zip(tasks, passed, strict=True):
+        count = counts.setdefault(task, [0, 0])
+        count[0] += 1
+        count[1] += hit
+    enough = {task: (n, right) for task, (n, right) in counts.items() if n >= k}
+    rates = [pass_at_k(n, right, k) for n, right in enough.values()]
+    interval = mean_interval(rates, [cluster for _, cluster in enough], draws)
+    return Measure(name=f"pass@{k}{kind}", part=part, interval=interval, published=not kind, better="none")
+
+
+_DESIGNS: Final = ("response", "source", "completion", "code")
+_LABELS: Final = ("status", "passed", "label", "is_correct")
+_PROMPTS: Final = ("prompt", "description")
+_FAILURES: Final = ("compile", "timeout", "runtime", "syntax", "error")
+_REFERENCE: Final = "RefModule"
+_TOP: Final = "TopModule"
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerilogEval(Programs):
+    """VerilogEval, and RTLLM with its labelled candidates."""
+
+    name: ClassVar[str] = "verilog_eval"
+    title: ClassVar[str] = "VerilogEval"
+    named: ClassVar[tuple[str, ...]] = ("problem", "design", "task_id", "problem_id")
+    tested: ClassVar[str] = "reference"
+    source: ClassVar[str] = "arXiv 2309.07544, 2408.11053; NVlabs/verilog-eval; hkust-zhiyao/RTLLM"
+    columns: ClassVar[str] = (
+        "problem (or design), prompt (or description), reference, testbench, files; and response (or source) with "
+        "status, passed or label where it is a candidate"
+    )
+    published: ClassVar[tuple[str, ...]] = (ACCURACY,)
+
+    problems: str = ""
+    """The file of problems, by problem or design. Without it they stand in each row."""
+
+    bench: bool = True
+    """Whether the scorer gets the problem's test bench, beside its reference."""
+
+    part_column: str = "model"
+    """Column of the subset that a row counts in; rows without it are of one."""
+
+    def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
+        """Return the design of a row."""
+        name = text_of(row, *self.named)
+        problem = self.problem(row, name)
+        reference = text_of(problem, "reference")
+        own = first_of(row, _DESIGNS) is None
+        yield labelled_case(
+            id=case_id(place, name),
+            prompt=text_of(problem, *_PROMPTS),
+            response=_fenced(renamed(reference) if own else text_of(row, *_DESIGNS)),
+            label=RIGHT if own else _label(row),
+            reference=self._reference(problem, reference),
+            part=word(row, self.part_column) if self.part_column and has(row, self.part_column) else "",
+            cluster=name,
+        )
+
+    def _reference(self, problem: Mapping[str, Any], reference: str) -> dict[str, Any]:
+        made: dict[str, Any] = {"reference": reference}
+        if re.search(rf"\bmodule\s+{_REFERENCE}\b", reference):
+            made["top"] = _TOP
+        if self.bench and problem.get("testbench") is not None:
+            made["testbench"] = text_of(problem, "testbench")
+        files = problem.get("files")
+        if files:
+            if not isinstance(files, Mapping) or not all(isinstance(text, str) for text in files.values()):
+                raise ValueError(f"the column 'files' holds {shown(files)}; it must be an object of texts by file name")
+            made["files"] = dict(files)
+        return made
+
+
+def renamed(reference: str) -> str:
+    """Return a reference of VerilogEval as a candidate: the module RefModule is called TopModule."""
+    return re.sub(rf"\b{_REFERENCE}\b", _TOP, reference)
+
+
+def _fenced(design: str) -> str:
+    return design if "```" in design else f"```verilog\n{design}\n```"  # a chat's answer has fences of its own
+
+
+def _label(row: Row) -> str | None:
+    name = first_of(row, _LABELS)
+    return None if name is None else Truth(more=dict.fromkeys(_FAILURES, WRONG)).of(field(row, name))

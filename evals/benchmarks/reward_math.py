@@ -1,0 +1,349 @@
+"""RewardMATH (arXiv 2410.01729): one right solution and nine wrong ones for each of 483 problems.
+
+    accuracy                  share of problems whose right solution has the highest score alone
+    accuracy, ties as right   it may share the highest score
+    MRR                       mean of 1 / rank of the right solution, which has the best rank among equal scores
+    pairs: accuracy           share of problems whose right solution wins against all nine others
+    pairs: MRR                mean of 1 / (1 + comparisons that it does not win)
+
+Rows are read in the forms of the authors' files: a list of scores (or of scores of steps) per problem; a list of
+verdicts A or B per problem; one solution per row; one pair per row.  One solution per row is put together by problem.
+Read from RewardMATH (`src/evaluation/eval.py`).  A problem with a missing score is wrong; so is a comparison without a
+verdict.  The problem twice in a file counts twice, as it does there.
+
+On RewardBench's math-prm the chosen solutions have 4 steps, the rejected ones 12: the product of any numbers below 1
+prefers the chosen ones.  So beside each aggregate of steps stands its rank correlation with their number, and "fewer
+steps" is a trivial scorer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final
+
+from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace, trivial_choices
+from adjudge.evals.benchmarks.case import Case, Outcome, Stored
+from adjudge.evals.benchmarks.fields import Row, case_id, cluster_of, field, has, items, score, shown, text, word
+from adjudge.evals.benchmarks.pair import (
+    list_words,
+    pair_case,
+    pair_credit,
+    pair_measures,
+    pair_words,
+    ranked,
+    verdict,
+)
+from adjudge.evals.reports.result import Measure
+from adjudge.io.values import Text
+from adjudge.solutions.aggregate import AGGREGATES, Aggregate, aggregate, needs_probabilities
+from adjudge.statistics.bootstrap import mean_interval
+from adjudge.statistics.intervals import Draws, Interval
+from adjudge.statistics.ranks import spearman
+
+
+def aggregated(steps: Sequence[float | None], how: Aggregate) -> float | None:
+    """Return one number for the values of steps; None where there are none, or one of them is missing."""
+    known = [value for value in steps if value is not None]
+    return aggregate(known, how) if known and len(known) == len(steps) else None
+
+
+def aggregate_measures(outcomes: Sequence[Outcome], draws: Draws) -> list[Measure]:
+    """Return the accuracy of each aggregate on lists, and its rank correlation with the number of steps.
+
+    Args:
+        outcomes: lists with `{"right": [places]}`; where no solution has steps there are no measures.
+        draws: how bounds of the accuracies are drawn.
+    """
+    values = [value for outcome in outcomes for steps in outcome.steps for value in steps if value is not None]
+    if not values:
+        return []
+    probable = min(values) >= 0 and max(values) <= 1
+    clusters = [outcome.cluster for outcome in outcomes]
+    accuracies, correlations = [], []
+    for how in AGGREGATES:
+        if needs_probabilities(how) and not probable:
+            continue
+        numbers = [tuple(aggregated(steps, how) for steps in outcome.steps) for outcome in outcomes]
+        right = [
+            ranked(list_of, outcome.gold["right"]).alone for list_of, outcome in zip(numbers, outcomes, strict=True)
+        ]
+        accuracies.append(Measure(name=f"accuracy ({how})", interval=mean_interval(right, clusters, draws)))
+        counted = [
+            (number, float(len(steps)))
+            for list_of, outcome in zip(numbers, outcomes, strict=True)
+            for number, steps in zip(list_of, outcome.steps, strict=True)
+            if number is not None
+        ]
+        found = spearman([one for one, _ in counted], [count for _, count in counted]) if counted else None
+        correlations.append(
+            Measure(
+                name=f"rank correlation with the number of steps ({how})",
+                interval=Interval(value=found, n=len(counted)),
+                better="none",
+            )
+        )
+    return [*accuracies, *correlations]
+
+
+def by_step_count(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
+    """Return what the number of steps alone says of lists whose steps have values."""
+    counts = [[float(len(steps)) for steps in outcome.steps] for outcome in outcomes]
+    if not any(any(numbers) for numbers in counts):
+        return {}
+    pairs = list(zip(outcomes, counts, strict=True))
+    return {
+        "more_steps": [outcome.with_values(numbers) for outcome, numbers in pairs],
+        "fewer_steps": [outcome.with_values([-number for number in numbers]) for outcome, numbers in pairs],
+    }
+
+
+RIGHT: Final = ("human_to_GPT-4", "chosen")
+"""What the files call the right solution."""
+
+_STEPS: Final = ("step_scores", "output.step_scores")
+_PLACES: Final = {"A": 0, "B": 1}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewardMath(Benchmark):
+    """RewardMATH."""
+
+    name: ClassVar[str] = "reward_math"
+    title: ClassVar[str] = "RewardMATH"
+    source: ClassVar[str] = "arXiv 2410.01729; kimsh0507/RewardMATH_official, src/evaluation/eval.py"
+    columns: ClassVar[str] = (
+        "problem, and: score (list) with solution_reference (list); or score (list of A and B) with chosen_position "
+        "(list); or eval_solution with solution_type; or eval_solution_A, eval_solution_B, chosen_position"
+    )
+
+    aggregate: Aggregate = "min"
+    """What the values of steps come to where the file stores steps; the accuracy
+    of every other way is given beside."""
+
+    def __post_init__(self) -> None:
+        if self.aggregate not in AGGREGATES:
+            raise ValueError(f"aggregate is {self.aggregate!r}; it must be one of {', '.join(AGGREGATES)}")
+
+    def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
+        """Return the cases of a row: a list, nine verdicts, one solution, or one pair."""
+        if has(row, "eval_solution_A"):
+            return [self._text_pair(row, place)]
+        if has(row, "solution_type"):
+            return [self._solution(row, place)]
+        if has(row, "chosen_position"):
+            return self._verdicts(row, place)
+        return [self._list(row, place)]
+
+    def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
+        """Return the numbers of lists, or those of pairs, or both where the input has both."""
+        lists, pairs = joined(outcomes)
+        complete = [outcome for outcome in lists if 0 < len(outcome.gold["right"]) < len(outcome.values)]
+        measures = []
+        if complete:
+            measures += [*_list_measures(complete, draws), *aggregate_measures(complete, draws)]
+        if len(complete) < len(lists):
+            torn = [float(not 0 < len(one.gold["right"]) < len(one.values)) for one in lists]
+            share = mean_interval(torn, [outcome.cluster for outcome in lists], draws)
+            measures.append(Measure(name="problems without a right or a wrong solution", interval=share, better="low"))
+        return [*measures, *(_pair_measures(pairs, draws) if pairs else [])]
+
+    def credit(self, outcome: Outcome) -> float | None:
+        """Return 1 for a list whose right solution is alone on top, and for a pair that is right.
+
+        A solution that stands in a row of its own earns nothing by itself.
+        """
+        if "better" in outcome.gold:
+            return pair_credit(outcome)
+        if "list" in outcome.gold or not outcome.judged:
+            return None
+        return ranked(outcome.values, outcome.gold["right"]).alone
+
+    def words(self, outcome: Outcome) -> tuple[str, Sequence[str]]:
+        """Return which solution is right: of a pair, of a list, or whether one by itself is."""
+        gold = outcome.gold
+        if "better" in gold:
+            return pair_words(outcome)
+        if "list" in gold:
+            return f"this solution is {'right' if gold['right'] else 'wrong'}", ()
+        return list_words(len(outcome.values), gold["right"])
+
+    def baselines(self, outcomes: Sequence[Outcome]) -> Mapping[str, Sequence[Outcome]]:
+        """Return trivial scorers, of the number of steps too; none sees the order of lists, the right one is first."""
+        lists, pairs = joined(outcomes)
+        if not lists:
+            return trivial_choices(pairs)
+        return {**trivial_choices(lists, places=False), **by_step_count(lists)}
+
+    def _list(self, row: Row, place: RowPlace) -> Case:
+        names = items(row, "solution_reference")
+        values = items(row, "score")
+        if len(values) != len(names):
+            raise ValueError(f"the row has {len(values)} scores for {len(names)} solutions; give one for each")
+        right = [at for at, name in enumerate(names) if name in RIGHT]
+        if not 0 < len(right) < len(names):
+            raise ValueError(f"{len(right)} of {len(names)} solutions are {' or '.join(RIGHT)}; some must be, not all")
+        problem = text(row, "problem")
+        return pair_case(
+            id=case_id(place),
+            prompt=problem,
+            responses=[""] * len(values),
+            gold={"right": right},
+            stored=[self._stored(value, f"score.{at}") for at, value in enumerate(values)],
+            texts=False,
+        )
+
+    def _verdicts(self, row: Row, place: RowPlace) -> Iterable[Case]:
+        said, gold = items(row, "score"), items(row, "chosen_position")
+        if len(said) != len(gold):
+            raise ValueError(f"the row has {len(said)} verdicts for {len(gold)} comparisons; give one for each")
+        key = case_id(place)
+        problem = text(row, "problem")
+        for at, (verdict_said, right) in enumerate(zip(said, gold, strict=True)):
+            yield pair_case(
+                id=f"{key}:{at}",
+                prompt=problem,
+                responses=["", ""],
+                gold={"better": _position(right), "list": key},
+                stored=_shares(verdict_said),
+                texts=False,
+            )
+
+    def _text_pair(self, row: Row, place: RowPlace) -> Case:
+        problem = text(row, "problem")
+        return pair_case(
+            id=case_id(place),
+            prompt=problem,
+            responses=[_written(row, "eval_solution_A"), _written(row, "eval_solution_B")],
+            gold={"better": _position(field(row, "chosen_position")), "list": _key(row, problem)},
+        )
+
+    def _solution(self, row: Row, place: RowPlace) -> Case:
+        kind = word(row, "solution_type")
+        if kind not in ("chosen", "rejected"):
+            raise ValueError(f"the solution_type is {shown(kind)}; it must be chosen or rejected")
+        problem = text(row, "problem")
+        name = next((name for name in (*_STEPS, "score") if has(row, name)), None)
+        stored = () if name is None else (self._stored(field(row, name), name),)
+        bare = bool(stored) and not has(row, "eval_solution")
+        key = _key(row, problem)
+        return pair_case(
+            id=case_id(place),
+            prompt=problem,
+            responses=["" if bare else _written(row, "eval_solution")],
+            gold={"list": key, "right": kind == "chosen"},
+            stored=stored,
+            texts=not bare,
+        )
+
+    def _stored(self, value: Any, name: str) -> Stored:
+        """A score, or the scores of steps and what they come to."""
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            return score(value, name)
+        steps = tuple(score(one, name).value for one in value)
+        return Stored(value=aggregated(steps, self.aggregate), steps=steps, reason="" if steps else "no_verdict")
+
+
+def joined(outcomes: Sequence[Outcome]) -> tuple[list[Outcome], list[Outcome]]:
+    """Return lists, those put together of single solutions too, and pairs.
+
+    Solutions of one problem come in the order of the file, right ones first.
+    """
+    lists, pairs, single = [], [], dict[str, list[Outcome]]()
+    for outcome in outcomes:
+        if "better" in outcome.gold:
+            pairs.append(outcome)
+        elif "list" in outcome.gold:
+            single.setdefault(outcome.gold["list"], []).append(outcome)
+        else:
+            lists.append(outcome)
+    return [*lists, *(_together(key, members) for key, members in single.items())], pairs
+
+
+def _together(key: str, members: Sequence[Outcome]) -> Outcome:
+    ordered = sorted(members, key=lambda one: not one.gold["right"])
+    return replace(
+        ordered[0],
+        id=key,
+        gold={"right": [at for at, one in enumerate(ordered) if one.gold["right"]]},
+        values=tuple(one.values[0] for one in ordered),
+        statuses=tuple(one.statuses[0] for one in ordered),
+        reasons=tuple(one.reasons[0] for one in ordered),
+        cut_off=tuple(one.cut_off[0] for one in ordered),
+        steps=tuple(one.steps[0] for one in ordered),
+        sizes=tuple(one.sizes[0] for one in ordered),
+        step_counts=tuple(one.step_counts[0] for one in ordered),
+    )
+
+
+def _list_measures(lists: Sequence[Outcome], draws: Draws) -> list[Measure]:
+    rates = [ranked(outcome.values, outcome.gold["right"]) for outcome in lists]
+    clusters = [outcome.cluster for outcome in lists]
+
+    def measure(name: str, values: Sequence[float], *, published: bool = False, better: str = "high") -> Measure:
+        interval = mean_interval(values, clusters, draws)
+        return Measure(name=name, interval=interval, published=published, better=better)
+
+    return [
+        measure("accuracy", [rate.alone for rate in rates], published=True),
+        measure("accuracy, ties as right", [float(rate.credit > 0) for rate in rates], published=True),
+        measure("accuracy, ties shared", [rate.credit for rate in rates]),
+        measure("MRR", [rate.best_reciprocal_rank for rate in rates], published=True),
+        measure("MRR, ties share their ranks", [rate.reciprocal_rank for rate in rates]),
+        measure("no verdict", [float(not outcome.judged) for outcome in lists], better="low"),
+    ]
+
+
+def _pair_measures(pairs: Sequence[Outcome], draws: Draws) -> list[Measure]:
+    problems: dict[str, list[Outcome]] = {}
+    for outcome in pairs:
+        problems.setdefault(outcome.gold["list"], []).append(outcome)
+    lost = [sum(not pair_credit(outcome) for outcome in members) for members in problems.values()]
+    clusters = [members[0].cluster for members in problems.values()]
+    first = mean_interval(
+        [float(verdict(outcome) == 1) for outcome in pairs], [outcome.cluster for outcome in pairs], draws
+    )
+    return [
+        Measure(
+            name="pairs: accuracy",
+            interval=mean_interval([float(count == 0) for count in lost], clusters, draws),
+            published=True,
+        ),
+        Measure(
+            name="pairs: MRR",
+            interval=mean_interval([1 / (1 + count) for count in lost], clusters, draws),
+            published=True,
+        ),
+        *(replace(measure, name=f"single pairs: {measure.name}") for measure in pair_measures(pairs, draws)),
+        Measure(name="single pairs: the first one wins", interval=first, better="none"),
+    ]
+
+
+def _key(row: Row, problem: Text) -> str:
+    return word(row, "problem_id") if has(row, "problem_id") else cluster_of(problem)
+
+
+def _position(value: Any) -> int:
+    if not isinstance(value, str) or value not in _PLACES:
+        raise ValueError(f"a chosen_position is {shown(value)}; it must be A or B")
+    return _PLACES[value]
+
+
+def _shares(said: Any) -> tuple[Stored, Stored]:
+    if said is None:
+        return Stored(value=None, reason="no_verdict"), Stored(value=None, reason="no_verdict")
+    won = _position(said)
+    return Stored(value=float(won == 0)), Stored(value=float(won == 1))
+
+
+def _written(row: Row, name: str) -> Text:
+    """A solution: a text, or its steps, which are joined by blank lines so that they can be told apart again."""
+    value = field(row, name)
+    if (
+        isinstance(value, Sequence)
+        and value
+        and all(isinstance(step, str) for step in value)
+        and not isinstance(value, str)
+    ):
+        return "\n\n".join(value)
+    return text(row, name)

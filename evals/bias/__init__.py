@@ -1,1 +1,0 @@
-"""Preferences of judges that have nothing to do with quality."""

@@ -1,1 +1,0 @@
-"""Whether probabilities match outcomes, and making them match."""

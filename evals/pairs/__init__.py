@@ -1,1 +1,0 @@
-"""How often a scorer is right about pairs and lists."""

@@ -1,1 +1,0 @@
-"""Benchmarks of reward models: pairs and lists with a better response, scored by who comes first."""

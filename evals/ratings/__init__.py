@@ -1,1 +1,0 @@
-"""Scores against ratings that people or judges gave."""

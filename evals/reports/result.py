@@ -1,0 +1,212 @@
+"""What every evaluation returns, whatever it evaluates: one record that prints, is written as JSON, and is a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from adjudge.evals.reports.figures import Figure, Record
+from adjudge.protocol import NO_COST, Cost
+from adjudge.statistics.intervals import Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """A measured number.
+
+    Attributes:
+        name: what is measured: "accuracy", "F1", "rank correlation".
+        part: of what: a subset or section; "" for the whole.
+        interval: the number in its own unit (shares in [0, 1], never per cent), bounds, and how many cases it is of.
+        baselines: the same number of trivial scorers, by their names; None where they have none.
+        better: which end is good; "none" for numbers that are neither.
+        published: whether the benchmark's authors define it so, and others can compare it.
+    """
+
+    name: str
+    interval: Interval
+    part: str = ""
+    baselines: Mapping[str, float | None] = field(default_factory=dict)
+    better: str = "high"
+    published: bool = False
+
+    def __post_init__(self) -> None:
+        if self.better not in ("high", "low", "none"):
+            raise ValueError(f"Measure.better is {self.better!r}; it must be 'high', 'low' or 'none'")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {
+            "name": self.name,
+            "part": self.part,
+            **self.interval.to_dict(),
+            "baselines": dict(self.baselines),
+            "better": self.better,
+            "published": self.published,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadResponse(Record):
+    """One response of a case.
+
+    Attributes:
+        text: what was judged; long texts are cut in the middle, with the number of characters that are missing.
+        said: the score as text: "0.731", or "failed (engine_timeout)".
+        value: the score; None if there is none.
+        note: what the case says of it: "chosen", "has error 3".
+    """
+
+    text: str
+    said: str
+    value: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadCase(Record):
+    """A case to read.
+
+    Attributes:
+        id: of the case.
+        part: it counts in.
+        verdict: "wrong", "tied", "failed", "abstained"; or another word of the evaluation.
+        weight: how bad it is, for sorting; larger is worse.
+        prompt: what was answered.
+        responses: with their scores.
+        gold: what is right, in words.
+    """
+
+    id: str
+    part: str
+    verdict: str
+    weight: float
+    prompt: str
+    responses: tuple[ReadResponse, ...]
+    gold: str
+
+
+SCHEMA = 1  # of `Result.to_dict`; it grows when a key changes its meaning
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts(Record):
+    """How many there are of what; nothing here is in two columns by accident.
+
+    Attributes:
+        cases: that were evaluated.
+        samples: in them.
+        scored: samples with a number.
+        abstained: samples whose scorer declined.
+        failed: samples that could not be judged.
+        cut_off: samples of which the scorer saw only a part, or that end at a limit themselves, scored or not.
+        tied: cases whose deciding values were equal.
+        unreadable: rows of the input that are no cases.
+        reasons: samples by the reason code of what is no number.
+    """
+
+    cases: int = 0
+    samples: int = 0
+    scored: int = 0
+    abstained: int = 0
+    failed: int = 0
+    cut_off: int = 0
+    tied: int = 0
+    unreadable: int = 0
+    reasons: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison(Record):
+    """A test of one scorer against another one on the same cases.
+
+    Attributes:
+        name: what was compared.
+        part: subset; "" for the whole.
+        test: of which kind: "McNemar, exact", "permutation of clusters".
+        first: number of the evaluated scorer.
+        second: number of the other one.
+        difference: first minus second, with bounds.
+        p: chance of so large a difference if there were none; None where the data say nothing.
+        p_adjusted: the same after Holm's correction for all comparisons of this result; None if `p` is.
+        other: what it was compared with.
+    """
+
+    name: str
+    part: str = ""
+    test: str
+    first: float | None
+    second: float | None
+    difference: Interval
+    p: float | None
+    p_adjusted: float | None = None
+    other: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check(Record):
+    """A rule that a scorer must keep: an invariance, a sensitivity, a bound.
+
+    Attributes:
+        name: of the rule.
+        passed: whether it holds; None where it could not be tried, and `detail` says why.
+        detail: the numbers, in one sentence.
+    """
+
+    name: str
+    passed: bool | None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result(Record):
+    """The outcome of an evaluation.
+
+    Attributes:
+        kind: of evaluation: the name in `adjudge eval KIND`.
+        title: for people.
+        scorer: facts about what was evaluated: at least "name" and "fingerprint".
+        source: facts about the input: "name", "rows", "digest", whatever names it again.
+        measures: the numbers; the most important one first.
+        counts: of cases and samples.
+        checks: rules that were tried.
+        comparisons: tests against other scorers.
+        figures: what is worth drawing, beside bars of the measures, which every report has.
+        worst: cases to read, the worst ones first.
+        notes: sentences that a reader of the numbers must know.
+        options: of the evaluation, as plain data: seed, level, resamples, limits.
+        seconds: that it took.
+        cost: of the scores; zeros where they were stored.
+        asked: whether a scorer was asked in this run; what a file of scores lacks is a fact about the file.
+    """
+
+    kind: str
+    title: str
+    scorer: Mapping[str, Any] = field(default_factory=dict)
+    source: Mapping[str, Any] = field(default_factory=dict)
+    measures: tuple[Measure, ...] = ()
+    counts: Counts = Counts()
+    checks: tuple[Check, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    worst: tuple[ReadCase, ...] = ()
+    notes: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    cost: Cost = NO_COST
+    asked: bool = True
+
+    @property
+    def found(self) -> bool:
+        """Whether something was found that the exit code must say: a rule broken, a sample that could not be judged.
+
+        Scores that are missing in a file count as failed too, but nobody can judge them by another run.
+        """
+        return any(check.passed is False for check in self.checks) or (self.asked and self.counts.failed > 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        data = Record.to_dict(self)
+        del data["asked"]
+        return {"schema": SCHEMA, **data, "found": self.found}

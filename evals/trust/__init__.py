@@ -1,0 +1,1 @@
+"""Whether what raters say can be trusted: calibration, agreement, drift, bias."""

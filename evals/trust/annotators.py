@@ -1,0 +1,161 @@
+"""AlpacaEval's numbers of an annotator: how far it agrees with people, its bias and variance, and what it prefers.
+
+An annotation is a preference of 1 (the first output) or 2 (the second), or between; 0 is a draw, None is missing.  Of
+several annotations of one pair the majority is taken; where they are split evenly, both answers are it with a chance of
+one half, and agreement is the expectation over that.  The released code draws one of the two instead, so its numbers
+differ from these by that draw.
+
+    agreement with people   1 - mean |annotation - majority of the people|
+    variance                1 - mean |annotation - majority of the annotator's others|, from 1
+    bias                    the same between the annotator's majority and the people's
+
+Not covered: prices, times, correlations of leaderboards, and its test for lists, which any hyphenated word passes: here
+a list has an item at the start of a line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from adjudge.evals.benchmarks.win_rate import share_of
+from adjudge.evals.trust.bias import FORMS
+
+Annotations: TypeAlias = Sequence[float | None]
+"""The annotations of one pair, each by another person or from another call."""
+
+LONGER_BY = 30
+"""Characters by which the lengths of two outputs must differ to be told apart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A pair with one annotation.
+
+    Attributes:
+        first: an output.
+        second: the other one.
+        preference: of the annotator.
+    """
+
+    first: str
+    second: str
+    preference: float | None
+
+
+def human_agreement(annotator: Sequence[Annotations], people: Sequence[Annotations]) -> float | None:
+    """Return how far single annotations agree with the majority of people; in [0, 1], None where no pair has both.
+
+    Raises:
+        ValueError: the lists differ in length, or an annotation is no preference.
+    """
+    _check(annotator, people)
+    return _mean(
+        _agreement(share, _majority(shares))
+        for one, shares in ((_shares(one), _shares(other)) for one, other in zip(annotator, people, strict=True))
+        for share in one
+        if shares
+    )
+
+
+def leave_one_out_agreement(annotations: Sequence[Annotations]) -> float | None:
+    """Return how far each annotation agrees with the majority of the others of its pair: that of people among people.
+
+    Pairs with one annotation say nothing; None where all are so.
+    """
+    return _mean(
+        _agreement(share, _majority([*shares[:at], *shares[at + 1 :]]))
+        for shares in map(_shares, annotations)
+        for at, share in enumerate(shares)
+        if len(shares) > 1
+    )
+
+
+def variance(annotations: Sequence[Annotations]) -> float | None:
+    """Return how far an annotator disagrees with itself: 1 minus `leave_one_out_agreement`."""
+    found = leave_one_out_agreement(annotations)
+    return None if found is None else 1 - found
+
+
+def bias(annotator: Sequence[Annotations], people: Sequence[Annotations]) -> float | None:
+    """Return how far an annotator's majority disagrees with that of people; None where no pair has both.
+
+    Raises:
+        ValueError: the lists differ in length, or an annotation is no preference.
+    """
+    _check(annotator, people)
+    found = _mean(
+        _expected(_majority(own), _majority(theirs))
+        for own, theirs in ((_shares(one), _shares(other)) for one, other in zip(annotator, people, strict=True))
+        if own and theirs
+    )
+    return None if found is None else 1 - found
+
+
+def prefers_first(preferences: Annotations) -> float | None:
+    """Return the mean share of the first output, which ties halve; None without a preference."""
+    found = _mean(_shares(preferences))
+    return None if found is None else 1 - found
+
+
+def prefers_longer(pairs: Sequence[Pair], *, by: int = LONGER_BY) -> float | None:
+    """Return how often the longer output wins, of pairs with a winner whose lengths differ by more than `by`."""
+    wins = [(pair, first) for pair in _once(pairs) if (first := _first_wins(pair)) is not None]
+    return _mean(
+        float((len(pair.first) > len(pair.second)) == first)
+        for pair, first in wins
+        if abs(len(pair.first) - len(pair.second)) > by
+    )
+
+
+def prefers_lists(pairs: Sequence[Pair]) -> float | None:
+    """Return how often the output with a list wins, of pairs with a winner of which one output has a list."""
+    lists = FORMS["lists"]
+    wins = [(pair, first) for pair in _once(pairs) if (first := _first_wins(pair)) is not None]
+    found = [(bool(lists.search(pair.first)), bool(lists.search(pair.second)), first) for pair, first in wins]
+    return _mean(float(one == first) for one, other, first in found if one != other)
+
+
+def _once(pairs: Sequence[Pair]) -> list[Pair]:
+    """The first annotation of each pair of texts, as in the released code."""
+    found: dict[tuple[str, str], Pair] = {}
+    for pair in pairs:
+        found.setdefault((pair.first, pair.second), pair)
+    return list(found.values())
+
+
+def _first_wins(pair: Pair) -> bool | None:
+    share = share_of(pair.preference)
+    return None if share is None or share == 0.5 else share < 0.5
+
+
+def _shares(annotations: Annotations) -> list[float]:
+    """The second output's shares, of annotations that are there."""
+    return [share for annotation in annotations if (share := share_of(annotation)) is not None]
+
+
+def _majority(shares: Sequence[float]) -> tuple[float, ...]:
+    """The middle share, or the two that are equally often chosen where there is no single one."""
+    ordered = sorted(shares)
+    half = len(ordered) // 2
+    return (ordered[half],) if len(ordered) % 2 else (ordered[half - 1], ordered[half])
+
+
+def _agreement(share: float, majority: Sequence[float]) -> float:
+    return 1 - math.fsum(abs(share - one) for one in majority) / len(majority)
+
+
+def _expected(ones: Sequence[float], others: Sequence[float]) -> float:
+    return math.fsum(_agreement(one, others) for one in ones) / len(ones)
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    numbers = list(values)
+    return math.fsum(numbers) / len(numbers) if numbers else None
+
+
+def _check(annotator: Sequence[Annotations], people: Sequence[Annotations]) -> None:
+    if len(annotator) != len(people):
+        raise ValueError(f"{len(annotator)} and {len(people)} pairs; give the annotations of the same ones, in order")

@@ -1,0 +1,142 @@
+"""Does an aggregate judge the steps, or count them?  Numbers to print beside every aggregate of process rewards.
+
+On RewardBench's mathematics part Math-Shepherd's product ranks 94.4 % of pairs right, and "fewer steps wins" 92.8 %
+without any model: right solutions there have 4.0 steps on average, wrong ones 12.2.  On RewardMATH, whose solutions
+have about as many, the product finds 17.2 % of the right ones out of ten.
+
+Of the 20 pairs there whose better solution has not the fewest steps, the product ranks 9 right, the minimum 16.
+
+So an aggregate is worth what it adds to the count: look at the accuracy on pairs whose better solution has more steps,
+and at the rank correlation with the number of steps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from adjudge.solutions.aggregate import Aggregate, aggregate
+from adjudge.solutions.step_values import TEMPERATURE
+
+Values: TypeAlias = Sequence[float]
+"""The values of a solution's steps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepAudit:
+    """An aggregate beside the number of steps.
+
+    Attributes:
+        how: the aggregate.
+        cases: how many pairs or groups.
+        accuracy: share of them in which the better solution has strictly the highest aggregate; a tie is wrong.
+        fewer_steps: the same for "fewer steps wins"; k solutions that tie for fewest share the point: 1/k, as the
+            baseline has to guess.
+        fewer_steps_strict: the same, where a tie is wrong.
+        harder: how many cases there are in which the better solution does not have the fewest steps.
+        accuracy_harder: the accuracy on those; None if there are none.
+        correlation: Spearman's rank correlation of the aggregate with the number of steps, over all solutions; None if
+            either is the same for all.
+        steps_better: mean number of steps of the better solutions.
+        steps_other: mean number of steps of all others.
+    """
+
+    how: Aggregate
+    cases: int
+    accuracy: float
+    fewer_steps: float
+    fewer_steps_strict: float
+    harder: int
+    accuracy_harder: float | None
+    correlation: float | None
+    steps_better: float
+    steps_other: float
+
+    def __str__(self) -> str:
+        harder = "none" if self.accuracy_harder is None else f"{self.accuracy_harder:.1%} of {self.harder}"
+        correlation = "none" if self.correlation is None else f"{self.correlation:+.2f}"
+        return (
+            f"{self.how}: {self.accuracy:.1%} of {self.cases} (fewer steps wins: {self.fewer_steps:.1%}; where that is "
+            f"wrong: {harder}; rank correlation with the number of steps: {correlation}; mean steps "
+            f"{self.steps_better:.1f} and {self.steps_other:.1f})"
+        )
+
+
+def audit_pairs(
+    pairs: Sequence[tuple[Values, Values]], how: Aggregate, *, temperature: float = TEMPERATURE
+) -> StepAudit:
+    """Return the audit of an aggregate on pairs: the values of the better solution's steps, then of the other's.
+
+    Raises:
+        ValueError: there is no pair, or a solution has no step.
+    """
+    return audit_groups([list(pair) for pair in pairs], how, temperature=temperature)
+
+
+def audit_groups(groups: Sequence[Sequence[Values]], how: Aggregate, *, temperature: float = TEMPERATURE) -> StepAudit:
+    """Return the audit of an aggregate on groups of solutions to one problem; the first of each is the better one.
+
+    Raises:
+        ValueError: there is no group, a group has fewer than two solutions, or a solution has no step.
+    """
+    if not groups or any(len(group) < 2 for group in groups):
+        raise ValueError("an audit needs groups of at least two solutions, the better one first")
+    right, credit, strict, harder, harder_right = 0, 0.0, 0, 0, 0
+    totals: list[float] = []
+    counts: list[int] = []
+    for group in groups:
+        found = [aggregate(values, how, temperature=temperature) for values in group]
+        lengths = [len(values) for values in group]
+        best = found[0] > max(found[1:])
+        right += best
+        if lengths[0] == min(lengths):
+            credit += 1 / lengths.count(lengths[0])
+            strict += lengths.count(lengths[0]) == 1
+        else:
+            harder += 1
+            harder_right += best
+        totals += found
+        counts += lengths
+    others = [len(values) for group in groups for values in group[1:]]
+    return StepAudit(
+        how=how,
+        cases=len(groups),
+        accuracy=right / len(groups),
+        fewer_steps=credit / len(groups),
+        fewer_steps_strict=strict / len(groups),
+        harder=harder,
+        accuracy_harder=harder_right / harder if harder else None,
+        correlation=rank_correlation(totals, counts),
+        steps_better=math.fsum(len(group[0]) for group in groups) / len(groups),
+        steps_other=math.fsum(others) / len(others),
+    )
+
+
+def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float | None:
+    """Return Spearman's rank correlation; ties share the mean of their ranks; None if either is constant."""
+    if len(one) != len(other):
+        raise ValueError(f"there are {len(one)} and {len(other)} numbers; give as many of each")
+    first, second = _ranks(one), _ranks(other)
+    middle = (len(one) - 1) / 2
+    spread = math.sqrt(
+        math.fsum((rank - middle) ** 2 for rank in first) * math.fsum((rank - middle) ** 2 for rank in second)
+    )
+    if spread == 0:
+        return None
+    return math.fsum((a - middle) * (b - middle) for a, b in zip(first, second, strict=True)) / spread
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    order = sorted(range(len(values)), key=values.__getitem__)
+    ranks = [0.0] * len(values)
+    start = 0
+    while start < len(order):
+        end = start
+        while end < len(order) and values[order[end]] == values[order[start]]:
+            end += 1
+        for at in range(start, end):
+            ranks[order[at]] = (start + end - 1) / 2
+        start = end
+    return ranks

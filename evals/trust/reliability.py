@@ -1,0 +1,200 @@
+"""How well probabilities match outcomes: calibration error, Brier score, log loss, and what confidence buys.
+
+All take plain lists, with labels 1 (right) and 0 (wrong).  Not covered: several classes, bounds
+(`adjudge.evals.trust.calibration` has them), and the order of scores (`adjudge.statistics.ranks`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from adjudge.evals.reports.figures import Record
+
+Binning = Literal["equal_width", "equal_mass"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bin(Record):
+    """One bin of a reliability diagram.
+
+    Attributes:
+        low: smallest probability the bin is for.
+        high: largest one.
+        count: samples in it, >= 1; empty bins are left out.
+        confidence: their mean probability.
+        rate: the share of them that was right.
+    """
+
+    low: float
+    high: float
+    count: int
+    confidence: float
+    rate: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationError(Record):
+    """How far probabilities are from the rates they promise.
+
+    Attributes:
+        expected: mean of |rate - confidence| over the bins, weighted by count (ECE), in [0, 1].
+        largest: the largest such distance (MCE), in [0, 1].
+        binning: how the bins were made.
+        bins: the bins, from low to high.
+    """
+
+    expected: float
+    largest: float
+    binning: Binning
+    bins: tuple[Bin, ...]
+
+
+def calibration_error(
+    probabilities: Sequence[float], labels: Sequence[int], *, bins: int = 10, binning: Binning = "equal_width"
+) -> CalibrationError:
+    """Return the expected calibration error with its bins.
+
+    Args:
+        probabilities: in [0, 1].
+        labels: as many outcomes, 1 or 0.
+        bins: how many, at least 1; the error depends on it, so state it with the number.
+        binning: "equal_width" cuts [0, 1] evenly, bin i holding i/n < p <= (i+1)/n and the first one 0 too (Guo et al.
+            2017, arXiv 1706.04599); "equal_mass" gives each bin about as many samples, and never splits equal
+            probabilities (Nguyen and O'Connor 2015).
+
+    Raises:
+        ValueError: the lists do not fit, a probability lies outside [0, 1], a label is neither 0 nor 1.
+    """
+    _check(probabilities, labels)
+    if bins < 1:
+        raise ValueError(f"bins={bins!r}; there must be at least 1")
+    if binning not in get_args(Binning):
+        raise ValueError(f"binning={binning!r}; it must be one of {', '.join(get_args(Binning))}")
+    pairs = sorted(zip(probabilities, labels, strict=True))
+    if binning == "equal_width":
+        cells: list[list[tuple[float, int]]] = [[] for _ in range(bins)]
+        for p, label in pairs:
+            at = math.ceil(p * bins) - 1
+            at += (p > (at + 1) / bins) - (p <= at / bins)  # p * bins is rounded, i / n is the bound that is stated
+            cells[min(max(at, 0), bins - 1)].append((p, label))
+        edges = [(index / bins, (index + 1) / bins) for index in range(bins)]
+    else:
+        cells = _equal_mass(pairs, bins)
+        edges = [(cell[0][0], cell[-1][0]) for cell in cells]
+    found = tuple(
+        Bin(
+            low=low,
+            high=high,
+            count=len(cell),
+            confidence=math.fsum(p for p, _ in cell) / len(cell),
+            rate=sum(label for _, label in cell) / len(cell),
+        )
+        for (low, high), cell in zip(edges, cells, strict=True)
+        if cell
+    )
+    gaps = [abs(one.rate - one.confidence) for one in found]
+    expected = math.fsum(gap * one.count for gap, one in zip(gaps, found, strict=True)) / len(pairs)
+    return CalibrationError(expected=expected, largest=max(gaps), binning=binning, bins=found)
+
+
+def brier(probabilities: Sequence[float], labels: Sequence[int]) -> float:
+    """Return the mean squared distance between probability and outcome, in [0, 1]; lower is better (Brier 1950)."""
+    _check(probabilities, labels)
+    return math.fsum((p - label) ** 2 for p, label in zip(probabilities, labels, strict=True)) / len(labels)
+
+
+def log_loss(probabilities: Sequence[float], labels: Sequence[int]) -> float:
+    """Return the mean of -log P(outcome), in nats; infinite where a certain probability was wrong."""
+    _check(probabilities, labels)
+    chances = [p if label else 1 - p for p, label in zip(probabilities, labels, strict=True)]
+    return math.inf if min(chances) == 0 else -math.fsum(map(math.log, chances)) / len(chances)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RiskCoverage:
+    """What happens to the error when the least sure verdicts are left out.
+
+    Attributes:
+        points: (coverage, risk), coverage rising to 1; risk is the mean loss of what is kept.
+        area: mean risk over the coverages 1/n .. 1 (AURC); lower is better.
+        excess: `area` minus that of an order that knows the losses (E-AURC), >= 0.
+    """
+
+    points: tuple[tuple[float, float], ...]
+    area: float
+    excess: float
+
+    def risk_at(self, coverage: float) -> float:
+        """Return the risk at the smallest coverage on the curve that is at least this one, in (0, 1]."""
+        if not 0 < coverage <= 1:
+            raise ValueError(f"coverage={coverage!r}; it must be above 0 and at most 1")
+        return next(risk for at, risk in self.points if at >= coverage - 1e-12)
+
+
+def risk_coverage(confidences: Sequence[float], losses: Sequence[float]) -> RiskCoverage:
+    """Return the risk-coverage curve (El-Yaniv and Wiener 2010; E-AURC: Geifman et al. 2019, arXiv 1805.08206).
+
+    Samples of equal confidence come or go in no order, so within such a block the curve is what a random order gives on
+    average: a constant confidence has the same risk everywhere, whatever the order of the rows.
+
+    Args:
+        confidences: any finite numbers, higher is surer.
+        losses: as many finite numbers >= 0, such as 1 for a wrong verdict and 0 for a right one.
+
+    Raises:
+        ValueError: the lists do not fit or hold other numbers.
+    """
+    if len(confidences) != len(losses) or not losses:
+        raise ValueError(f"{len(confidences)} confidences and {len(losses)} losses; give as many of each, and some")
+    if not all(map(math.isfinite, confidences)) or not all(math.isfinite(loss) and loss >= 0 for loss in losses):
+        raise ValueError("confidences must be finite, and losses finite and >= 0")
+    points = _curve(list(zip(confidences, losses, strict=True)))
+    area = math.fsum(risk for _, risk in points) / len(points)
+    best = _curve([(-loss, loss) for loss in losses])
+    excess = area - math.fsum(risk for _, risk in best) / len(best)
+    return RiskCoverage(points=points, area=area, excess=max(0.0, excess))
+
+
+def _curve(pairs: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    points, kept, lost = [], 0, 0.0
+    for block in _blocks(sorted(pairs, key=lambda pair: -pair[0])):
+        mean = math.fsum(loss for _, loss in block) / len(block)
+        for _ in block:
+            kept += 1
+            lost += mean
+            points.append((kept / len(pairs), lost / kept))
+    return tuple(points)
+
+
+def _blocks(pairs: Sequence[tuple[float, Any]]) -> list[list[tuple[float, Any]]]:
+    """Runs of pairs with equal first entries."""
+    blocks: list[list[tuple[float, Any]]] = []
+    for pair in pairs:
+        if blocks and blocks[-1][0][0] == pair[0]:
+            blocks[-1].append(pair)
+        else:
+            blocks.append([pair])
+    return blocks
+
+
+def _equal_mass(pairs: list[tuple[float, int]], bins: int) -> list[list[tuple[float, int]]]:
+    cells: dict[int, list[tuple[float, int]]] = {}
+    before = 0
+    for block in _blocks(pairs):
+        cells.setdefault(before * bins // len(pairs), []).extend(block)
+        before += len(block)
+    return list(cells.values())
+
+
+def _check(values: Sequence[float], labels: Sequence[int]) -> None:
+    if len(values) != len(labels) or not labels:
+        raise ValueError(f"{len(values)} values and {len(labels)} labels; give as many of each, and some")
+    for value in values:
+        if not 0 <= value <= 1:
+            raise ValueError(f"the value {value!r} is no probability")
+    for label in labels:
+        if label not in (0, 1):
+            raise ValueError(f"the label {label!r} is neither 0 nor 1")

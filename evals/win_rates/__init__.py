@@ -1,1 +1,0 @@
-"""Win rates of models as published leaderboards count them."""

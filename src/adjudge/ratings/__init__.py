@@ -1,1 +1,0 @@
-"""Strengths of players from games: Bradley-Terry, Elo."""
