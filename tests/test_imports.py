@@ -31,7 +31,7 @@ CORE = {
     "attacks",
     "ratings",
     "instructions",
-    "trajectories",
+    "responses",
     "bad_reference",
     "extras",
 }
@@ -51,7 +51,7 @@ ALLOWED: dict[str, set[str]] = {
     "logistic": {"extras"},
     "attacks": {"protocol"},
     "instructions": {"extras", "frozen"},
-    "trajectories": {"protocol"},
+    "responses": {"protocol"},
     "bad_reference": set(),
     "extras": set(),
     "ratings": {"frozen", "intervals", "logistic"},

@@ -1,0 +1,304 @@
+"""BAPO: an agent earns a little for saying that it does not know, where nobody of its group knows.
+
+    malformed                                   -1
+    answered, token F1 above 0                  F1
+    answered otherwise                          0
+    "I don't know"                              0.5 where no response of the group scored above 0, else 0
+
+The bonus of 0.5 is held back in two stages.  Early, while validation still improves, where already as many as `ratio`
+of the batch abstain; late, in a group with more than 3 different wrong answers, which is still exploring.
+
+A score depends on the group alone.  The stage and the batch's rate come from outside: options, or the columns
+`bapo_stage` and `abstention_rate` of `Sample.extra`; `BapoSchedule` and `BapoScorer.rate_of` make them.
+
+Source: `Liushiyu-0709/BAPO-Reliable-Search` @ b8b1072, `re_search_faith.py`.  docs/abstention.md lists where this
+differs.  Not covered: advantages; groups are normalised by the trainer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import Any, ClassVar, Final, Literal, get_args
+
+from adjudge.bad_reference import BadReferenceError
+from adjudge.fingerprints import fingerprint_of
+from adjudge.protocol import Provenance, Sample, Score
+from adjudge.responses.trajectories.reading import check_trajectory
+from adjudge.verifiers.agents.abstention.bapo_answer import (
+    BapoAnswer,
+    ToolText,
+    plain_answer,
+    search_answer,
+    search_form,
+)
+from adjudge.verifiers.agents.abstention.sentences import Sentences, sentences_of
+from adjudge.verifiers.text.answer_span import shorten
+from adjudge.verifiers.text.token_f1 import MAX_CHARACTERS, TokenF1Verifier, token_f1
+
+Stage = Literal["early", "late", "always", "never"]
+
+STAGE: Final = "bapo_stage"
+RATE: Final = "abstention_rate"
+SIZE: Final = "group_size"
+
+_MALFORMED: Final = -1.0
+_CLOSED: Final = frozenset({"yes", "no", "noanswer"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One response of a group, as far as it can be read by itself.
+
+    Attributes:
+        score: its own score, before any bonus; without a number where the sample is at fault.
+        abstains: whether it is well formed and says that it does not know.
+        wrong: the normal form of its answer where that is well formed and earned nothing, else "".
+        size: how many members its group has, where the sample says so; else 0.
+    """
+
+    score: Score
+    abstains: bool = False
+    wrong: str = ""
+    size: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class BapoScorer:
+    """BAPO: -1 malformed, token F1, and 0.5 for "I don't know" where nobody in the group scored above 0.
+
+    The reference is a text, or a list of accepted texts; it should be the same in a group.  `Sample.group` names the
+    group; where `Sample.extra` has `group_size`, fewer responses are an incomplete group.
+
+    Attributes:
+        stage: "early", "late", "always" (the bonus is never held back) or "never" (no bonus, as in validation); the
+            column `bapo_stage` goes before it.
+        rate: share of the batch that abstains, in [0, 1]; the column `abstention_rate` goes before it.  The early stage
+            needs one of them.
+        ratio: the early stage pays no bonus from this rate on: 0.05 in the release, 0.1 in its documents.
+        bonus: for an abstention, above 0 and at most 1.
+        right_above: a token F1 above this, in [0, 1], is somebody who knows; 0 as published, where one shared word is.
+        most_distinct: the late stage pays no bonus in a group with more different wrong answers.
+        form: "search" asks for the release's elements; "plain" takes the last marked answer, or all of a response
+            without text of tools.
+        boxed: whether the answer of "search" stands in a box inside its element.
+        tool_text: "spans": `extra["tool_spans"]` says what tools wrote in a flat response; "tags" trusts the result
+            tags.  Chat turns say it themselves.
+        language: of token F1: "en", or "any" for other languages.
+        languages: which of the built-in lists of sentences count: "en", "zh".
+        sentences: sentences in their place.
+        truncated: whether a response that was cut off is malformed ("zero") or graded ("grade").
+    """
+
+    name: ClassVar[str] = "bapo"
+    version: ClassVar[str] = "1"
+    needs_reference: ClassVar[bool] = True
+    groupwise: ClassVar[bool] = True
+
+    stage: Stage = "early"
+    rate: float | None = None
+    ratio: float = 0.05
+    bonus: float = 0.5
+    right_above: float = 0.0
+    most_distinct: int = 3
+    form: Literal["search", "plain"] = "search"
+    boxed: bool = True
+    tool_text: ToolText = "spans"
+    language: Literal["en", "any"] = "en"
+    languages: tuple[str, ...] = ("en", "zh")
+    sentences: tuple[str, ...] | None = None
+    truncated: Literal["zero", "grade"] = "zero"
+    _known: Sentences = field(init=False, repr=False, compare=False)
+    _f1: TokenF1Verifier = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Reject options out of range."""
+        for option, allowed in (
+            ("stage", get_args(Stage)),
+            ("form", ("search", "plain")),
+            ("tool_text", ("spans", "tags")),
+            ("truncated", ("zero", "grade")),
+        ):
+            if getattr(self, option) not in allowed:
+                raise ValueError(f"bapo: {option} is {getattr(self, option)!r}; it must be one of {', '.join(allowed)}")
+        if type(self.boxed) is not bool:
+            raise ValueError(f"bapo: boxed is {self.boxed!r}; it must be true or false")
+        if self.rate is not None:
+            _share("the option rate", self.rate)
+        _share("the option ratio", self.ratio)
+        _share("the option bonus", self.bonus)
+        _share("the option right_above", self.right_above)
+        if not self.bonus:
+            raise ValueError('bapo: bonus is 0; give stage="never" for no bonus')
+        most: Any = self.most_distinct
+        if type(most) is not int or most < 0:
+            raise ValueError(f"bapo: most_distinct is {most!r}; it must be a whole number from 0")
+        object.__setattr__(self, "_known", sentences_of(self.languages, self.sentences, inside=self.name))
+        object.__setattr__(self, "_f1", TokenF1Verifier(language=self.language))
+
+    @property
+    def fingerprint(self) -> str:
+        """Name, version and options, as 16 hex digits after the name."""
+        return fingerprint_of(self, self._f1)
+
+    def validate(self, sample: Sample) -> None:
+        """Raise `ValueError` when the group, the reference, the stage or the rate is missing or malformed."""
+        where = f"bapo{f', sample {sample.id!r}' if sample.id else ''}"
+        if not sample.group:
+            raise ValueError(f"{where}: the sample has no group; set Sample.group, the same for all its responses")
+        try:
+            self._golds(sample)
+        except BadReferenceError as error:
+            if error.mistake:
+                raise ValueError(f"{where}: {error}") from error
+        try:
+            self._circumstances(sample)
+            if self.form == "search":
+                check_trajectory(sample, search_form(self.tool_text))
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from error
+
+    async def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Return one score per sample, in order; whole groups must be given."""
+        members = [self.read(sample) for sample in samples]
+        groups: defaultdict[str, list[int]] = defaultdict(list)
+        for place, sample in enumerate(samples):
+            groups[sample.group].append(place)
+        origin = Provenance(scorer=self.name, fingerprint=self.fingerprint)
+        scores = {}
+        for places in groups.values():
+            group = [members[place] for place in places]
+            missing = max(member.size for member in group) - len(places)
+            for place in places:
+                scores[place] = self._in_group(samples[place], members[place], group, missing)
+        return [replace(scores[place], provenance=origin) for place in range(len(samples))]
+
+    def rate_of(self, samples: Sequence[Sample]) -> float:
+        """Return the share of samples that abstain, for the column `abstention_rate` of a batch; 0 for none."""
+        return sum(self.read(sample).abstains for sample in samples) / len(samples) if samples else 0.0
+
+    def read(self, sample: Sample) -> Member:
+        """Return what a response is worth by itself."""
+        try:
+            golds = self._golds(sample)
+        except BadReferenceError as error:
+            return Member(score=Score.failed("gold_unparsable", error=str(error)))
+        try:
+            self._circumstances(sample)
+            answer, size = self._answer(sample), _size(sample)
+        except ValueError as error:
+            return Member(score=Score.failed("bad_sample", error=str(error)))
+        return replace(self._member(answer, golds), size=size)
+
+    def worth_resampling(self, samples: Sequence[Sample]) -> bool:
+        """Return whether BAPO draws a group anew: nobody scored above 0, and nobody abstains.
+
+        A group of which a response has no score, or none at all, is none to draw anew: nobody knows.
+        """
+        members = [self.read(sample) for sample in samples]
+        values = [member.score.value for member in members]
+        return bool(members) and all(
+            value is not None and value <= 0 and not member.abstains
+            for member, value in zip(members, values, strict=True)
+        )
+
+    def _member(self, answer: BapoAnswer, golds: Sequence[tuple[str, ...]]) -> Member:
+        if answer.problem:
+            return Member(score=Score.scored(_MALFORMED, "bad_format", problem=answer.problem))
+        if len(answer.text) > MAX_CHARACTERS:
+            return Member(score=Score.scored(0.0, "too_complex"), wrong=shorten(answer.text))
+        said = shorten(answer.text)
+        if self._known.whole(answer.text):
+            return Member(score=Score.scored(0.0, "no_answer", answer=said, abstains=True), abstains=True)
+        tokens = tuple(self._f1.tokens(answer.text))
+        value = max(_agreement(tokens, gold) for gold in golds)
+        if value > 0:
+            return Member(score=Score.scored(value, answer=said, abstains=False))
+        wrong = " ".join(tokens) or answer.text
+        return Member(score=Score.scored(0.0, "wrong", answer=said, abstains=False), wrong=wrong)
+
+    def _in_group(self, sample: Sample, member: Member, group: Sequence[Member], missing: int) -> Score:
+        """Return the score of a member: its own, with the bonus where it abstains and the group lets it."""
+        if not member.abstains:
+            return member.score
+        stage, rate = self._circumstances(sample)
+        evidence = {**member.score.evidence, "stage": stage}
+
+        def unpaid(why: str) -> Score:
+            return Score.scored(0.0, "no_answer", **evidence, bonus=why)
+
+        if stage == "never":
+            return unpaid("there is none")
+        if stage == "early" and rate is not None and rate >= self.ratio:
+            return unpaid("the batch abstains often enough")
+        if any((one.score.value or 0.0) > self.right_above for one in group):
+            return unpaid("a response of the group is right")
+        distinct = len({one.wrong for one in group if one.wrong})
+        if stage == "late" and distinct > self.most_distinct:
+            return unpaid("the group is still exploring")
+        if missing > 0:
+            return Score.failed("cohort_incomplete", missing=missing, error="one of them may be right")
+        if len(group) < 2:
+            return Score.failed("group_too_small", error="nobody else of the group has tried; two are needed")
+        if any(one.score.value is None for one in group):
+            return Score.failed("part_failed", error="a response of the group has no score; it may be right")
+        return Score.scored(self.bonus, "", **evidence, bonus="nobody in the group is right")
+
+    def _answer(self, sample: Sample) -> BapoAnswer:
+        if self.form == "search":
+            found = search_answer(sample, search_form(self.tool_text), boxed=self.boxed)
+        else:
+            found = plain_answer(sample)
+        if self.truncated == "zero" and sample.finish_reason == "length":
+            return BapoAnswer(problem="the response was cut off")
+        return found
+
+    def _golds(self, sample: Sample) -> tuple[tuple[str, ...], ...]:
+        golds = self._f1.read_reference(sample.reference)
+        for gold in [sample.reference] if isinstance(sample.reference, str) else sample.reference:
+            if self._known.whole(gold):
+                raise BadReferenceError(
+                    f"the gold answer {shorten(gold, 60)!r} is one of the sentences that abstain", mistake=False
+                )
+        return golds
+
+    def _circumstances(self, sample: Sample) -> tuple[Stage, float | None]:
+        """Return the stage and the rate that hold for a sample.
+
+        Raises:
+            ValueError: one of them, or the group's size, is missing or malformed.
+        """
+        _size(sample)
+        stage = sample.extra.get(STAGE, self.stage)
+        if stage not in get_args(Stage):
+            raise ValueError(f"extra[{STAGE!r}] is {stage!r}; it must be one of {', '.join(get_args(Stage))}")
+        rate = sample.extra.get(RATE, self.rate)
+        if rate is not None:
+            _share(f"extra[{RATE!r}]", rate)
+        elif stage == "early":
+            raise ValueError(
+                f"the early stage needs the share of the batch that abstains: give extra[{RATE!r}] (BapoScorer.rate_of "
+                "counts it) or the option rate, or another stage"
+            )
+        return stage, rate
+
+
+def _agreement(tokens: tuple[str, ...], gold: tuple[str, ...]) -> float:
+    """Return the token F1; where one side is yes or no, only the same word agrees, as in the release."""
+    if tokens != gold and any(len(side) == 1 and side[0] in _CLOSED for side in (tokens, gold)):
+        return 0.0
+    return token_f1(Counter(tokens), Counter(gold)) if tokens else 0.0
+
+
+def _size(sample: Sample) -> int:
+    size: Any = sample.extra.get(SIZE)
+    if size is not None and (type(size) is not int or size < 1):
+        raise ValueError(f"extra[{SIZE!r}] is {size!r}; it must be a whole number from 1")
+    return size or 0
+
+
+def _share(what: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= 1:
+        raise ValueError(f"bapo: {what} is {value!r}; it must be a number in [0, 1]")

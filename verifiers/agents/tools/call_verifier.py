@@ -1,0 +1,181 @@
+"""Are the calls of a response those that were asked for?
+
+    credit="all":       value = 1 if every wanted call is made once and nothing else is, else 0
+    credit="fraction":  value = matched / max(wanted, made)
+
+Calls are matched one to one, as many as possible (`matching`).  A call matches if its name and its arguments are the
+wanted ones (`values`) and, where the reference has the tool's schema, if it is valid (`schemas`).  With no calls
+wanted, a response is right exactly if it makes none; with tools alone, if it makes calls and all of them are valid.
+
+Not covered: what the calls do; `tool_execution` runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from adjudge.attacks import AttackCase
+from adjudge.bad_reference import BadReferenceError
+from adjudge.protocol import Sample, Score, StepScore, Verifier
+from adjudge.responses.trajectories.form import TrajectoryForm
+from adjudge.responses.trajectories.trajectory import Call
+from adjudge.verifiers.agents.tools.attacks import attack_cases
+from adjudge.verifiers.agents.tools.matching import match
+from adjudge.verifiers.agents.tools.reading import BARE, Bare, Called, check_response, read_calls, tool_form
+from adjudge.verifiers.agents.tools.reference import CallReference, Wanted, read_reference
+from adjudge.verifiers.agents.tools.schemas import NoSchemasError
+from adjudge.verifiers.agents.tools.values import Equality, Strings, normal
+from adjudge.verifiers.text.answer_span import shorten
+from adjudge.verifiers.text.answer_verifier import require_choice
+
+_SHOWN = 8  # faults in the evidence
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolCallVerifier(Verifier):
+    """Are the tool calls of a response the wanted ones, each once and no others?
+
+    The reference is `{"calls": [{"name": .., "arguments": {..}}, ..]}`, where a value may be a choice
+    `{"any_of": [..], "optional": true}`, with "tools" (JSON schemas) and "order" ("any", "given", or "turns" with a
+    list of calls for each turn) if wanted.  An empty list of calls wants none made, and "tools" alone wants valid
+    calls, whichever (docs/tool_calls.md).
+
+    Attributes:
+        credit: "all", or "fraction" for a share; see the module.
+        strings: "exact", or "normal": case, quotes and blanks do not matter (`values.normal_text`).
+        tolerance: relative difference that numbers may have if one of them is a float.
+        bare: how a turn that is nothing but calls, without tags, may be written: "json", "python", "auto" for both, or
+            "none".
+        truncated: what a response with `finish_reason="length"` gets: "zero", or "grade" as if it were complete.
+        form: names of tags, as `TrajectoryForm` has them; results stand in `tool_response`.
+    """
+
+    name: ClassVar[str] = "tool_calls"
+    version: ClassVar[str] = "3"
+
+    credit: Literal["all", "fraction"] = "all"
+    strings: Strings = "exact"
+    tolerance: float = 0.0
+    bare: Bare = "auto"
+    truncated: Literal["zero", "grade"] = "zero"
+    form: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Reject options out of their range."""
+        require_choice(self, "credit", ("all", "fraction"))
+        require_choice(self, "strings", ("exact", "normal"))
+        require_choice(self, "bare", BARE)
+        require_choice(self, "truncated", ("zero", "grade"))
+        tolerance: Any = self.tolerance
+        if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 <= tolerance < 1:
+            raise ValueError(f"{self.name}: tolerance is {tolerance!r}; it must be at least 0 and below 1")
+        object.__setattr__(self, "form", tool_form(self.form, self.name))
+
+    @cached_property
+    def shape(self) -> TrajectoryForm:
+        """The form as a record."""
+        return TrajectoryForm.of(self.form)
+
+    def attacks(self, folder: Path) -> tuple[AttackCase, ...]:
+        """Return the attack suite; the cases need no files."""
+        del folder
+        return attack_cases(self.name)
+
+    def validate(self, sample: Sample) -> None:
+        """Raise `ValueError` when the reference, or what the rollout recorded, is missing or malformed."""
+        super().validate(sample)
+        try:
+            read_reference(sample.reference)
+        except (BadReferenceError, NoSchemasError) as error:
+            raise ValueError(f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
+        check_response(sample, self.shape)
+
+    def verify(self, sample: Sample) -> Score:
+        """Return the score; the steps are the calls, 1 for each that is right."""
+        try:
+            reference = read_reference(sample.reference)
+        except BadReferenceError as error:
+            return Score.failed("gold_unparsable", error=str(error))
+        except NoSchemasError as error:
+            return Score.failed("engine_unavailable", error=str(error))
+        try:
+            called = read_calls(sample, self.shape, bare=self.bare, truncated=self.truncated, names=reference.names)
+        except ValueError as error:
+            return Score.failed("bad_sample", error=str(error))
+        return self._score(called, reference)
+
+    def _score(self, called: Called, reference: CallReference) -> Score:
+        if called.fault:
+            return Score.scored(0.0, called.fault, made=len(called.calls))
+        verdicts = self._verdicts(called, reference)
+        steps = tuple(
+            StepScore(value=float(label == "right"), label=label, start=call.start, end=call.end)
+            for call, label, _ in verdicts
+        )
+        right, made = sum(label == "right" for _, label, _ in verdicts), len(called.calls)
+        wanted = reference.count if reference.turns is not None else made
+        evidence: dict[str, Any] = {"made": made, "wanted": wanted, "right": right}
+        if reference.turns is None:
+            del evidence["wanted"]
+        faults = [f"{call.name}: {why}" for call, _, why in verdicts if why]
+        if faults:
+            evidence["faults"] = [shorten(fault) for fault in faults[:_SHOWN]]
+        value, reason = self._value(called, reference, right, max(wanted, made))
+        return Score(value=value, reason=reason, steps=steps, evidence=evidence)
+
+    def _value(self, called: Called, reference: CallReference, right: int, of: int) -> tuple[float, str]:
+        if not of:
+            return (1.0, "") if reference.turns is not None else (0.0, "no_answer")
+        if right == of:
+            return 1.0, ""
+        value = right / of if self.credit == "fraction" else 0.0
+        if not called.calls:
+            return 0.0, "no_answer"
+        return value, "unparsable_answer" if any(call.fault for call in called.calls) else "wrong"
+
+    def _verdicts(self, called: Called, reference: CallReference) -> list[tuple[Call, str, str]]:
+        """Return each call with its label and, where it has one, its fault."""
+        tools = reference.tools
+        faults = [
+            [call.fault or ("" if tools is None else tools.fault(call.name, call.arguments)) for call in calls]
+            for calls in called.turns
+        ]
+        made = [list(zip(calls, whys, strict=True)) for calls, whys in zip(called.turns, faults, strict=True)]
+        matched = {} if reference.turns is None else self._matched(reference.turns, made, reference)
+        names = {target.name for turn in reference.turns or () for target in turn}
+        return [
+            (call, _label(call, fault, (turn, at) in matched or reference.turns is None, names), fault)
+            for turn, calls in enumerate(made)
+            for at, (call, fault) in enumerate(calls)
+        ]
+
+    def _matched(
+        self, wanted: Sequence[Sequence[Wanted]], made: Sequence[Sequence[tuple[Call, str]]], reference: CallReference
+    ) -> Mapping[tuple[int, int], tuple[int, int]]:
+        equality = Equality(tolerance=self.tolerance, typed=reference.tools is not None)
+        if self.strings == "normal":  # once for each text, not for each pair
+            wanted = [[replace(call, arguments=normal(call.arguments)) for call in calls] for calls in wanted]
+            made = [
+                [(call if fault else replace(call, arguments=normal(call.arguments)), fault) for call, fault in calls]
+                for calls in made
+            ]
+
+        def fits(target: Wanted, offered: tuple[Call, str]) -> bool:
+            call, fault = offered
+            return not fault and call.name == target.name and equality.same_mapping(target.arguments, call.arguments)
+
+        return match(wanted, made, fits, reference.order)
+
+
+def _label(call: Call, fault: str, matched: bool, names: set[str]) -> str:
+    if call.fault:
+        return "unreadable"
+    if fault:
+        return "invalid"
+    if matched:
+        return "right"
+    return "other_arguments" if call.name in names else "other_tool"

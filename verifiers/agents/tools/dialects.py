@@ -1,0 +1,166 @@
+"""Calls in the marks of models that have their own: read wherever they stand, as `<tool_call>` is.
+
+| mark | then | used by |
+|---|---|---|
+| `<function=NAME>`, `<invoke name="NAME">` | JSON, or `<parameter=KEY>VALUE</parameter>` | Llama, Qwen3-Coder, Claude |
+| `<tool_call>NAME` | `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>` | GLM |
+| `[TOOL_CALLS]`, `[TOOL_CALLS]NAME[ARGS]` | JSON calls; JSON | Mistral |
+| `<|python_tag|>`, `<|tool_call_start|>`, `<TOOLCALL>`, .. | JSON or Python calls | Llama 3, LFM, Nemotron |
+| `NAME<｜tool▁sep｜>`, `functions.NAME:0<|tool_call_argument_begin|>` | JSON | DeepSeek, Kimi |
+| `to=functions.NAME ..<|message|>` | JSON | gpt-oss |
+| `✿FUNCTION✿: NAME ✿ARGS✿:`, `Action: NAME`, `Action Input:` | JSON | Qwen, ReAct |
+
+A mark with nothing behind it that can be read is a call with a `fault`.
+
+Not covered: values between tags that are texts and look like JSON ("2"): they are read as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import Any, Final
+
+from adjudge.responses.trajectories.json_text import read_json
+from adjudge.responses.trajectories.trajectory import Call
+from adjudge.verifiers.agents.tools.python_calls import MOST_CALLS, python_calls
+
+_NAME: Final = r"(?=\w)[^\s\"'<>={}\[\]()]{1,200}"
+_OPENING: Final = re.compile(
+    rf"""<function=["']?({_NAME})["']?>
+    |<[\w:｜|]{{0,20}}invoke[ ]name=["']({_NAME})["']>
+    |<tool_call>\s{{0,9}}({_NAME})\s{{0,9}}(?=<arg_key>|</tool_call>)
+    |\[TOOL_CALLS\]\s{{0,9}}({_NAME})(?:\[CALL_ID\]\w{{1,40}})?(?:\[ARGS\])?(?=\s{{0,9}}\{{)
+    |<｜tool▁call▁begin｜>\s{{0,9}}(?:function<｜tool▁sep｜>)?({_NAME})(?:<｜tool▁sep｜>)?
+    |<\|tool_call_begin\|>\s{{0,9}}(?:functions\.)?({_NAME}?)(?::\d{{1,4}})?\s{{0,9}}<\|tool_call_argument_begin\|>
+    |\bto=functions\.({_NAME})[^{{}}\n]{{0,100}}?<\|message\|>
+    |✿FUNCTION✿:[ \t]{{0,9}}({_NAME})\s{{0,9}}✿ARGS✿:
+    |^[ \t*]{{0,9}}Action:[* \t`]{{0,9}}({_NAME}?)[`*]{{0,3}}[ \t]{{0,9}}\r?\n[ \t*]{{0,9}}Action[ ]Input:\**
+    |(?:<\|python_tag\|>|<\|tool_call\|>|<\|tool_call_start\|>|</?tool_call\|>|<\|action_start\|><\|plugin\|>|\[TOOL_CALLS\]
+       |<(?:function_?call|tool_calls|TOOLCALL|tool_code|tool_use)>)(?=\s{{0,9}}(?:[\[{{`]|[^\W\d][\w.]{{0,200}}\())""",
+    re.VERBOSE | re.MULTILINE,
+)
+_FENCE: Final = re.compile(r"\s{0,9}(?:```[\w-]{0,20}\s{0,9})?")
+_PARAMETER: Final = re.compile(
+    rf"""\s*+(?:</?arg_key>|<[\w:｜|]{{0,20}}parameter(?:=|[ ]name=)["']?)\s{{0,9}}({_NAME})["']?"""
+    r"""(?:\s{0,9}</arg_key>\s{0,9}<arg_value>|[ ]string=["'](true|false)["']>|>)"""
+)
+_PARAMETER_END: Final = re.compile(r"\n?</(?:arg_value|[\w:｜|]{0,20}parameter)>")
+_PYTHON_END: Final = re.compile(r"<[/|]|```|\Z")
+_BETWEEN: Final = re.compile(r"\s{0,9}[;,]?\s{0,9}")
+_DECODER: Final = json.JSONDecoder()
+_KEYS: Final = ("arguments", "parameters", "args", "input", "action_input", "tool_input")
+_NAMES: Final = ("name", "tool_name", "tool", "function", "action")
+
+
+def dialect_calls(text: str, offset: int) -> list[Call]:
+    """Return the calls in a text that are marked in one of the ways above, up to the mark that exceeds `MOST_CALLS`.
+
+    The first call behind a mark begins with it.
+
+    Args:
+        text: what the assistant wrote outside its thoughts.
+        offset: where it begins; added to all spans.
+    """
+    found: list[Call] = []
+    at = 0
+    while len(found) <= MOST_CALLS and (mark := _OPENING.search(text, at)):
+        name = next(filter(None, mark.groups()), "")
+        start = _FENCE.match(text, mark.end()).end()  # type: ignore[union-attr]  # it matches the empty text
+        calls, at = _named(name, text, start) if name else bare_calls(text, start)
+        unread = Call(name=name, arguments="", start=mark.start(), end=mark.end(), fault="it cannot be read")
+        found += [replace(calls[0], start=mark.start()), *calls[1:]] if calls else [unread]
+        at = max(at, mark.end())
+    return [replace(call, start=call.start + offset, end=call.end + offset) for call in found]
+
+
+def unwrapped(data: Any) -> Any:
+    """Return what stands in the one field of an object that is `tool_calls` or the like; other data as it is."""
+    if isinstance(data, dict) and len(data) == 1 and next(iter(data)) in ("tool_calls", "function_call", "calls"):
+        return next(iter(data.values()))
+    return data
+
+
+def named_call(item: Any, *, argued: bool = True) -> tuple[Any, Any] | None:
+    """Return the name and the arguments of a call in JSON, whichever keys a model gives them; None if it is none.
+
+    What has two names, or two sets of arguments, is none.
+
+    Args:
+        item: the JSON data.
+        argued: whether a call must have arguments; those of one without are {}.
+    """
+    outer = item if isinstance(item, dict) else {}
+    inner = outer["function"] if isinstance(outer.get("function"), dict) else outer
+    names, keys = [key for key in _NAMES if key in inner], [key for key in _KEYS if key in inner]
+    rest = [value for key, value in inner.items() if key not in (*names, *keys)]
+    if inner is not outer:
+        rest += [{} if key in (*_NAMES, *_KEYS) else value for key, value in outer.items() if key != "function"]
+    if len(names) != 1 or not argued <= len(keys) <= 1 or any(map(_may_be_arguments, rest)):
+        return None
+    return inner[names[0]], inner[keys[0]] if keys else {}
+
+
+def _may_be_arguments(value: Any) -> bool:
+    return isinstance(value, dict | list) or (isinstance(value, str) and value.lstrip()[:1] in ("{", "["))
+
+
+def json_call(item: Any, start: int, end: int) -> Call:
+    """Return the call that a JSON object is."""
+    found = named_call(item)
+    if found is None:
+        return Call(name="", arguments="", start=start, end=end, fault="it is no call")
+    name, arguments = found
+    fault = "" if isinstance(name, str) and name else "it has no name"
+    if isinstance(arguments, str):
+        arguments, wrong = read_json(arguments)
+        fault = fault or wrong
+    if not fault and not isinstance(arguments, dict):
+        fault = "its arguments are no JSON object"
+    return Call(name="" if fault else name, arguments=arguments, start=start, end=end, fault=fault)
+
+
+def _named(name: str, text: str, start: int) -> tuple[list[Call], int]:
+    """Return the call of a name with the arguments that begin at a place, and where they end."""
+    if text[start : start + 1] == "{":
+        end = _json_end(text, start)
+        arguments, fault = read_json(text[start:end]) if end else (None, "its arguments cannot be read")
+        return [Call(name=name, arguments=arguments, start=start, end=end or start + 1, fault=fault)], end or start + 1
+    arguments, at = {}, start
+    while parameter := _PARAMETER.match(text, at):
+        closing = _PARAMETER_END.search(text, parameter.end())
+        if not closing or parameter[1] in arguments:
+            return [], parameter.end()
+        value = text[parameter.end() : closing.start()].removeprefix("\n")
+        data, fault = read_json(value) if parameter[2] != "true" else (value, "")
+        arguments[parameter[1]], at = value if fault or isinstance(data, str) else data, closing.end()
+    closed = re.compile(r"\s{0,9}</").match(text, at)
+    return ([Call(name=name, arguments=arguments, start=start, end=at)] if closed else []), at
+
+
+def bare_calls(text: str, start: int) -> tuple[list[Call], int]:
+    """Return the calls, in JSON or Python, that begin at a place, and where they end."""
+    calls: list[Call] = []
+    at = start
+    while text[at : at + 1] in ("{", "[") and len(calls) <= MOST_CALLS and (end := _json_end(text, at)):
+        value, fault = read_json(text[at:end])
+        value = unwrapped(value)
+        items = value if isinstance(value, list) else [value]
+        if fault or not all(named_call(item) for item in items):
+            return [], at
+        calls += [json_call(item, at, end) for item in items]
+        at = _BETWEEN.match(text, end).end()  # type: ignore[union-attr]  # it matches the empty text
+    if calls:
+        return calls, at
+    end = _PYTHON_END.search(text, start).start()  # type: ignore[union-attr]  # it matches the end
+    source = text[start:end].rstrip()
+    return [replace(call, name=call.name.removesuffix(".call")) for call in python_calls(source, start)], end
+
+
+def _json_end(text: str, start: int) -> int:
+    """Return where the JSON value ends that begins at a place; 0 where none does."""
+    try:
+        return _DECODER.raw_decode(text, start)[1]
+    except (ValueError, RecursionError):
+        return 0
