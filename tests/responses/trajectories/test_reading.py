@@ -11,13 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge.protocol import Sample, response_text
-from adjudge.responses.trajectories.answers import final_answer
 from adjudge.responses.trajectories.documents import documents_of
-from adjudge.responses.trajectories.form import TrajectoryForm
-from adjudge.responses.trajectories.json_text import read_json
-from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
-from adjudge.responses.trajectories.searches import searches_of
-from adjudge.responses.trajectories.trajectory import Document, Trajectory
+from adjudge.responses.trajectories.reading import check_trajectory, read_json, read_trajectory
+from adjudge.responses.trajectories.searches import final_answer, searches_of
+from adjudge.responses.trajectories.trajectory import Document, Trajectory, TrajectoryForm
 
 FORM = TrajectoryForm()
 TRUSTING = TrajectoryForm(tool_text="tags")

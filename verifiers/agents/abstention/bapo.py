@@ -1,4 +1,24 @@
-"""BAPO: an agent earns a little for saying that it does not know, where nobody of its group knows.
+r"""The answer of one response in BAPO, or what is wrong with its form.
+
+The form is that of the release: `<think>` elements, at least one; one `<answer>` with a `\boxed{}`; every `<search>`
+and `<python>` closed, and followed by what the tool returned.  It is asked of the assistant's own text alone.  The
+release asks the whole text, so a page that shows a tag makes a good answer a malformed one there, and results that the
+policy wrote itself pass for results.
+
+Not covered: whether the searches were any good.
+
+When BAPO's early stage ends: the validation result has stopped improving.
+
+The schedule is a value: `after` returns the next one, and a trainer that keeps it keeps it in its checkpoint as JSON.
+The scorer itself remembers nothing; its option `stage`, or the column `bapo_stage` of a sample, says the stage.
+
+The release (`Liushiyu-0709/BAPO-Reliable-Search` @ b8b1072) says "5 validations without improvement in a row", and
+counts all checks below the best one, wherever they stand, until there are more than 5:
+`BapoSchedule(patience=6, in_a_row=False, ties="improve")` does the same.
+
+Not covered: what a validation result is.  The release takes the mean reward.
+
+BAPO: an agent earns a little for saying that it does not know, where nobody of its group knows.
 
     malformed                                   -1
     answered, token F1 above 0                  F1
@@ -17,26 +37,184 @@ differs.  Not covered: advantages; groups are normalised by the trainer.
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import lru_cache
 from numbers import Real
-from typing import Any, ClassVar, Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, Self, get_args
 
 from adjudge.bad_reference import BadReferenceError
 from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Provenance, Sample, Score
-from adjudge.responses.trajectories.reading import check_trajectory
-from adjudge.verifiers.agents.abstention.bapo_answer import (
-    BapoAnswer,
-    ToolText,
-    plain_answer,
-    search_answer,
-    search_form,
-)
+from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
+from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm
 from adjudge.verifiers.agents.abstention.sentences import Sentences, sentences_of
-from adjudge.verifiers.text.answer_span import shorten
+from adjudge.verifiers.text.answer_span import find_spans, shorten
+from adjudge.verifiers.text.answer_verifier import graded_text
 from adjudge.verifiers.text.token_f1 import MAX_CHARACTERS, TokenF1Verifier, token_f1
+
+ToolText = Literal["spans", "tags"]
+
+_TOOLS: Final = ("search", "python")
+_PAIRED: Final = ("think", *_TOOLS)
+_TAG: Final = re.compile(r"<(?P<slash>/?)(?P<name>think|answer|search|python)>")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BapoAnswer:
+    """The answer, or what is wrong.
+
+    Attributes:
+        text: the answer; "" where the form is wrong.
+        problem: what is wrong with the form; "" where nothing is.
+    """
+
+    text: str = ""
+    problem: str = ""
+
+
+@lru_cache(maxsize=4)
+def search_form(tool_text: ToolText) -> TrajectoryForm:
+    """Return the tags of the release."""
+    return TrajectoryForm(result="result", more=("python",), tool_text=tool_text)
+
+
+def search_answer(sample: Sample, form: TrajectoryForm, *, boxed: bool) -> BapoAnswer:
+    """Return the answer of a search agent.
+
+    Raises:
+        ValueError: the sample does not say who wrote what.
+    """
+    trajectory = read_trajectory(sample, form)
+    problem = _tag_problem("\n".join(turn.text for turn in trajectory.turns)) or _result_problem(trajectory, form)
+    if problem:
+        return BapoAnswer(problem=problem)
+    blocks = trajectory.blocks(form.answer)
+    if len(blocks) != 1:
+        return BapoAnswer(problem="the answer does not stand outside the thoughts")
+    return _boxed(blocks[0].text) if boxed else _filled(blocks[0].text)
+
+
+def plain_answer(sample: Sample) -> BapoAnswer:
+    """Return the answer of any response: the last element, box or marker behind the reasoning, or all of it."""
+    text, fault = graded_text(sample, "strip")
+    if fault:
+        return BapoAnswer(problem="the response ends inside its reasoning")
+    spans = find_spans(text, "auto")
+    return _filled(spans[0].texts[-1]) if spans else BapoAnswer(problem="there is no answer")
+
+
+def _tag_problem(text: str) -> str:
+    """Return what is wrong with the tags that the assistant wrote: each pair opened, then closed, by itself."""
+    opened = Counter[str]()
+    closed = Counter[str]()
+    for mark in _TAG.finditer(text):
+        name = mark["name"]
+        (closed if mark["slash"] else opened)[name] += 1
+        if not 0 <= opened[name] - closed[name] <= 1:
+            return f"<{name}> is not opened and closed in turn"
+    for name in (*_PAIRED, "answer"):
+        if opened[name] != closed[name]:
+            return f"<{name}> is not closed"
+    if not opened["think"]:
+        return "there is no <think>"
+    return "" if opened["answer"] == 1 else "there is not exactly one <answer>"
+
+
+def _result_problem(trajectory: Trajectory, form: TrajectoryForm) -> str:
+    if trajectory.forged():
+        return "the response wrote a tool's result itself"
+    for turn in trajectory.turns:
+        if any(turn.tagged(name) for name in _TOOLS) and not turn.results:
+            return "a tool was called and nothing came back"
+    return ""
+
+
+def _boxed(text: str) -> BapoAnswer:
+    spans = find_spans(text, "boxed")
+    return _filled(spans[0].texts[-1]) if spans else BapoAnswer(problem="the answer has no closed \\boxed{}")
+
+
+def _filled(text: str) -> BapoAnswer:
+    return BapoAnswer(text=text) if text.strip() else BapoAnswer(problem="the answer is empty")
+
+
+_NAMES = ("patience", "in_a_row", "ties", "best", "stale", "stage")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BapoSchedule:
+    """The stage of a run, by its validation results so far.
+
+    Attributes:
+        patience: checks without improvement that end the early stage.
+        in_a_row: whether an improvement starts the count anew.
+        ties: whether a result equal to the best one counts as an improvement ("improve") or as none ("stale").
+        best: the best result so far; None before the first.
+        stale: checks without improvement that count so far.
+        stage: "early" or "late"; once late, always late.
+    """
+
+    patience: int = 5
+    in_a_row: bool = True
+    ties: Literal["improve", "stale"] = "stale"
+    best: float | None = None
+    stale: int = 0
+    stage: Literal["early", "late"] = "early"
+
+    def __post_init__(self) -> None:
+        """Reject a state that no run can be in."""
+        if type(self.patience) is not int or self.patience < 1:
+            raise ValueError(f"schedule: patience is {self.patience!r}; it must be a whole number from 1")
+        if type(self.in_a_row) is not bool:
+            raise ValueError(f"schedule: in_a_row is {self.in_a_row!r}; it must be true or false")
+        if self.ties not in ("improve", "stale"):
+            raise ValueError(f"schedule: ties is {self.ties!r}; it must be improve or stale")
+        if self.best is not None and not _is_number(self.best):
+            raise ValueError(f"schedule: best is {self.best!r}; it must be a finite number, or none")
+        if type(self.stale) is not int or self.stale < 0:
+            raise ValueError(f"schedule: stale is {self.stale!r}; it must be a whole number from 0")
+        if self.stage not in ("early", "late"):
+            raise ValueError(f"schedule: stage is {self.stage!r}; it must be early or late")
+
+    def after(self, result: float) -> Self:
+        """Return the schedule after one more validation result.
+
+        Raises:
+            ValueError: the result is no finite number.
+        """
+        if not _is_number(result):
+            raise ValueError(f"schedule: the validation result is {result!r}; it must be a finite number")
+        if self.best is None or result > self.best:
+            return replace(self, best=float(result), stale=0 if self.in_a_row else self.stale)
+        if result == self.best and self.ties == "improve":
+            return replace(self, stale=0 if self.in_a_row else self.stale)
+        stale = self.stale + 1
+        return replace(self, stale=stale, stage="late" if stale >= self.patience else self.stage)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data from which `from_dict` makes an equal schedule."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the schedule that `to_dict` wrote.
+
+        Raises:
+            ValueError: a key is unknown or missing, or a value is out of range.
+        """
+        known = {item.name for item in fields(cls)}
+        if set(data) != known:
+            raise ValueError(f"schedule: the state has {', '.join(map(str, data))}; it must have {', '.join(_NAMES)}")
+        return cls(**data)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
 
 Stage = Literal["early", "late", "always", "never"]
 

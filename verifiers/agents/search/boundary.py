@@ -1,4 +1,29 @@
-"""Rewards at the boundary of what a search agent knows: answer alone where that is enough, search where it is not.
+"""What a policy of searching asks about a trajectory: its answer, its searches, its tools, its decision.
+
+Not covered: whether the answer is right.
+
+What a search agent's answer is worth by how it came about: the tables of IKEA, SEM, AdaSearch and Tool-Star.
+
+| case | when |
+|---|---|
+| `malformed` | no answer that can be read, or a form that the policy does not allow |
+| `wrong`, `wrong_searched` | wrong; a tool answered a search |
+| `wrong_needless` | wrong after a search, and the direct answer was right |
+| `right` | right; with "sem", without a search |
+| `right_needed`, `right_needless` | right with a search, and the direct answer was wrong; was right, too |
+| `right_tools` | right, and several different tools answered |
+| `decision_right`, `decision_wrong` | the agent's word on whether it needs a search, beside its direct answer |
+
+| policy | where the numbers are from |
+|---|---|
+| `ikea` | the released code, hzy312/knowledge-r1 @ 0b254e2: 1.6, 1.4, 1.2, 1.0 for 0, 1, 2, 3 searches; 0.05; -1 |
+| `sem` | the order is the paper's (arXiv 2505.07903); the numbers are ours |
+| `adasearch` | the second stage of arXiv 2512.16883; 1 and 0 are its outcome reward, the rest is ours |
+| `tool_star` | from memory of arXiv 2505.16410 |
+
+Not covered: reading a trajectory (`boundary_reading`).
+
+Rewards at the boundary of what a search agent knows: answer alone where that is enough, search where it is not.
 
 The answer is right by SQuAD's exact match, or by token F1 from `least` on.  Searches that were tried cost; only those
 that a tool answered can earn.  An agent that writes a tool's result itself, that gives different answers, or that goes
@@ -10,30 +35,201 @@ answer each question once without tools, and write whether that was right into a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score, Verifier
-from adjudge.responses.trajectories.form import TrajectoryForm, plain_form
 from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
-from adjudge.responses.trajectories.trajectory import Trajectory
-from adjudge.verifiers.agents.search.boundary_cases import (
-    POLICIES,
-    TABLES,
-    Policy,
-    case_of,
-    decision_case,
-    value_of,
-)
-from adjudge.verifiers.agents.search.boundary_reading import Conduct, conduct_of, read_decision
+from adjudge.responses.trajectories.searches import final_answer, searches_of
+from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, Turn, plain_form
 from adjudge.verifiers.nested.number import check_count, check_number
 from adjudge.verifiers.text.answer_span import Span, shorten
 from adjudge.verifiers.text.token_f1 import TokenF1Verifier
+
+_WORDS = {"yes": True, "no": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conduct:
+    """How an agent came to its answer.
+
+    Attributes:
+        answer: the answer, "" without one.
+        fault: why the trajectory is malformed, a code of `adjudge.reasons`; "" if it is not.
+        attempted: how many searches were tried; empty ones count, and so does what may have been one (`_unread`).
+        answered: how many of those that can be read said something and were answered.
+        tools: the different tools that answered, by name; only those that there are.
+    """
+
+    answer: str
+    fault: str
+    attempted: int
+    answered: int
+    tools: tuple[str, ...]
+
+
+def conduct_of(
+    trajectory: Trajectory, form: TrajectoryForm, *, thought: bool, tools: Sequence[str], answer: bool = True
+) -> Conduct:
+    """Return how an agent came to its answer.
+
+    Args:
+        trajectory: what it did.
+        form: the names of tags and tools.
+        thought: whether a trajectory without a closed thought that says something is malformed.
+        tools: the tools beside the search, by the name of their tag or call.
+        answer: whether an answer is asked for.
+    """
+    final = final_answer(trajectory, form)
+    searches = searches_of(trajectory, form)
+    ends = [call.end for call in trajectory.calls()] + [search.end for search in searches]
+    fault = ""
+    if trajectory.forged():
+        fault = "tampering"
+    elif answer and final.reason:
+        fault = final.reason
+    elif answer and any(end >= final.end for end in ends):
+        fault = "bad_format"  # it went on after its answer; a call beside a message's text ends where that does
+    elif thought and not _has_thought(trajectory, form):
+        fault = "bad_format"
+    return Conduct(
+        answer=final.text,
+        fault=fault,
+        attempted=len(searches) + sum(_unread(turn, form, tools) for turn in trajectory.turns),
+        answered=sum(bool(search.query.strip()) and search.answered for search in searches),
+        tools=_tools(trajectory, form, tools),
+    )
+
+
+def read_decision(trajectory: Trajectory, tag: str) -> tuple[bool | None, str]:
+    """Return whether the agent says that it knows the answer, and "" or the reason why it says neither yes nor no."""
+    words = {block.text.strip().rstrip(".!").casefold() for block in trajectory.blocks(tag)}
+    if len(words) != 1:
+        return None, "several_answers" if words else "no_answer"
+    said = _WORDS.get(words.pop())
+    return said, "" if said is not None else "unparsable_answer"
+
+
+def _has_thought(trajectory: Trajectory, form: TrajectoryForm) -> bool:
+    close = f"</{form.think}>"
+    thoughts = trajectory.blocks(form.think) if form.think else ()
+    return any(block.text and trajectory.text[block.start : block.end].endswith(close) for block in thoughts)
+
+
+def _unread(turn: Turn, form: TrajectoryForm, tools: Sequence[str]) -> int:
+    """How many searches a turn may have made that cannot be read as such.
+
+    They are calls of tools that nobody named, or that are no JSON; and, in a turn without a search, one for results
+    that nothing asked for: what ran the agent read a search inside a thought, or in a tag that was never closed.
+    """
+    strange = sum(call.name not in (*form.search_tools, *tools) for call in turn.calls)
+    written = [block.tag for block in turn.blocks]
+    searches = form.search in written or any(call.name in form.search_tools for call in turn.calls)
+    asked = len(turn.calls) + sum(tag in tools for tag in written)
+    found = sum(bool(result.text.strip()) for result in turn.results)
+    return strange + (bool(turn.text.strip()) and not searches and found > asked)
+
+
+def _tools(trajectory: Trajectory, form: TrajectoryForm, tools: Sequence[str]) -> tuple[str, ...]:
+    known = {form.search, *form.search_tools, *tools}
+    names = [name for turn in trajectory.turns for name in _tools_of(turn, form, tools) if name in known]
+    return tuple(dict.fromkeys(form.search if name in form.search_tools else name for name in names))
+
+
+def _tools_of(turn: Turn, form: TrajectoryForm, tools: Sequence[str]) -> list[str]:
+    """The tools that answered a turn.
+
+    A result that names its tool or its call stands for that; one that names neither stands for the next tool that
+    the turn called, so that a turn with one result has used one tool, however many it named.
+    """
+    called = {call.id: call.name for call in turn.calls if call.id}
+    answered = [result.name or called.get(result.call_id, "") for result in turn.results if result.text.strip()]
+    written = [(block.start, block.tag) for block in turn.blocks if block.tag in (form.search, *tools) and block.text]
+    written += [(call.start, call.name) for call in turn.calls if not call.fault]
+    waiting = [name for _, name in sorted(written) if name not in answered]
+    return [*answered, *waiting[: answered.count("")]]
+
+
+Policy: TypeAlias = Literal["ikea", "sem", "adasearch", "tool_star"]
+POLICIES: tuple[Policy, ...] = get_args(Policy)
+
+THRIFT = "thrift"
+"""The key of a table for what a right answer gets beside: times 1 - searches / `most_searches`, never below 0."""
+
+TABLES: Mapping[Policy, Mapping[str, float]] = MappingProxyType(
+    {
+        "ikea": {"malformed": -1.0, "wrong": 0.0, "wrong_searched": 0.05, "right": 1.0, THRIFT: 0.6},
+        "sem": {
+            "malformed": -1.0,
+            "wrong": 0.0,
+            "wrong_needless": -0.2,
+            "right": 1.0,
+            "right_needed": 0.8,
+            "right_needless": 0.4,
+        },
+        "adasearch": {"malformed": 0.0, "decision_wrong": 0.0, "decision_right": 1.0},
+        "tool_star": {"malformed": -1.0, "wrong": 0.0, "right": 1.0, "right_tools": 1.1},
+    }
+)
+
+
+def case_of(policy: Policy, conduct: Conduct, *, right: bool, direct: bool | None) -> str:
+    """Return the case of a well-formed trajectory; "adasearch" has its own (`decision_case`).
+
+    Args:
+        policy: whose table is used.
+        conduct: what the agent did: searches that it tried cost, those that a tool answered can earn.
+        right: whether the answer is right.
+        direct: whether the answer without a search is right; None if nobody looked.
+    """
+    if policy == "ikea":
+        return "right" if right else "wrong_searched" if conduct.answered else "wrong"
+    if policy == "tool_star":
+        return ("right_tools" if len(conduct.tools) > 1 else "right") if right else "wrong"
+    if not conduct.attempted:
+        return "right" if right else "wrong"
+    if right:
+        return "right_needless" if direct else "right_needed"
+    return "wrong_needless" if direct else "wrong"
+
+
+def decision_case(knows: bool, direct: bool) -> str:
+    """Return the case of a decision: the agent says whether it knows, and its direct answer shows it."""
+    return "decision_right" if knows == direct else "decision_wrong"
+
+
+def value_of(table: Mapping[str, float], case: str, attempted: int, most_searches: int) -> float:
+    """Return what a case is worth.
+
+    Args:
+        table: case to value, and `thrift` where there is one.
+        case: the case.
+        attempted: how many searches were tried.
+        most_searches: from so many on, thrift pays nothing.
+    """
+    thrift = table.get(THRIFT, 0.0) if case.startswith("right") else 0.0
+    return table[case] + thrift * max(0.0, 1.0 - attempted / most_searches)
+
+
+def decision_f1(knows: Sequence[bool], direct: Sequence[bool]) -> float:
+    """Return AdaSearch's metric: the F1 of "I know" beside right direct answers, in [0, 1].
+
+    It is 0 where no decision is a true "I know", also if none could be.
+
+    Raises:
+        ValueError: there are no decisions, or not as many answers.
+    """
+    if not knows or len(knows) != len(direct):
+        raise ValueError(f"{len(knows)} decisions and {len(direct)} direct answers; give one for each, at least one")
+    hits = sum(said and true for said, true in zip(knows, direct, strict=True))
+    return 2 * hits / (sum(knows) + sum(direct)) if hits else 0.0
+
 
 _LARGEST = 1e6
 
@@ -46,7 +242,7 @@ class SearchBoundaryVerifier(Verifier):
     `Sample.extra`, is true or false for the answer without a search, or that answer itself ("sem", "adasearch").
 
     Attributes:
-        policy: whose table is used; see `adjudge.verifiers.agents.search.boundary_cases`.
+        policy: whose table is used; see `adjudge.verifiers.agents.search.boundary`.
         values: values of the table that take the place of the policy's own, by case.
         most_searches: with "ikea", the number of searches from which thrift pays nothing; 3 as released.
         thought: whether a trajectory without a thought is malformed, as for IKEA.

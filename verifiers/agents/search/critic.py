@@ -1,4 +1,8 @@
-"""CriticSearch's reward: a model that knows the answer looks back at a whole trajectory and labels each turn.
+"""A trajectory as a critic reads it: each line says who wrote it, so that no text passes for another's or opens a turn.
+
+Not covered: escaping, which the prompt's template does.
+
+CriticSearch's reward: a model that knows the answer looks back at a whole trajectory and labels each turn.
 
     value = (1 - a) * outcome + a * mean of the turns, good +1 and bad -1; a = 0.25
 
@@ -14,6 +18,8 @@ Not covered: training critics.
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -28,14 +34,63 @@ from adjudge.prompts.reading import keyed_lines
 from adjudge.prompts.scorer import Case, ModelScorer, guard, shortened
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import Sample, Score, StepScore
-from adjudge.responses.trajectories.form import TrajectoryForm, plain_form
 from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
 from adjudge.responses.trajectories.searches import searches_of
-from adjudge.responses.trajectories.trajectory import Trajectory, Turn
-from adjudge.verifiers.agents.search.critic_view import calls_beside, own, shown_turns
+from adjudge.responses.trajectories.trajectory import Call, Trajectory, TrajectoryForm, Turn, plain_form
 from adjudge.verifiers.nested.number import check_count, check_number
 from adjudge.verifiers.nested.part import asked, cost_of, options_of, part_of, without_number
 from adjudge.verifiers.rubric.entries import shown
+
+
+def own(turn: Turn) -> bool:
+    """Return whether the agent did anything in a turn; what tools or users said before its first has none of it."""
+    return bool(turn.text.strip() or turn.calls)
+
+
+def shown_turns(turns: Sequence[Turn], form: TrajectoryForm, *, thoughts: bool, characters: int) -> str:
+    """Return turns line by line, the agent's own with their numbers from 1.
+
+    Args:
+        turns: what is shown.
+        form: names the tag of thoughts.
+        thoughts: whether thoughts are shown.
+        characters: most characters of one text of a tool or a user; the rest is left out, and said to be.
+    """
+    lines: list[str] = []
+    numbers = itertools.count(1)
+    for turn in turns:
+        lines += [f"turn {next(numbers)}"] if own(turn) else []
+        lines += _lines("agent", turn.text if thoughts else without_thoughts(turn, form))
+        lines += [f"agent| {call}" for call in calls_beside(turn, form)]
+        for text in (*(result.text for result in turn.results), *turn.replies):
+            cut = len(text) - characters
+            lines += _lines("tool", text if cut <= 0 else f"{text[:characters]}\n({cut} characters are left out)")
+    return "\n".join(lines)
+
+
+def without_thoughts(turn: Turn, form: TrajectoryForm) -> str:
+    """Return what a turn says outside its thoughts."""
+    kept, at = [], turn.start
+    for block in turn.tagged(form.think) if form.think else ():
+        kept.append(turn.text[at - turn.start : block.start - turn.start])
+        at = block.end
+    return "".join((*kept, turn.text[at - turn.start :]))
+
+
+def calls_beside(turn: Turn, form: TrajectoryForm) -> list[str]:
+    """Return the calls that stand beside a turn's text, each in one line."""
+    written = {(block.start, block.end) for block in turn.tagged(form.tool_call)}
+    return [_in_one_line(call) for call in turn.calls if (call.start, call.end) not in written]
+
+
+def _in_one_line(call: Call) -> str:
+    written = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments, default=str)
+    return f"calls {' '.join(call.name.split())}: {' '.join(written.split())}"
+
+
+def _lines(who: str, text: str) -> list[str]:
+    return [f"{who}| {line}".rstrip() for line in text.strip().splitlines()]
+
 
 _WORTH = {"good": 1.0, "bad": -1.0}
 _MOST_REFERENCE = 4_000  # characters; an answer, not an essay

@@ -1,4 +1,15 @@
-"""R-Search's reward (arXiv 2506.04185): is the answer right, and would somebody else find it in the same evidence?
+"""The evidence that a search agent collected.
+
+| `source` | evidence |
+|---|---|
+| `results` | every document that a search returned, each once |
+| `quotes` | of the first 200 lines of the agent's evidence blocks those whose words stand in a row in earlier results |
+
+An agent's own words are never evidence, nor is what another tool printed: it could write the answer down.
+
+Not covered: whether the evidence is true.
+
+R-Search's reward (arXiv 2506.04185): is the answer right, and would somebody else find it in the same evidence?
 
     value = answer * F1(answer) + evidence * F1(second model's answer from the evidence alone) + well_formed
 
@@ -11,10 +22,11 @@ Not covered: what the second model knows by itself.  Take a small one, and compa
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.interface import Fault
@@ -23,14 +35,52 @@ from adjudge.prompts.reading import answers as answers_in
 from adjudge.prompts.scorer import Case, ModelScorer
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import Sample, Score, StepScore
-from adjudge.responses.trajectories.answers import SeveralAnswers, final_answer, goes_on
-from adjudge.responses.trajectories.form import TrajectoryForm, plain_form
 from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
-from adjudge.responses.trajectories.searches import searches_of
-from adjudge.verifiers.agents.search.evidence_collected import EvidenceSource, collected
+from adjudge.responses.trajectories.searches import Search, SeveralAnswers, final_answer, goes_on, searches_of
+from adjudge.responses.trajectories.trajectory import Result, Trajectory, TrajectoryForm, plain_form
 from adjudge.verifiers.agents.search.reference import SearchReference, read_answers
+from adjudge.verifiers.agents.search.signals import identity, words
 from adjudge.verifiers.nested.number import check_number
 from adjudge.verifiers.text.answer_span import shorten
+
+EvidenceSource: TypeAlias = Literal["results", "quotes"]
+
+_LEAST_WORDS = 3  # of a quote; fewer words stand in a row anywhere
+_MOST_QUOTES = 200  # lines that are looked for; each is a search through all results
+
+
+def collected(trajectory: Trajectory, searches: Sequence[Search], source: EvidenceSource, tag: str) -> str:
+    """Return the collected evidence as text, "" if there is none.
+
+    Args:
+        trajectory: where it was collected.
+        searches: its searches.
+        source: what counts as evidence.
+        tag: the tag of evidence blocks.
+    """
+    if source == "results":
+        found = [document for search in searches for document in search.documents()]
+        documents = {identity(document): document for document in reversed(found)}
+        texts = [f"{document.title}\n{document.text}".strip() for document in reversed(documents.values())]
+        return "\n\n".join(text for text in texts if text)
+    return "\n".join(dict.fromkeys(_quotes(trajectory, searches, tag)))
+
+
+def _quotes(trajectory: Trajectory, searches: Sequence[Search], tag: str) -> list[str]:
+    found: list[str] = []
+    results: defaultdict[int, list[Result]] = defaultdict(list)
+    for search in searches:
+        results[search.turn].extend(search.results)
+    returned, looked = " ", 0
+    for at, turn in enumerate(trajectory.turns):
+        for block in turn.tagged(tag):
+            for line in block.text.splitlines():
+                said = words(line)
+                looked += 1
+                if looked <= _MOST_QUOTES and len(said) >= _LEAST_WORDS and f" {' '.join(said)} " in returned:
+                    found.append(line.strip())
+        returned += "".join(f"{' '.join(words(result.text))} \n " for result in results[at])
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,21 +29,28 @@ from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.interface import Fault
 from adjudge.engines.loading import engine_of
 from adjudge.protocol import Sample, Score, StepScore
-from adjudge.responses.trajectories.answers import final_answer
 from adjudge.responses.trajectories.reading import read_trajectory
+from adjudge.responses.trajectories.searches import final_answer
 from adjudge.solutions.pooling import POOLINGS, Pooling
-from adjudge.verifiers.agents.search.facts_reference import FactCase, read_case
-from adjudge.verifiers.agents.search.facts_shapley import (
+from adjudge.verifiers.agents.scoring import NestedScorer
+from adjudge.verifiers.agents.search.facts_worth import (
     NORMALISATIONS,
+    Exchange,
+    FactCase,
+    Measured,
+    Meter,
     Normalise,
+    exchanges_of,
+    newly_known,
     orders_of,
+    paid,
+    prompt_text,
+    read_case,
     sets_of,
     shapley,
+    told,
     weights_of,
 )
-from adjudge.verifiers.agents.search.facts_turns import Exchange, exchanges_of, newly_known, paid, prompt_text, told
-from adjudge.verifiers.agents.search.facts_value import Measured, Meter
-from adjudge.verifiers.agents.search.nested import NestedScorer
 from adjudge.verifiers.nested.part import asked, cost_of, without_number
 from adjudge.verifiers.rubric.entries import shown
 
@@ -75,7 +82,7 @@ class FactGainScorer(NestedScorer):
             the whole answer.
         permutations: random orders of more than 10 facts.
         seed: of those orders.
-        normalise: "softmax", "share" or "none", as `adjudge.verifiers.agents.search.facts_shapley` says.
+        normalise: "softmax", "share" or "none", as `adjudge.verifiers.agents.search.facts_worth` says.
         temperature: of the softmax.
         checker: a scorer of a reply (the response) beside a fact (the reference); None for phrases.
         least: the checker's least value that makes a fact known.

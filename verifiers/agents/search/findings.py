@@ -1,4 +1,11 @@
-"""O2-Searcher's reward for open questions, whose answer is a list of findings.
+"""The findings that an answer lists: one on each line behind a bullet, `- ..`, `* ..` or `1. ..`.
+
+A hyphen inside a line parts nothing: "self-report" is one word.  (The released code of O2-Searcher splits the answer at
+every hyphen for its F1, and by lines for its format.)
+
+Not covered: lists inside lists; a line that is indented counts like any other.
+
+O2-Searcher's reward for open questions, whose answer is a list of findings.
 
     value = scale * (format + factual + 0.5 * diversity) / 2.5
 
@@ -17,6 +24,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,16 +33,47 @@ from typing import Any, ClassVar, Literal
 from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score, StepScore
-from adjudge.responses.trajectories.answers import final_answer
 from adjudge.responses.trajectories.reading import read_trajectory
-from adjudge.responses.trajectories.searches import searches_of
+from adjudge.responses.trajectories.searches import final_answer, searches_of
 from adjudge.responses.trajectories.trajectory import Trajectory
-from adjudge.verifiers.agents.search.findings_list import Finding, findings_of
-from adjudge.verifiers.agents.search.findings_matching import finding_f1, matched
-from adjudge.verifiers.agents.search.findings_similarity import RULES, Rule, likeness, spread, words_of
-from adjudge.verifiers.agents.search.nested import NestedScorer
+from adjudge.verifiers.agents.scoring import NestedScorer
+from adjudge.verifiers.agents.search.signals import RULES, Rule, finding_f1, likeness, matched, spread, words_of
 from adjudge.verifiers.nested.part import asked, cost_of, without_number
 from adjudge.verifiers.rubric.entries import shown
+
+_BULLET = re.compile(r"[ \t]{0,16}(?:[-*•]|\d{1,3}[.)])[ \t]+")
+_WORD = re.compile(r"\w")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One finding: its text without the bullet, and the place of its line in the graded text."""
+
+    text: str
+    start: int
+    end: int
+
+
+def findings_of(text: str, offset: int = 0) -> tuple[list[Finding], int]:
+    """Return the findings of an answer in order, and how many of its lines are none; blank lines do not count.
+
+    Args:
+        text: the answer.
+        offset: where it begins in the graded text.
+    """
+    found: list[Finding] = []
+    others = 0
+    at = offset
+    for line in text.splitlines(keepends=True):
+        bullet = _BULLET.match(line)
+        rest = line[bullet.end() :].strip() if bullet else ""
+        if _WORD.search(rest):
+            found.append(Finding(text=rest, start=at, end=at + len(line.rstrip())))
+        else:
+            others += bool(line.strip())
+        at += len(line)
+    return found, others
+
 
 _MOST_REFERENCES = 100
 _MOST_QUERIES = 20  # as released

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjudge.bad_reference import BadReferenceError
-from adjudge.responses.trajectories.json_text import read_json
-from adjudge.verifiers.agents.search.evidence_text import words
+from adjudge.responses.trajectories.reading import read_json
+from adjudge.verifiers.agents.search.signals import words
 from adjudge.verifiers.text.answer_span import shorten
 from adjudge.verifiers.text.answer_verifier import alternatives
 from adjudge.verifiers.text.token_f1 import token_f1

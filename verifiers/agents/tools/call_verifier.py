@@ -21,14 +21,12 @@ from typing import Any, ClassVar, Literal
 from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score, StepScore, Verifier
-from adjudge.responses.trajectories.form import TrajectoryForm
-from adjudge.responses.trajectories.trajectory import Call
+from adjudge.responses.trajectories.trajectory import Call, TrajectoryForm
+from adjudge.verifiers.agents.tools.arguments import Equality, NoSchemasError, Strings, normal
 from adjudge.verifiers.agents.tools.attacks import attack_cases
 from adjudge.verifiers.agents.tools.matching import match
 from adjudge.verifiers.agents.tools.reading import BARE, Bare, Called, check_response, read_calls, tool_form
 from adjudge.verifiers.agents.tools.reference import CallReference, Wanted, read_reference
-from adjudge.verifiers.agents.tools.schemas import NoSchemasError
-from adjudge.verifiers.agents.tools.values import Equality, Strings, normal
 from adjudge.verifiers.text.answer_span import shorten
 from adjudge.verifiers.text.answer_verifier import require_choice
 

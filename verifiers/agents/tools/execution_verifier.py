@@ -29,12 +29,11 @@ from adjudge import wire
 from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score, StepScore
-from adjudge.responses.trajectories.form import TrajectoryForm
-from adjudge.responses.trajectories.trajectory import Call
+from adjudge.responses.trajectories.trajectory import Call, TrajectoryForm
 from adjudge.verifiers.agents.tools.attacks import attack_cases
-from adjudge.verifiers.agents.tools.execution_reference import ExecutionReference, read_execution_reference
 from adjudge.verifiers.agents.tools.matching import match
 from adjudge.verifiers.agents.tools.reading import BARE, Bare, Called, check_response, read_calls, tool_form
+from adjudge.verifiers.agents.tools.reference import ExecutionReference, read_execution_reference
 from adjudge.verifiers.agents.tools.tool_session import Played, Returned, SessionLimits, Toolbox, is_data, play
 from adjudge.verifiers.code.comparison import Rules, same_value
 from adjudge.verifiers.code.outcome import shorten

@@ -22,15 +22,19 @@ from typing import Any, Final, Literal, TypeAlias
 
 from adjudge.instructions.rendering import without_hidden
 from adjudge.protocol import Sample, split_reasoning
-from adjudge.responses.trajectories.form import TrajectoryForm, plain_form
-from adjudge.responses.trajectories.json_text import read_json
-from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
-from adjudge.responses.trajectories.trajectory import Block, Call, Trajectory, Turn
-from adjudge.verifiers.agents.tools.attempts import attempted_calls
-from adjudge.verifiers.agents.tools.claims import makes_up_results, takes_back
-from adjudge.verifiers.agents.tools.dialects import bare_calls, dialect_calls, json_call, named_call, unwrapped
-from adjudge.verifiers.agents.tools.python_calls import MOST_CALLS, python_calls
-from adjudge.verifiers.agents.tools.values import NotDataError, data
+from adjudge.responses.trajectories.reading import check_trajectory, read_json, read_trajectory
+from adjudge.responses.trajectories.trajectory import Block, Call, Trajectory, TrajectoryForm, Turn, plain_form
+from adjudge.verifiers.agents.tools.arguments import NotDataError, data
+from adjudge.verifiers.agents.tools.attempts import attempted_calls, makes_up_results, takes_back
+from adjudge.verifiers.agents.tools.dialects import (
+    MOST_CALLS,
+    bare_calls,
+    dialect_calls,
+    json_call,
+    named_call,
+    python_calls,
+    unwrapped,
+)
 from adjudge.verifiers.text.answer_span import shorten
 
 Bare: TypeAlias = Literal["auto", "json", "python", "none"]

@@ -29,11 +29,11 @@ from typing import Any, ClassVar, Self
 from adjudge.bad_reference import BadReferenceError
 from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Provenance, Sample, Score, StepScore
-from adjudge.responses.trajectories.form import TrajectoryForm
 from adjudge.responses.trajectories.reading import read_trajectory
-from adjudge.responses.trajectories.trajectory import Turn
+from adjudge.responses.trajectories.trajectory import TrajectoryForm, Turn
 from adjudge.responses.trajectories.tree_values import node_values, prefix_paths, sibling_scores, z_scores
 from adjudge.runtime.contract import score_checked, validate_sample
+from adjudge.verifiers.agents.tools.arguments import NoSchemasError, Tools, read_tools
 from adjudge.verifiers.agents.tools.reading import (
     BARE,
     Bare,
@@ -42,7 +42,6 @@ from adjudge.verifiers.agents.tools.reading import (
     tool_form,
     with_spans,
 )
-from adjudge.verifiers.agents.tools.schemas import NoSchemasError, Tools, read_tools
 from adjudge.verifiers.nested.number import check_number
 from adjudge.verifiers.nested.part import cost_of, options_of, part_of
 

@@ -17,11 +17,8 @@ from adjudge.prompts.asking import Answer, cost_of
 from adjudge.prompts.scorer import Case
 from adjudge.prompts.template import Rendered, Value, load_template
 from adjudge.protocol import NO_COST, Cost, Message, Sample, split_reasoning
-from adjudge.verifiers.agents.user.course import Course, Moment, spoken
-from adjudge.verifiers.agents.user.dialogue import Turn, turns_of
-from adjudge.verifiers.agents.user.emotion import MANNERS, Band, Emotion
-from adjudge.verifiers.agents.user.person import read_person
-from adjudge.verifiers.agents.user.scorer import SimulatedUserScorer
+from adjudge.verifiers.agents.user.dialogue import MANNERS, Band, Emotion, Turn, read_person, turns_of
+from adjudge.verifiers.agents.user.scorer import Course, Moment, SimulatedUserScorer, spoken
 
 _REPLY: Final = "verifiers/agents/user/reply"
 _LONGEST: Final = 4_000  # characters of a user's turn

@@ -1,4 +1,29 @@
-"""Read a sample's response as a trajectory.
+"""JSON that a model wrote: read strictly, and never a reason to raise.
+
+Refused beyond what JSON forbids: NaN and the infinities, a key that stands twice in one object, and nesting or numbers
+beyond what Python reads.
+
+Not covered: schemas.
+
+Tool calls: of the `tool_calls` of a chat turn, and written as JSON in a tag.
+
+A call is `{"name": .., "arguments": {..}}`; the arguments may be JSON text themselves, as the OpenAI form has them,
+and may be called `parameters`.  What a model wrote wrongly is a call with a `fault`; what a rollout recorded wrongly
+is a `ValueError`.
+
+Not covered: whether a tool has such arguments, and calls written as Python.
+
+The tagged blocks of one turn.
+
+One scan from left to right.  Tags are written just so (`<search>`, `</search>`) and never nest: a block ends at the
+first closing tag of its name, and an opening tag that is never closed opens nothing.
+
+Thoughts are the exception, for a plan is no act.  A thought that is never closed reaches to the end of the turn, and
+a closing tag without an opening one ends a thought that began with the turn, as where the prompt wrote the opening tag.
+
+Not covered: XML.  Attributes, entities and other spellings of a tag are ordinary text.
+
+Read a sample's response as a trajectory.
 
 Chat turns say themselves who wrote what.  For a flat text `Sample.extra["tool_spans"]` does, unless the form trusts the
 tags: what stands in those spans is a tool's, all the rest is the assistant's.
@@ -9,16 +34,161 @@ Not covered: trajectories whose earlier turns stand in the prompt; only the resp
 from __future__ import annotations
 
 import itertools
+import json
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from adjudge.protocol import Sample, content_text, response_text
-from adjudge.responses.trajectories.blocks import blocks_of
-from adjudge.responses.trajectories.calls import call_in, calls_of
 from adjudge.responses.trajectories.documents import documents_of
-from adjudge.responses.trajectories.form import TrajectoryForm
-from adjudge.responses.trajectories.trajectory import Call, Result, Trajectory, Turn
+from adjudge.responses.trajectories.trajectory import Block, Call, Result, Trajectory, TrajectoryForm, Turn
+
+
+def read_json(text: str) -> tuple[Any, str]:
+    """Return what a JSON text holds and "", or None and why it cannot be read."""
+    try:
+        return _DECODER.decode(text.strip()), ""
+    except RecursionError:
+        return None, "it is nested too deeply"
+    except ValueError as error:
+        return None, str(error)[:200]
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError(f"the number {text[:20]} is too large")
+    return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    read = dict(pairs)
+    if len(read) < len(pairs):
+        counts = Counter(name for name, _ in pairs)
+        twice = next(name for name, count in counts.items() if count > 1)
+        raise ValueError(f"the key {twice[:60]!r} stands twice in one object")
+    return read
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_number, object_pairs_hook=_once)
+
+
+def call_in(block: Block) -> Call:
+    """Return the call that a block holds."""
+    data, fault = read_json(block.text)
+    if not fault and not isinstance(data, dict):
+        fault = "it is no JSON object"
+    if fault:
+        return Call(name="", arguments=block.text, start=block.start, end=block.end, fault=fault)
+    name = data.get("name")
+    if not isinstance(name, str) or not name:
+        return Call(name="", arguments=block.text, start=block.start, end=block.end, fault="it has no name")
+    key = "parameters" if "parameters" in data and "arguments" not in data else "arguments"
+    arguments, fault = _arguments(data.get(key))
+    return Call(name=name, arguments=arguments, start=block.start, end=block.end, fault=fault)
+
+
+def calls_of(turn: Mapping[str, Any], where: str, start: int, end: int) -> list[Call]:
+    """Return the calls that a chat turn carries in `tool_calls`.
+
+    Args:
+        turn: the message.
+        where: its name in an error message.
+        start: the first character of its text.
+        end: one past the last.
+
+    Raises:
+        ValueError: the field is not what the OpenAI form says.
+    """
+    given = turn.get("tool_calls")
+    if given is None:
+        return []
+    if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
+        raise ValueError(f"{where}: tool_calls is a {type(given).__name__}; give a list of calls")
+    return [_recorded(one, f"{where}, tool_calls[{at}]", start, end) for at, one in enumerate(given)]
+
+
+def _recorded(given: Any, where: str, start: int, end: int) -> Call:
+    function = given.get("function") if isinstance(given, Mapping) else None
+    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+        raise ValueError(f'{where}: it must be {{"id": .., "function": {{"name": .., "arguments": ..}}}}')
+    identity = given.get("id")
+    if identity is not None and not isinstance(identity, str):
+        raise ValueError(f"{where}: its id is {identity!r}; it must be a text")
+    written = function.get("arguments")
+    if written is not None and not isinstance(written, str | Mapping):
+        raise ValueError(f"{where}: arguments is a {type(written).__name__}; give JSON text or a mapping")
+    arguments, fault = _arguments(written)
+    return Call(name=function["name"], arguments=arguments, id=identity or "", start=start, end=end, fault=fault)
+
+
+def _arguments(written: Any) -> tuple[Any, str]:
+    if written is None:
+        return {}, ""
+    if isinstance(written, Mapping):
+        return dict(written), ""
+    if not isinstance(written, str):
+        return written, "its arguments are no JSON object"
+    if not written.strip():
+        return {}, ""
+    data, fault = read_json(written)
+    if fault:
+        return written, f"its arguments: {fault}"
+    return (data, "") if isinstance(data, dict) else (written, "its arguments are no JSON object")
+
+
+def blocks_of(text: str, form: TrajectoryForm, *, offset: int = 0) -> list[Block]:
+    """Return the blocks of a turn in order: its thoughts, and what stands outside them.
+
+    Args:
+        text: the turn.
+        form: the tags.
+        offset: where the turn begins; added to all spans.
+    """
+    found: list[Block] = []
+    last = {tag: text.rfind(f"</{tag}>") for tag in form.tags}
+    tag, opened, inside = "", 0, 0
+    thought = _begun_before(text, form.think)  # where the last closing tag without an opening one stands
+    for mark in _pattern(form.tags).finditer(text, thought[1]):
+        name, closing = mark["name"], bool(mark["slash"])
+        if tag:
+            if closing and name == tag:
+                found.append(_block(text, tag, (opened, inside, mark.start(), mark.end()), offset))
+                tag = ""
+        elif closing and name == form.think:
+            found, thought = [], mark.span()
+        elif not closing and last[name] >= mark.end():
+            tag, opened, inside = name, mark.start(), mark.end()
+        elif not closing and name == form.think:
+            found.append(_block(text, name, (mark.start(), mark.end(), len(text), len(text)), offset))
+            break
+    return [_block(text, form.think, (0, 0, thought[0], thought[1]), offset), *found] if thought[1] else found
+
+
+def _begun_before(text: str, think: str) -> tuple[int, int]:
+    """Where a thought ends that the text does not open, (0, 0) without one; tags that it mentions open nothing."""
+    close = text.find(f"</{think}>") if think else -1
+    if close < 0 or f"<{think}>" in text[:close]:
+        return 0, 0
+    return close, close + len(think) + 3
+
+
+def _block(text: str, tag: str, places: tuple[int, int, int, int], offset: int) -> Block:
+    start, inside, close, end = places
+    return Block(tag=tag, text=text[inside:close].strip(), start=offset + start, end=offset + end)
+
+
+@lru_cache(maxsize=64)
+def _pattern(tags: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"<(?P<slash>/?)(?P<name>{'|'.join(map(re.escape, tags))})>")
+
 
 TOOL_ROLES = ("tool", "function", "ipython")
 OTHER_ROLES = ("user", "system", "developer")

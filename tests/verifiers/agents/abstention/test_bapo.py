@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from adjudge import check_scorer, load
 from adjudge.protocol import Sample, Score
-from adjudge.verifiers.agents.abstention.bapo import BapoScorer
-from adjudge.verifiers.agents.abstention.schedule import BapoSchedule
+from adjudge.verifiers.agents.abstention.bapo import BapoSchedule, BapoScorer
 
 RECIPES = Path(__file__).parents[4] / "examples" / "recipes"
 IDK = "I don't know"

@@ -17,9 +17,15 @@ from hypothesis import strategies as st
 from adjudge import check_scorer, load
 from adjudge.attacks import AttackCase
 from adjudge.protocol import Sample, Score
-from adjudge.verifiers.agents.abstention.scorer import AbstentionScorer
+from adjudge.verifiers.agents.abstention.scorer import (
+    CASES,
+    AbstentionScorer,
+    Case,
+    SaluTable,
+    detection,
+    mean_probability,
+)
 from adjudge.verifiers.agents.abstention.sentences import BUILT_IN, Sentences
-from adjudge.verifiers.agents.abstention.table import CASES, Case, SaluTable, detection, mean_probability
 from adjudge.verifiers.text.token_f1 import TokenF1Verifier
 
 RECIPES = Path(__file__).parents[4] / "examples" / "recipes"

@@ -14,10 +14,9 @@ from tests.engines import scripted
 
 from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score, response_text
-from adjudge.responses.trajectories.form import TrajectoryForm
 from adjudge.responses.trajectories.reading import read_trajectory
-from adjudge.verifiers.agents.search.atoms import AtomicThoughtScorer
-from adjudge.verifiers.agents.search.atoms_reading import Atom, atoms_of
+from adjudge.responses.trajectories.trajectory import TrajectoryForm
+from adjudge.verifiers.agents.search.atoms import Atom, AtomicThoughtScorer, atoms_of
 
 THOUGHT = "<think><plan>Ask for the capital.</plan> so <risk-check>It may have moved.</risk-check></think>"
 GOOD = f"{THOUGHT}<answer>Paris</answer>"

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score
 from adjudge.reasons import CANDIDATE
-from adjudge.verifiers.agents.search.boundary import SearchBoundaryVerifier
-from adjudge.verifiers.agents.search.boundary_cases import decision_f1
+from adjudge.verifiers.agents.search.boundary import SearchBoundaryVerifier, decision_f1
 
 FOUND = 'Doc 1(Title: "Paris") Paris is the capital of France.'
 SEARCH = "<search>capital of France</search>"

@@ -20,9 +20,16 @@ from adjudge.conformance import check_scorer
 from adjudge.engines.interface import Fault, Prompt, TextLogprobs
 from adjudge.protocol import Cost, Sample, Score, response_text
 from adjudge.verifiers.agents.search.facts import FactGainScorer
-from adjudge.verifiers.agents.search.facts_reference import read_case
-from adjudge.verifiers.agents.search.facts_shapley import orders_of, sets_of, shapley, weights_of
-from adjudge.verifiers.agents.search.facts_turns import MOST_REPLY, newly_known, paid
+from adjudge.verifiers.agents.search.facts_worth import (
+    MOST_REPLY,
+    newly_known,
+    orders_of,
+    paid,
+    read_case,
+    sets_of,
+    shapley,
+    weights_of,
+)
 from adjudge.verifiers.text.token_f1 import TokenF1Verifier
 
 FACTS = [{"text": "has a fever", "keys": ["fever"]}, {"text": "was in Kenya", "keys": ["Kenya"]}, "no cough"]

@@ -17,10 +17,8 @@ from scipy.optimize import linear_sum_assignment
 
 from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score, response_text
-from adjudge.verifiers.agents.search.findings import FindingsScorer
-from adjudge.verifiers.agents.search.findings_list import findings_of
-from adjudge.verifiers.agents.search.findings_matching import finding_f1, matched
-from adjudge.verifiers.agents.search.findings_similarity import likeness, spread, words_of
+from adjudge.verifiers.agents.search.findings import FindingsScorer, findings_of
+from adjudge.verifiers.agents.search.signals import finding_f1, likeness, matched, spread, words_of
 from adjudge.verifiers.text.token_f1 import TokenF1Verifier
 
 GOLD = ["red green", "blue white", "black grey pink brown"]

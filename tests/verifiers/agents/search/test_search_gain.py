@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from adjudge import check_scorer, load, score_batch
 from adjudge.attacks import AttackCase
 from adjudge.protocol import Sample, Score
-from adjudge.verifiers.agents.search.gain import SearchGainVerifier
 from adjudge.verifiers.agents.search.judgements import SearchJudgementsScorer
-from adjudge.verifiers.agents.search.steps import SearchStepsVerifier
+from adjudge.verifiers.agents.search.turns import SearchGainVerifier, SearchStepsVerifier
 
 RECIPES = Path(__file__).parents[4] / "examples" / "recipes"
 REFERENCE = {"answer": "Tacoma", "evidence": ["Dune is by Frank Herbert", "Herbert was born in Tacoma"]}

@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 
 from adjudge import check_scorer
 from adjudge.protocol import Sample, Score
-from adjudge.verifiers.agents.search.evidence_text import holds
-from adjudge.verifiers.agents.search.steps import SearchStepsVerifier
-from adjudge.verifiers.agents.search.steps_keywords import keyword_score
-from adjudge.verifiers.agents.search.steps_similarity import similarities
+from adjudge.verifiers.agents.search.signals import holds, keyword_score, similarities
+from adjudge.verifiers.agents.search.turns import SearchStepsVerifier
 
 REFERENCE: dict[str, Any] = {
     "answer": "Tacoma",
@@ -68,7 +66,7 @@ def test_a_repeated_document_costs_its_share_whatever_its_blanks() -> None:
 def test_the_similarity_is_that_of_scikit_learn(document: str, golds: list[str]) -> None:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    from adjudge.verifiers.agents.search.evidence_text import words
+    from adjudge.verifiers.agents.search.signals import words
 
     texts = [" ".join(words(text)) for text in (document, *golds)]
     try:

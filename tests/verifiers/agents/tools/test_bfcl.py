@@ -12,9 +12,9 @@ import pytest
 
 from adjudge import Sample, Score
 from adjudge.bad_reference import BadReferenceError
-from adjudge.verifiers.agents.tools.bfcl import bfcl_reference
 from adjudge.verifiers.agents.tools.call_verifier import ToolCallVerifier
 from adjudge.verifiers.agents.tools.execution_verifier import ToolExecutionVerifier
+from adjudge.verifiers.agents.tools.reference import bfcl_reference
 
 AREA = {
     "name": "area",

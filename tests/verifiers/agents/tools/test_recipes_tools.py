@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adjudge import score_batch
-from adjudge.verifiers.agents.tools.bfcl import bfcl_reference
+from adjudge.verifiers.agents.tools.reference import bfcl_reference
 
 RECIPES = Path(__file__).parents[4] / "examples/recipes"
 

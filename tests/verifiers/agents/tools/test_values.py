@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.verifiers.agents.tools.values import (
+from adjudge.verifiers.agents.tools.arguments import (
     MOST_ALLOWED,
     Equality,
     NotDataError,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.verifiers.agents.user.emotion import Emotion
+from adjudge.verifiers.agents.user.dialogue import Emotion
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.loading import engine_of
 from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import MissingReferenceError, Provenance, Sample, Score
-from adjudge.responses.trajectories.form import TrajectoryForm, plain_form
 from adjudge.responses.trajectories.reading import check_trajectory
+from adjudge.responses.trajectories.trajectory import TrajectoryForm, plain_form
 from adjudge.verifiers.nested.number import check_count, check_number
 from adjudge.verifiers.nested.part import options_of, part_of
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.responses.trajectories.gains import evidence_gains, repeats
+from adjudge.verifiers.agents.search.signals import evidence_gains, repeats
 
 
 def test_search_turns_are_paid_for_new_evidence() -> None:
