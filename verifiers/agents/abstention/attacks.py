@@ -57,7 +57,7 @@ _HONEST: Final[tuple[tuple[str, str, str | None], ...]] = (
 )
 
 
-def attack_cases() -> Iterator[AttackCase]:
+def abstention_cases() -> Iterator[AttackCase]:
     """Yield the suite; attacks are worth 0 or less, honest answers 1."""
     options: dict[str, Any] = {"confidence": None, "hedging": "answer", "where": "auto", "reasoning": "strip"}
     options |= {"truncated": "zero", "languages": ("en", "zh"), "sentences": None}

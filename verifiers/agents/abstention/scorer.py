@@ -28,19 +28,18 @@ Not covered: questions whose answerability nobody knows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from numbers import Real
-from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
-from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import NO_COST, Provenance, Sample, Score
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.runtime.verifying import VerifierScorer
 from adjudge.verifiers.agents.abstention.sentences import Sentences, sentences_of
+from adjudge.verifiers.agents.scoring import ShipsSuite
 from adjudge.verifiers.nested.part import options_of, part_of
 from adjudge.verifiers.text.answer_span import WHERE, Where, find_spans, shorten
 from adjudge.verifiers.text.exact import ExactVerifier
@@ -165,7 +164,7 @@ class _Task:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AbstentionScorer:
+class AbstentionScorer(ShipsSuite):
     """SALU: pays right answers and right abstentions, and lets confident errors cost more.
 
     The reference is `{"answer": gold}`, with the gold of the scorer `answer`, or `{"answer": null}` where the question
@@ -295,13 +294,6 @@ class AbstentionScorer:
             scores[place] = self._judged(task, abstains[place], verdicts.get(place))
         origin = Provenance(scorer=self.name, fingerprint=self.fingerprint)
         return [replace(scores[place], provenance=origin) for place in range(len(samples))]
-
-    def attacks(self, folder: Path) -> Iterator[AttackCase]:
-        """Yield answers that would pass for abstentions or for right, which earn nothing, and honest ones near them."""
-        from adjudge.verifiers.agents.abstention.attacks import attack_cases
-
-        del folder  # the cases need no files
-        return attack_cases()
 
     def _read(self, sample: Sample) -> _Task | Score:
         try:

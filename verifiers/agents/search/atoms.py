@@ -1,21 +1,13 @@
-"""Atomic thoughts: what stands inside thoughts in tags that say what it is for, `<plan>..</plan>`, `<risk_analysis>..`.
-
-The names are the agent's own.  Atoms never nest: one ends at the first closing tag of its name, and an opening tag
-that is never closed opens nothing.  The names of the form's tags are no atoms.
-
-Not covered: what an atom is worth.
-
-A language model that judges atomic thoughts: one call for each trajectory, a number for each atom.
-
-Not covered: the outcome, and when atoms count (`adjudge.verifiers.agents.search.atoms`).
-
-Atom-Searcher's reward: the worth of atomic thoughts first, the answer later.
+"""Atom-Searcher's reward: the worth of atomic thoughts first, the answer later.
 
     R = a * ATR + (1 - a) * outcome,   a = start * (1 - progress),   bad format: -1
 
-ATR is the mean worth of the atoms inside thoughts, by a reward model or by a language model; the outcome is the token
-F1 of the answer.  `progress` goes from 0 to 1 over the training, as an option or as a column of the samples, so that
-the same sample always gets the same score.
+Atomic thoughts stand inside thoughts in tags that say what they are for, `<plan>..</plan>`, `<risk_analysis>..`.  The
+names are the agent's own; they never nest, and one that is never closed is none.
+
+ATR is the mean worth of the atoms, by a reward model or by a language model, which is asked once for a trajectory; the
+outcome is the token F1 of the answer.  `progress` goes from 0 to 1 over the training, as an option or as a column of
+the samples, so that the same sample always gets the same score.
 
 Source: arXiv 2508.12800; the public repository has no code of the reward.  start = 0.5, the straight line and -1 are
 from memory of the paper.  That a repeated or empty atom is worth 0 is ours: the mean could be raised by copies.
@@ -26,24 +18,21 @@ Not covered: training the reward model.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.interface import Fault
-from adjudge.engines.loading import engine_of
 from adjudge.prompts.asking import Answer
 from adjudge.prompts.reading import keyed_lines
-from adjudge.prompts.scorer import Case, ModelScorer, shortened
-from adjudge.prompts.template import Rendered, Template, load_template
+from adjudge.prompts.scorer import Case, shortened
+from adjudge.prompts.template import Rendered
 from adjudge.protocol import Sample, Score, StepScore
-from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
+from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.searches import FinalAnswer, final_answer
-from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, plain_form
-from adjudge.verifiers.agents.scoring import NestedScorer
+from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm
+from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer, TrajectoryModelScorer
 from adjudge.verifiers.nested.number import check_number
 from adjudge.verifiers.nested.part import asked, cost_of, without_number
 from adjudge.verifiers.rubric.phrases import plain
@@ -76,7 +65,7 @@ class Atom:
 
 def atoms_of(trajectory: Trajectory, form: TrajectoryForm) -> list[Atom]:
     """Return the atoms of all thoughts, in order; linear in the length of the thoughts."""
-    found: list[Atom] = []
+    atoms: list[Atom] = []
     seen: set[str] = set()
     for thought in trajectory.blocks(form.think) if form.think else ():
         text = trajectory.text[thought.start : thought.end]
@@ -85,16 +74,9 @@ def atoms_of(trajectory: Trajectory, form: TrajectoryForm) -> list[Atom]:
             fault = "repeated" if letters in seen else "" if letters else "empty"
             if letters:
                 seen.add(letters)
-            found.append(
-                Atom(
-                    tag=tag,
-                    text=text[inside:close].strip(),
-                    start=thought.start + opened,
-                    end=thought.start + end,
-                    fault=fault,
-                )
-            )
-    return found
+            start, stop = thought.start + opened, thought.start + end
+            atoms.append(Atom(tag=tag, text=text[inside:close].strip(), start=start, end=stop, fault=fault))
+    return atoms
 
 
 def _places(text: str, reserved: frozenset[str]) -> list[tuple[str, int, int, int, int]]:
@@ -122,6 +104,11 @@ class Thoughts(Case):
 
     atoms: tuple[Atom, ...]
 
+    @property
+    def fine(self) -> list[Atom]:
+        """Those without a fault."""
+        return [atom for atom in self.atoms if not atom.fault]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtomNumbers:
@@ -132,12 +119,12 @@ class AtomNumbers:
     def __call__(self, text: str, nonce: str = "", /) -> tuple[int, ...] | None:
         """Return the numbers in order, or None."""
         names = [str(at) for at in range(1, self.count + 1)]
-        found = keyed_lines(text, nonce, names, [str(number) for number in range(_BEST + 1)])
-        return None if found is None else tuple(int(found[name]) for name in names)
+        numbers = keyed_lines(text, nonce, names, [str(number) for number in range(_BEST + 1)])
+        return None if numbers is None else tuple(int(numbers[name]) for name in names)
 
 
 @dataclass(frozen=True, kw_only=True)
-class AtomJudge(ModelScorer):
+class AtomJudge(TrajectoryModelScorer):
     """The mean worth of a trajectory's atomic thoughts in [0, 1], by a language model; `Score.steps` has each one's.
 
     Atoms without a word and atoms said before are worth 0 and are not shown.
@@ -145,60 +132,35 @@ class AtomJudge(ModelScorer):
     Attributes:
         reasoning: not read; the atoms stand in the reasoning.
         longest: not read; `AtomicThoughtScorer` has looked at the length, and at the number of atoms.
-        form: names of tags, as `TrajectoryForm` has them.
     """
 
     name: ClassVar[str] = "atom_judge"
     version: ClassVar[str] = "1"
+    template: ClassVar[str] = "verifiers/agents/search/atoms"
 
     reasoning: Literal["strip", "keep"] = "keep"
-    form: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
         super().__post_init__()
-        object.__setattr__(self, "form", plain_form(self.form, self.name))
+        self.check_options({})
 
-    @cached_property
-    def shape(self) -> TrajectoryForm:
-        """The form as a record."""
-        return TrajectoryForm.of(self.form)
-
-    def templates(self) -> tuple[Template, ...]:
-        """Return the one prompt there is."""
-        return (load_template("verifiers/agents/search/atoms"),)
-
-    def check_reference(self, sample: Sample) -> None:
-        """Raise `ValueError` if the trajectory is malformed."""
-        check_trajectory(sample, self.shape)
-
-    def case(self, sample: Sample) -> Case | Score:
-        """Return what is shown to the model, or the score of a sample that is not shown to it."""
-        try:
-            self.validate(sample)
-        except ValueError as error:
-            return Score.failed("bad_sample", error=str(error))
-        atoms = atoms_of(read_trajectory(sample, self.shape), self.shape)
-        if not any(not atom.fault for atom in atoms):
-            return Score(value=0.0, reason="no_answer", steps=steps_of(atoms, [0.0] * len(atoms)))
-        return Thoughts(sample=sample, response="atoms", atoms=tuple(atoms))
+    def read(self, sample: Sample, trajectory: Trajectory) -> Case | Score:
+        """Return the atoms, or the score of a trajectory without any that could be shown."""
+        thoughts = Thoughts(sample=sample, response="atoms", atoms=tuple(atoms_of(trajectory, self.shape)))
+        if thoughts.fine:
+            return thoughts
+        return Score(value=0.0, reason="no_answer", steps=steps_of(thoughts.atoms, [0.0] * len(thoughts.atoms)))
 
     async def judge(self, cases: Sequence[Case]) -> list[Score]:
         """Return one score per case, in order."""
         thoughts = [case for case in cases if isinstance(case, Thoughts)]
-        alike: defaultdict[int, list[int]] = defaultdict(list)
-        for place, one in enumerate(thoughts):
-            alike[sum(not atom.fault for atom in one.atoms)].append(place)
-        scores: dict[int, Score] = {}
-        for count, places in alike.items():
-            answers = await self.asked([thoughts[place] for place in places], self._prompt, AtomNumbers(count=count))
-            for place, answer in zip(places, answers, strict=True):
-                scores[place] = self._scored(thoughts[place], answer)
-        return [scores[place] for place in range(len(thoughts))]
+        answers = await self.each_asked(thoughts, self._prompt, lambda one: AtomNumbers(count=len(one.fine)))
+        return [self._scored(one, answer) for one, answer in zip(thoughts, answers, strict=True)]
 
     def _prompt(self, thoughts: Thoughts) -> Rendered:
         # the base asks with "-" for the response what made a prompt too long
-        atoms = [atom for atom in thoughts.atoms if not atom.fault] if thoughts.response != "-" else []
+        atoms = thoughts.fine if thoughts.response != "-" else []
         values = {
             "question": thoughts.sample.prompt,
             "atoms": "\n".join(_listed(number, atom) for number, atom in enumerate(atoms, start=1)),
@@ -283,21 +245,13 @@ class AtomicThoughtScorer(NestedScorer):
 
     def __post_init__(self) -> None:
         """Reject options out of range, and both or none of engine and reward."""
-        super().__post_init__()
         if (self.engine is None) == (self.reward is None):
             raise ValueError(f"{self.name}: give either an engine or a reward, which judges the atoms; not both")
-        for option in ("low", "high", "malformed"):
-            self.require_number(option, -1e6, 1e6)
+        counts = {"most_atoms": 1, "longest": 1, "max_tokens": 1}
+        values = dict.fromkeys(("low", "high", "malformed"), (-LARGEST, LARGEST))
+        self.check_options({**values, "start": (0.0, 1.0), "progress": (0.0, 1.0), **counts})
         if not self.low < self.high:
             raise ValueError(f"{self.name}: low is {self.low} and high {self.high}; low comes first")
-        self.require_number("start", 0.0, 1.0)
-        if self.progress is not None:
-            self.require_number("progress", 0.0, 1.0)
-        self.require_count("most_atoms")
-        self.require_count("longest")
-        self.require_count("max_tokens")
-        if self.engine is not None:
-            engine_of(self.engine)  # a spec that is none is told now; nothing is loaded yet
 
     def asked(self) -> Any:
         """Return the judge of atoms, or None."""
@@ -313,43 +267,26 @@ class AtomicThoughtScorer(NestedScorer):
     def _answers(self) -> TokenF1Verifier:
         return TokenF1Verifier()
 
-    def check_reference(self, sample: Sample) -> None:
-        """Raise `BadReferenceError` if there is no answer, `ValueError` if the column with the progress is at fault."""
-        if self.outcome is None:
-            try:
-                self._answers.read_reference(sample.reference)
-            except ValueError as error:
-                raise BadReferenceError(str(error)) from error
-        self._share(sample)
+    def gold(self, sample: Sample) -> Any:
+        """Return the accepted answers, and how much the atoms count.
 
-    def _share(self, sample: Sample) -> float:
-        """How much the atoms count for a sample."""
+        Raises:
+            BadReferenceError: there is no answer.
+            ValueError: the column with the progress is at fault.
+        """
+        answers = None if self.outcome is not None else self._answers.read_reference(sample.reference)
         progress = sample.extra.get(self.column) if self.progress is None else self.progress
         if progress is None:
             raise ValueError(
                 f"nobody says how far the training is: set the option progress, or extra[{self.column!r}] from 0 to 1"
             )
         check_number(progress, 0.0, 1.0, f"extra[{self.column!r}]")
-        return self.start * (1.0 - progress)
+        return answers, self.start * (1.0 - progress)
 
-    async def judge(self, samples: Sequence[Sample]) -> list[Score]:
-        """Return one score per sample, in order."""
-        read = [self._read(sample) for sample in samples]
-        ready = [one for one in read if isinstance(one, _Read)]
-        outcomes = await self._outcomes(ready)
-        thoughts = iter(await self._thoughts([one for one in ready if one.share]))
-        made = iter(
-            [
-                self._mixed(one, outcome, next(thoughts) if one.share else None)
-                for one, outcome in zip(ready, outcomes, strict=True)
-            ]
-        )
-        return [next(made) if isinstance(one, _Read) else one for one in read]
-
-    def _read(self, sample: Sample) -> _Read | Score:
-        """The parts of a trajectory, or the score of one of bad form."""
+    def read(self, sample: Sample) -> _Read | Score:
+        """Return the parts of a trajectory, or the score of one of bad form."""
         trajectory = read_trajectory(sample, self.shape)
-        if sum(len(turn.text) for turn in trajectory.turns) > self.longest:
+        if trajectory.written > self.longest:
             return Score.scored(self.malformed, "too_complex")
         answer = final_answer(trajectory, self.shape)
         atoms = atoms_of(trajectory, self.shape)
@@ -364,15 +301,21 @@ class AtomicThoughtScorer(NestedScorer):
             fault = "bad_format"
         if fault:
             return Score.scored(self.malformed, fault, atoms=len(atoms))
-        return _Read(sample=sample, answer=answer, atoms=tuple(atoms), share=self._share(sample))
+        return _Read(sample=sample, answer=answer, atoms=tuple(atoms), share=self.gold(sample)[1])
+
+    async def judge(self, read: Sequence[_Read]) -> list[Score]:
+        """Return one score per trajectory, in order."""
+        outcomes = await self._outcomes(read)
+        thoughts = iter(await self._thoughts([one for one in read if one.share]))
+        return [
+            self._mixed(one, outcome, next(thoughts) if one.share else None)
+            for one, outcome in zip(read, outcomes, strict=True)
+        ]
 
     async def _outcomes(self, ready: Sequence[_Read]) -> list[Score]:
         if self.outcome is not None:
             return await asked(self.outcome, [one.sample for one in ready], called=f"the outcome of {self.name!r}")
-        return [
-            self._answers.judge([Span("tag", (one.answer.text,))], self._answers.read_reference(one.sample.reference))
-            for one in ready
-        ]
+        return [self._answers.judge([Span("tag", (one.answer.text,))], self.gold(one.sample)[0]) for one in ready]
 
     async def _thoughts(self, ready: Sequence[_Read]) -> list[Score]:
         """The worth of the atoms of each trajectory: the mean, and each one's in `steps`."""
@@ -386,19 +329,17 @@ class AtomicThoughtScorer(NestedScorer):
             for atom in one.atoms
             if not atom.fault
         ]
-        found = iter(await asked(self.reward, single, called=f"the reward of {self.name!r}"))
-        return [self._mean(one.atoms, [None if atom.fault else next(found) for atom in one.atoms]) for one in ready]
+        said = iter(await asked(self.reward, single, called=f"the reward of {self.name!r}"))
+        return [self._mean(one.atoms, [None if atom.fault else next(said) for atom in one.atoms]) for one in ready]
 
-    def _mean(self, atoms: Sequence[Atom], found: Sequence[Score | None]) -> Score:
+    def _mean(self, atoms: Sequence[Atom], said: Sequence[Score | None]) -> Score:
         """The mean worth of atoms; those that were not asked about are worth 0."""
-        given = [score for score in found if score is not None]
+        given = [score for score in said if score is not None]
         if missing := without_number({f"atom_{at}": score for at, score in enumerate(given, start=1)}):
             return missing
-        worth = [0.0 if score is None else self._between(score.value or 0.0) for score in found]
+        span = self.high - self.low
+        worth = [0.0 if one is None else min(max(((one.value or 0.0) - self.low) / span, 0.0), 1.0) for one in said]
         return Score(value=sum(worth) / len(worth), steps=steps_of(atoms, worth), cost=cost_of(given))
-
-    def _between(self, value: float) -> float:
-        return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
 
     def _mixed(self, read: _Read, outcome: Score, thoughts: Score | None) -> Score:
         parts = {"outcome": outcome} if thoughts is None else {"outcome": outcome, "atoms": replace(thoughts, steps=())}

@@ -1,13 +1,10 @@
-"""A trajectory as a critic reads it: each line says who wrote it, so that no text passes for another's or opens a turn.
-
-Not covered: escaping, which the prompt's template does.
-
-CriticSearch's reward: a model that knows the answer looks back at a whole trajectory and labels each turn.
+"""CriticSearch's reward: a model that knows the answer looks back at a whole trajectory and labels each turn.
 
     value = (1 - a) * outcome + a * mean of the turns, good +1 and bad -1; a = 0.25
 
 One call for each trajectory.  A count of labels other than the count of turns is no verdict (`judge_unparsable`);
-nothing stands in for a label that is missing.
+nothing stands in for a label that is missing.  The critic sees who wrote each line, so that no text passes for
+another's or opens a turn.
 
 Source: CriticSearch, arXiv 2511.12159; its public repository is an early fork of another project without this reward,
 and a = 0.25 is from a third-party note.  Turns are normalised over a group by the trainer: its credit `critic_search`
@@ -20,26 +17,176 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.interface import Fault
 from adjudge.prompts.asking import Answer
 from adjudge.prompts.reading import keyed_lines
-from adjudge.prompts.scorer import Case, ModelScorer, guard, shortened
-from adjudge.prompts.template import Rendered, Template, load_template
+from adjudge.prompts.scorer import Case, guard, shortened
+from adjudge.prompts.template import Rendered
 from adjudge.protocol import Sample, Score, StepScore
-from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
 from adjudge.responses.trajectories.searches import searches_of
-from adjudge.responses.trajectories.trajectory import Call, Trajectory, TrajectoryForm, Turn, plain_form
-from adjudge.verifiers.nested.number import check_count, check_number
+from adjudge.responses.trajectories.trajectory import Call, Trajectory, TrajectoryForm, Turn
+from adjudge.verifiers.agents.scoring import TrajectoryModelScorer
+from adjudge.verifiers.agents.search.reference import answers_shown
 from adjudge.verifiers.nested.part import asked, cost_of, options_of, part_of, without_number
-from adjudge.verifiers.rubric.entries import shown
+
+_WORTH = {"good": 1.0, "bad": -1.0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Episode(Case):
+    """A trajectory that the critic reads, with the turns that it labels by their numbers."""
+
+    turns: tuple[Turn, ...]
+    judged: Mapping[int, Turn]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnLabels:
+    """Reads one label for each of the turns named; another count, another name or another word is no verdict."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, text: str, nonce: str = "", /) -> tuple[str, ...] | None:
+        """Return the labels in the order of the names, or None."""
+        labels = keyed_lines(text, nonce, self.names, tuple(_WORTH))
+        return None if labels is None else tuple(labels.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnCriticScorer(TrajectoryModelScorer):
+    """How much the turns of a trajectory helped, by a critic that knows the answer; mixed with the outcome.
+
+    The reference is the answer, or a list of accepted ones; the `outcome` scorer gets it as it is.
+
+    Attributes:
+        reasoning: "keep" shows the critic all that the agent wrote; "strip" leaves out its thoughts.
+        outcome: a scorer of the whole response; None for the turns alone.
+        share: a, the weight of the turns beside an outcome, in [0, 1]; 0 leaves the labels in `Score.steps` alone.
+        judged: the turns that are labelled: "all", or those that "search".
+        value: what the turns are worth together: "mean" of +1 and -1, or the "share" of good ones.
+        most_turns: a trajectory of more turns is not shown (`too_complex`).
+        result_characters: most characters of one tool's text that are shown.
+    """
+
+    name: ClassVar[str] = "turn_critic"
+    version: ClassVar[str] = "1"
+    needs_reference: ClassVar[bool] = True
+    template: ClassVar[str] = "verifiers/agents/search/turn_critic"
+
+    reasoning: Literal["strip", "keep"] = "keep"
+    outcome: Any = None
+    share: float = 0.25
+    judged: Literal["all", "search"] = "all"
+    value: Literal["mean", "share"] = "mean"
+    most_turns: int = 64
+    result_characters: int = 2_000
+
+    def __post_init__(self) -> None:
+        """Reject options out of range, and an outcome that is no scorer."""
+        super().__post_init__()
+        self.check_options({"share": (0.0, 1.0), "most_turns": 1, "result_characters": 1})
+        object.__setattr__(self, "outcome", part_of(self.outcome, f"{self.name}: outcome"))
+
+    @classmethod
+    def from_spec(cls, body: Any, loader: Any) -> Self:
+        """Read the options of a spec; `outcome` may be a spec itself, such as `token_f1`."""
+        return cls(**options_of(cls, body, loader, ("outcome",)))
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the model's part, and of the outcome's."""
+        if self.outcome is None:
+            return super().fingerprint
+        return f"{replace(self, outcome=None).fingerprint}+{self.outcome.fingerprint}"
+
+    @property
+    def lowest(self) -> float:
+        """What the turns of a response get that is not shown."""
+        return -1.0 if self.value == "mean" else 0.0
+
+    def gold(self, sample: Sample) -> list[str]:
+        """Return the accepted answers; `BadReferenceError` if there are none."""
+        return answers_shown(sample.reference)
+
+    def read(self, sample: Sample, trajectory: Trajectory) -> Case | Score:
+        """Return what is shown to the model, or the score of a sample that is not shown to it."""
+        turns = trajectory.turns
+        text = "\n".join(line for turn in turns for line in (turn.text, *calls_beside(turn, self.shape)))
+        fault = guard(text, shortest=self.shortest, longest=self.longest)
+        if fault or len(turns) > self.most_turns:
+            return Score.scored(self.lowest, fault or "too_complex")
+        searching = {search.turn for search in searches_of(trajectory, self.shape)}
+        acted = [(place, turn) for place, turn in enumerate(turns) if own(turn)]
+        judged = {
+            number: turn
+            for number, (place, turn) in enumerate(acted, start=1)
+            if self.judged == "all" or place in searching
+        }
+        if not judged:
+            return Score.scored(0.0 if self.value == "mean" else self.lowest, "", turns=0)
+        return Episode(sample=sample, response=text, turns=turns, judged=judged)
+
+    async def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Return one score per sample, in order."""
+        turns = await super().score(samples)
+        if self.outcome is None:
+            return turns
+        fine = [place for place, score in enumerate(turns) if score.value is not None]
+        said = await asked(self.outcome, [samples[place] for place in fine], called=f"the outcome of {self.name!r}")
+        mixed = list(turns)
+        for place, outcome in zip(fine, said, strict=True):
+            mixed[place] = self._mixed(turns[place], outcome)
+        return mixed
+
+    def _mixed(self, turns: Score, outcome: Score) -> Score:
+        parts = {"outcome": outcome, "turns": replace(turns, steps=())}
+        if missing := without_number(parts):
+            return replace(missing, steps=turns.steps, provenance=turns.provenance)
+        value = (1 - self.share) * (outcome.value or 0.0) + self.share * (turns.value or 0.0)
+        return replace(turns, value=value, reason=outcome.reason, parts=parts, cost=cost_of(list(parts.values())))
+
+    async def judge(self, cases: Sequence[Case]) -> list[Score]:
+        """Return one score per case, in order."""
+        episodes = [case for case in cases if isinstance(case, Episode)]
+        answers = await self.each_asked(
+            episodes, self._prompt, lambda episode: TurnLabels(names=tuple(map(str, episode.judged)))
+        )
+        return [self._labelled(episode, answer) for episode, answer in zip(episodes, answers, strict=True)]
+
+    def _prompt(self, episode: Episode) -> Rendered:
+        # made of the response and not of `turns` alone: the base asks with "-" what made a prompt too long
+        turns = episode.turns if episode.response != "-" else ()
+        values = {
+            "question": episode.sample.prompt,
+            "reference": "\n".join(self.gold(episode.sample)),
+            "trajectory": shown_turns(
+                turns, self.shape, thoughts=self.reasoning == "keep", characters=self.result_characters
+            ),
+            "verdicts": "\n".join(f"{number}: good or bad" for number in episode.judged),
+        }
+        return self.render(self.templates()[0], values)
+
+    def _labelled(self, episode: Episode, answer: Answer[tuple[str, ...]] | Fault) -> Score:
+        if isinstance(answer, Fault):
+            return self.unanswered(answer)
+        worth = [_WORTH[label] for label in answer.value]
+        good = sum(one > 0 for one in worth)
+        value = sum(worth) / len(worth) if self.value == "mean" else good / len(worth)
+        steps = tuple(
+            StepScore(value=one, label=label, start=turn.start, end=turn.end)
+            for turn, label, one in zip(episode.judged.values(), answer.value, worth, strict=True)
+        )
+        return Score(
+            value=value,
+            reason="" if good == len(worth) else "wrong",
+            steps=steps,
+            evidence={"turns": list(episode.judged), "text": shortened(answer.text)},
+            cost=answer.cost,
+        )
 
 
 def own(turn: Turn) -> bool:
@@ -90,210 +237,3 @@ def _in_one_line(call: Call) -> str:
 
 def _lines(who: str, text: str) -> list[str]:
     return [f"{who}| {line}".rstrip() for line in text.strip().splitlines()]
-
-
-_WORTH = {"good": 1.0, "bad": -1.0}
-_MOST_REFERENCE = 4_000  # characters; an answer, not an essay
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Episode(Case):
-    """A trajectory that the critic reads, with the turns that it labels by their numbers."""
-
-    turns: tuple[Turn, ...]
-    judged: Mapping[int, Turn]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnLabels:
-    """Reads one label for each of the turns named; another count, another name or another word is no verdict."""
-
-    names: tuple[str, ...]
-
-    def __call__(self, text: str, nonce: str = "", /) -> tuple[str, ...] | None:
-        """Return the labels in the order of the names, or None."""
-        found = keyed_lines(text, nonce, self.names, tuple(_WORTH))
-        return None if found is None else tuple(found.values())
-
-
-@dataclass(frozen=True, kw_only=True)
-class TurnCriticScorer(ModelScorer):
-    """How much the turns of a trajectory helped, by a critic that knows the answer; mixed with the outcome.
-
-    The reference is the answer, or a list of accepted ones; the `outcome` scorer gets it as it is.
-
-    Attributes:
-        reasoning: "keep" shows the critic all that the agent wrote; "strip" leaves out its thoughts.
-        outcome: a scorer of the whole response; None for the turns alone.
-        share: a, the weight of the turns beside an outcome, in [0, 1]; 0 leaves the labels in `Score.steps` alone.
-        judged: the turns that are labelled: "all", or those that "search".
-        value: what the turns are worth together: "mean" of +1 and -1, or the "share" of good ones.
-        most_turns: a trajectory of more turns is not shown (`too_complex`).
-        result_characters: most characters of one tool's text that are shown.
-        form: names of tags and tools, as `TrajectoryForm` has them.
-    """
-
-    name: ClassVar[str] = "turn_critic"
-    version: ClassVar[str] = "1"
-    needs_reference: ClassVar[bool] = True
-
-    reasoning: Literal["strip", "keep"] = "keep"
-    outcome: Any = None
-    share: float = 0.25
-    judged: Literal["all", "search"] = "all"
-    value: Literal["mean", "share"] = "mean"
-    most_turns: int = 64
-    result_characters: int = 2_000
-    form: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Reject options out of range, and an outcome that is no scorer."""
-        super().__post_init__()
-        self.require("judged", ("all", "search"))
-        self.require("value", ("mean", "share"))
-        check_number(self.share, 0.0, 1.0, f"{self.name}: share")
-        for option in ("most_turns", "result_characters"):
-            check_count(getattr(self, option), 1, f"{self.name}: {option}")
-        object.__setattr__(self, "form", plain_form(self.form, self.name))
-        object.__setattr__(self, "outcome", part_of(self.outcome, f"{self.name}: outcome"))
-
-    @classmethod
-    def from_spec(cls, body: Any, loader: Any) -> Self:
-        """Read the options of a spec; `outcome` may be a spec itself, such as `token_f1`."""
-        return cls(**options_of(cls, body, loader, ("outcome",)))
-
-    @property
-    def fingerprint(self) -> str:
-        """That of the model's part, and of the outcome's."""
-        if self.outcome is None:
-            return super().fingerprint
-        return f"{replace(self, outcome=None).fingerprint}+{self.outcome.fingerprint}"
-
-    @cached_property
-    def shape(self) -> TrajectoryForm:
-        """The form as a record."""
-        return TrajectoryForm.of(self.form)
-
-    @property
-    def lowest(self) -> float:
-        """What the turns of a response get that is not shown."""
-        return -1.0 if self.value == "mean" else 0.0
-
-    def templates(self) -> tuple[Template, ...]:
-        """Return the one prompt there is."""
-        return (load_template("verifiers/agents/search/turn_critic"),)
-
-    def check_reference(self, sample: Sample) -> None:
-        """Raise `ValueError` if there is no answer to be shown, or the trajectory is malformed."""
-        answers_of(sample.reference)
-        check_trajectory(sample, self.shape)
-
-    def case(self, sample: Sample) -> Case | Score:
-        """Return what is shown to the model, or the score of a sample that is not shown to it."""
-        try:
-            self.validate(sample)
-        except ValueError as error:
-            gold = isinstance(error.__cause__, BadReferenceError)
-            return Score.failed("gold_unparsable" if gold else "bad_sample", error=str(error))
-        trajectory = read_trajectory(sample, self.shape)
-        turns = trajectory.turns
-        text = "\n".join(line for turn in turns for line in (turn.text, *calls_beside(turn, self.shape)))
-        fault = guard(text, shortest=self.shortest, longest=self.longest)
-        if fault or len(turns) > self.most_turns:
-            return Score.scored(self.lowest, fault or "too_complex")
-        judged = self._judged(trajectory)
-        if not judged:
-            return Score.scored(0.0 if self.value == "mean" else self.lowest, "", turns=0)
-        return Episode(sample=sample, response=text, turns=turns, judged=judged)
-
-    def _judged(self, trajectory: Trajectory) -> dict[int, Turn]:
-        """The turns that are labelled, by their number among the agent's own, from 1."""
-        turns = [(place, turn) for place, turn in enumerate(trajectory.turns) if own(turn)]
-        searching = {search.turn for search in searches_of(trajectory, self.shape)}
-        return {
-            number: turn
-            for number, (place, turn) in enumerate(turns, start=1)
-            if self.judged == "all" or place in searching
-        }
-
-    async def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Return one score per sample, in order."""
-        turns = await super().score(samples)
-        if self.outcome is None:
-            return turns
-        fine = [place for place, score in enumerate(turns) if score.value is not None]
-        found = await asked(self.outcome, [samples[place] for place in fine], called=f"the outcome of {self.name!r}")
-        mixed = list(turns)
-        for place, outcome in zip(fine, found, strict=True):
-            mixed[place] = self._mixed(turns[place], outcome)
-        return mixed
-
-    def _mixed(self, turns: Score, outcome: Score) -> Score:
-        parts = {"outcome": outcome, "turns": replace(turns, steps=())}
-        if missing := without_number(parts):
-            return replace(missing, steps=turns.steps, provenance=turns.provenance)
-        value = (1 - self.share) * (outcome.value or 0.0) + self.share * (turns.value or 0.0)
-        return replace(turns, value=value, reason=outcome.reason, parts=parts, cost=cost_of(list(parts.values())))
-
-    async def judge(self, cases: Sequence[Case]) -> list[Score]:
-        """Return one score per case, in order."""
-        episodes = [case for case in cases if isinstance(case, Episode)]
-        alike: defaultdict[TurnLabels, list[int]] = defaultdict(list)
-        for place, episode in enumerate(episodes):
-            alike[TurnLabels(names=tuple(map(str, episode.judged)))].append(place)
-        scores: dict[int, Score] = {}
-        for read, places in alike.items():
-            answers = await self.asked([episodes[place] for place in places], self._prompt, read)
-            for place, answer in zip(places, answers, strict=True):
-                scores[place] = self._labelled(episodes[place], answer)
-        return [scores[place] for place in range(len(episodes))]
-
-    def _prompt(self, episode: Episode) -> Rendered:
-        # made of the response and not of `turns` alone: the base asks with "-" what made a prompt too long
-        turns = episode.turns if episode.response != "-" else ()
-        values = {
-            "question": episode.sample.prompt,
-            "reference": "\n".join(answers_of(episode.sample.reference)),
-            "trajectory": shown_turns(
-                turns, self.shape, thoughts=self.reasoning == "keep", characters=self.result_characters
-            ),
-            "verdicts": "\n".join(f"{number}: good or bad" for number in episode.judged),
-        }
-        return self.render(self.templates()[0], values)
-
-    def _labelled(self, episode: Episode, answer: Answer[tuple[str, ...]] | Fault) -> Score:
-        if isinstance(answer, Fault):
-            return self.unanswered(answer)
-        worth = [_WORTH[label] for label in answer.value]
-        good = sum(one > 0 for one in worth)
-        value = sum(worth) / len(worth) if self.value == "mean" else good / len(worth)
-        steps = tuple(
-            StepScore(value=one, label=label, start=turn.start, end=turn.end)
-            for turn, label, one in zip(episode.judged.values(), answer.value, worth, strict=True)
-        )
-        return Score(
-            value=value,
-            reason="" if good == len(worth) else "wrong",
-            steps=steps,
-            evidence={"turns": list(episode.judged), "text": shortened(answer.text)},
-            cost=answer.cost,
-        )
-
-
-def answers_of(reference: Any) -> list[str]:
-    """Return the accepted answers of a reference as texts.
-
-    Raises:
-        BadReferenceError: it is neither a text or a number nor a list of them, or one is empty or very long.
-    """
-    several = reference if isinstance(reference, list | tuple) else [reference]
-    texts = [
-        str(one).strip()
-        for one in several
-        if isinstance(one, str) or (isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one))
-    ]
-    if not texts or len(texts) < len(several) or not all(texts):
-        raise BadReferenceError(f"the reference is {shown(reference)}; give the right answer, or a list of them")
-    if sum(map(len, texts)) > _MOST_REFERENCE:
-        raise BadReferenceError(f"the reference has more than {_MOST_REFERENCE} characters; give the answer alone")
-    return texts

@@ -1,4 +1,6 @@
-"""The evidence that a search agent collected.
+"""R-Search's reward (arXiv 2506.04185): is the answer right, and would somebody else find it in the same evidence?
+
+    value = answer * F1(answer) + evidence * F1(second model's answer from the evidence alone) + well_formed
 
 | `source` | evidence |
 |---|---|
@@ -6,12 +8,6 @@
 | `quotes` | of the first 200 lines of the agent's evidence blocks those whose words stand in a row in earlier results |
 
 An agent's own words are never evidence, nor is what another tool printed: it could write the answer down.
-
-Not covered: whether the evidence is true.
-
-R-Search's reward (arXiv 2506.04185): is the answer right, and would somebody else find it in the same evidence?
-
-    value = answer * F1(answer) + evidence * F1(second model's answer from the evidence alone) + well_formed
 
 The weights were not found in public text; the defaults are ours.  A trajectory without one answer at its end, or with
 results that the agent wrote itself, is malformed: 0, and no model is asked.  Without evidence that part is 0, and no
@@ -23,64 +19,24 @@ Not covered: what the second model knows by itself.  Take a small one, and compa
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeAlias, get_args
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
-from adjudge.bad_reference import BadReferenceError
-from adjudge.engines.interface import Fault
 from adjudge.prompts.asking import Answer
 from adjudge.prompts.reading import answers as answers_in
-from adjudge.prompts.scorer import Case, ModelScorer
-from adjudge.prompts.template import Rendered, Template, load_template
+from adjudge.prompts.scorer import Case
+from adjudge.prompts.template import Rendered
 from adjudge.protocol import Sample, Score, StepScore
-from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
 from adjudge.responses.trajectories.searches import Search, SeveralAnswers, final_answer, goes_on, searches_of
-from adjudge.responses.trajectories.trajectory import Result, Trajectory, TrajectoryForm, plain_form
+from adjudge.responses.trajectories.trajectory import Result, Trajectory
+from adjudge.verifiers.agents.scoring import LARGEST, TrajectoryModelScorer
 from adjudge.verifiers.agents.search.reference import SearchReference, read_answers
 from adjudge.verifiers.agents.search.signals import identity, words
-from adjudge.verifiers.nested.number import check_number
 from adjudge.verifiers.text.answer_span import shorten
-
-EvidenceSource: TypeAlias = Literal["results", "quotes"]
 
 _LEAST_WORDS = 3  # of a quote; fewer words stand in a row anywhere
 _MOST_QUOTES = 200  # lines that are looked for; each is a search through all results
-
-
-def collected(trajectory: Trajectory, searches: Sequence[Search], source: EvidenceSource, tag: str) -> str:
-    """Return the collected evidence as text, "" if there is none.
-
-    Args:
-        trajectory: where it was collected.
-        searches: its searches.
-        source: what counts as evidence.
-        tag: the tag of evidence blocks.
-    """
-    if source == "results":
-        found = [document for search in searches for document in search.documents()]
-        documents = {identity(document): document for document in reversed(found)}
-        texts = [f"{document.title}\n{document.text}".strip() for document in reversed(documents.values())]
-        return "\n\n".join(text for text in texts if text)
-    return "\n".join(dict.fromkeys(_quotes(trajectory, searches, tag)))
-
-
-def _quotes(trajectory: Trajectory, searches: Sequence[Search], tag: str) -> list[str]:
-    found: list[str] = []
-    results: defaultdict[int, list[Result]] = defaultdict(list)
-    for search in searches:
-        results[search.turn].extend(search.results)
-    returned, looked = " ", 0
-    for at, turn in enumerate(trajectory.turns):
-        for block in turn.tagged(tag):
-            for line in block.text.splitlines():
-                said = words(line)
-                looked += 1
-                if looked <= _MOST_QUOTES and len(said) >= _LEAST_WORDS and f" {' '.join(said)} " in returned:
-                    found.append(line.strip())
-        returned += "".join(f"{' '.join(words(result.text))} \n " for result in results[at])
-    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,12 +57,12 @@ class AnswerReader:
 
     def __call__(self, text: str, nonce: str = "", /) -> str | None:
         """Return the answer, or None."""
-        found = {answer for answer, _ in answers_in(text, self.form, nonce)}
-        return found.pop() or None if len(found) == 1 else None
+        said = {answer for answer, _ in answers_in(text, self.form, nonce)}
+        return said.pop() or None if len(said) == 1 else None
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchEvidenceScorer(ModelScorer):
+class SearchEvidenceScorer(TrajectoryModelScorer):
     """R-Search: answer F1, and the F1 of what a second model answers from the collected evidence alone.
 
     The reference is the answer, or a list of accepted ones, or `{"answer": ..}`.
@@ -120,70 +76,51 @@ class SearchEvidenceScorer(ModelScorer):
         source: the evidence: all "results" of tools, or the agent's "quotes" from them.
         evidence_tag: the tag of quotes.
         several: "none": different answers are malformed; "last": the last one counts.
-        form: names of tags and tools, as `TrajectoryForm` has them.
     """
 
     name: ClassVar[str] = "search_evidence"
     version: ClassVar[str] = "1"
     needs_reference: ClassVar[bool] = True
+    template: ClassVar[str] = "verifiers/agents/search/evidence"
 
     max_tokens: int = 256
     answer_weight: float = 1.0
     evidence_weight: float = 0.5
     well_formed: float = 0.1
-    source: EvidenceSource = "results"
+    source: Literal["results", "quotes"] = "results"
     evidence_tag: str = "evidence"
     several: SeveralAnswers = "none"
-    form: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
         super().__post_init__()
-        self.require("source", get_args(EvidenceSource))
-        self.require("several", get_args(SeveralAnswers))
-        for option in ("answer_weight", "evidence_weight", "well_formed"):
-            check_number(getattr(self, option), 0.0, 1e6, f"{self.name}: {option}")
-        form = plain_form(self.form, self.name)
-        if self.evidence_tag not in TrajectoryForm.of(form).tags:
-            form = plain_form({**form, "more": (*form["more"], self.evidence_tag)}, self.name)
-        object.__setattr__(self, "form", form)
+        self.check_options(dict.fromkeys(("answer_weight", "evidence_weight", "well_formed"), (0.0, LARGEST)))
 
-    @cached_property
-    def shape(self) -> TrajectoryForm:
-        """The form as a record."""
-        return TrajectoryForm.of(self.form)
+    @property
+    def more_tags(self) -> tuple[str, ...]:
+        """The tag of quotes."""
+        return (self.evidence_tag,)
 
-    def templates(self) -> tuple[Template, ...]:
-        """Return the one prompt there is."""
-        return (load_template("verifiers/agents/search/evidence"),)
+    def gold(self, sample: Sample) -> SearchReference:
+        """Return the accepted answers; `BadReferenceError` if there are none."""
+        return read_answers(sample.reference)
 
-    def check_reference(self, sample: Sample) -> None:
-        """Raise `ValueError` if there is no answer to compare with, or the trajectory is malformed."""
-        try:
-            read_answers(sample.reference)
-        except ValueError as error:
-            raise BadReferenceError(str(error)) from error
-        check_trajectory(sample, self.shape)
-
-    def case(self, sample: Sample) -> Case | Score:
-        """Return what is shown to the model, or the score of a sample that is not shown to it."""
-        try:
-            self.validate(sample)
-        except ValueError as error:
-            gold_at_fault = isinstance(error.__cause__, BadReferenceError)
-            return Score.failed("gold_unparsable" if gold_at_fault else "bad_sample", error=str(error))
-        trajectory = read_trajectory(sample, self.shape)
-        if sum(len(turn.text) for turn in trajectory.turns) > self.longest:
+    def read(self, sample: Sample, trajectory: Trajectory) -> Case | Score:
+        """Return the evidence that is shown to the model, or the score of a sample that is not shown to it."""
+        if trajectory.written > self.longest:
             return Score.scored(self.lowest, "too_complex")
         answer = final_answer(trajectory, self.shape, several=self.several)
         searches = searches_of(trajectory, self.shape)
         fault = answer.reason or ("bad_format" if goes_on(trajectory, answer, searches) else "")
         if fault or trajectory.forged():
             return Score.scored(self.lowest, fault or "tampering", answers=answer.blocks)
-        evidence = collected(trajectory, searches, self.source, self.evidence_tag)
+        if self.source == "results":
+            evidence = _results(searches)
+        else:
+            evidence = "\n".join(dict.fromkeys(_quotes(trajectory, searches, self.evidence_tag)))
         if len(evidence) > self.longest:
             return Score.scored(self.lowest, "too_complex", evidence=len(evidence))
-        gold = SearchReference(answers=read_answers(sample.reference))
+        gold = self.gold(sample)
         last = trajectory.blocks(self.shape.answer)[-1]
         case = Collection(
             sample=sample,
@@ -203,20 +140,16 @@ class SearchEvidenceScorer(ModelScorer):
         def prompt(case: Collection) -> Rendered:
             return self.render(template, {"question": case.sample.prompt, "evidence": case.response})
 
-        answers = await self.asked(collections, prompt, AnswerReader(form=template.form))
-        return [self._judged(case, answer) for case, answer in zip(collections, answers, strict=True)]
+        def scored(case: Collection, answer: Answer[str]) -> Score:
+            return self._scored(case, answer.value)
 
-    def _judged(self, case: Collection, answer: Answer[str] | Fault) -> Score:
-        if isinstance(answer, Fault):
-            return self.unanswered(answer)
-        return self._scored(case, answer.value, answer)
+        return await self.decided(collections, prompt, AnswerReader(form=template.form), scored)
 
-    def _scored(self, case: Collection, second: str, answer: Answer[str] | None = None) -> Score:
+    def _scored(self, case: Collection, second: str) -> Score:
         known = second.casefold() not in ("", "unknown")
         evidence_f1 = case.gold.answer_f1(second) if known else 0.0
-        value = self.answer_weight * case.f1 + self.evidence_weight * evidence_f1 + self.well_formed
         score = Score.scored(
-            value,
+            self.answer_weight * case.f1 + self.evidence_weight * evidence_f1 + self.well_formed,
             "" if case.f1 else "wrong",
             answer=shorten(case.answer),
             answer_f1=case.f1,
@@ -224,11 +157,32 @@ class SearchEvidenceScorer(ModelScorer):
             evidence_f1=evidence_f1,
             evidence=len(case.response),
         )
-        step = StepScore(value=case.f1, label="answer", start=case.span[0], end=case.span[1])
-        return Score(
-            value=score.value,
-            reason=score.reason,
-            steps=(step,),
-            evidence=score.evidence,
-            cost=answer.cost if answer else score.cost,
-        )
+        return replace(score, steps=(StepScore(value=case.f1, label="answer", start=case.span[0], end=case.span[1]),))
+
+
+def _results(searches: Sequence[Search]) -> str:
+    """Every document that a search returned, each once, where it came last."""
+    documents: dict[tuple[str, str], str] = {}
+    for search in searches:
+        for document in search.documents():
+            key = identity(document)
+            documents[key] = documents.pop(key, f"{document.title}\n{document.text}".strip())
+    return "\n\n".join(filter(None, documents.values()))
+
+
+def _quotes(trajectory: Trajectory, searches: Sequence[Search], tag: str) -> list[str]:
+    """The lines of evidence blocks that quote an earlier result."""
+    quotes: list[str] = []
+    results: defaultdict[int, list[Result]] = defaultdict(list)
+    for search in searches:
+        results[search.turn].extend(search.results)
+    returned, looked = " ", 0
+    for at, turn in enumerate(trajectory.turns):
+        for block in turn.tagged(tag):
+            for line in block.text.splitlines():
+                said = words(line)
+                looked += 1
+                if looked <= _MOST_QUOTES and len(said) >= _LEAST_WORDS and f" {' '.join(said)} " in returned:
+                    quotes.append(line.strip())
+        returned += "".join(f"{' '.join(words(result.text))} \n " for result in results[at])
+    return quotes

@@ -21,20 +21,18 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.interface import Fault
 from adjudge.engines.loading import engine_of
 from adjudge.protocol import Sample, Score, StepScore
 from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.searches import final_answer
-from adjudge.solutions.pooling import POOLINGS, Pooling
-from adjudge.verifiers.agents.scoring import NestedScorer
+from adjudge.solutions.pooling import Pooling
+from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer, ShipsSuite
 from adjudge.verifiers.agents.search.facts_worth import (
-    NORMALISATIONS,
+    MOST_REPLY,
     Exchange,
     FactCase,
     Measured,
@@ -44,13 +42,13 @@ from adjudge.verifiers.agents.search.facts_worth import (
     newly_known,
     orders_of,
     paid,
-    prompt_text,
     read_case,
     sets_of,
     shapley,
     told,
     weights_of,
 )
+from adjudge.verifiers.agents.search.reference import prompt_text
 from adjudge.verifiers.nested.part import asked, cost_of, without_number
 from adjudge.verifiers.rubric.entries import shown
 
@@ -69,7 +67,7 @@ class _Work:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FactGainScorer(NestedScorer):
+class FactGainScorer(ShipsSuite, NestedScorer):
     """What an agent's questions bring to light, by the Shapley values of the facts that replies make known (ProMed).
 
     The reference is `{"facts": [..], "answer": ..}` with `"shapley": [..]`, or `"values": [[[numbers], value], ..]`, or
@@ -126,31 +124,10 @@ class FactGainScorer(NestedScorer):
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
-        super().__post_init__()
-        for option, allowed in (
-            ("pooling", POOLINGS),
-            ("normalise", NORMALISATIONS),
-            ("prompt_facts", ("known", "pay")),
-            ("idle", ("zero", "pay")),
-        ):
-            self.require(option, allowed)
-        for option in ("permutations", "most_turns", "longest"):
-            self.require_count(option)
-        self.require_count("most_facts", 0)
-        self.require_count("seed", 0)
-        self.require_number("temperature", 1e-6, 1e6)
-        for option in ("gain_weight", "shared_weight", "answer_weight", "form_weight", "most_question"):
-            self.require_number(option, 0.0, 1e6)
-        self.require_number("least", -1e6, 1e6)
-        if self.engine is not None:
-            engine_of(self.engine)  # a spec that is none is told now; nothing is loaded yet
-
-    def attacks(self, folder: Path) -> Iterator[AttackCase]:
-        """Yield the attack suite."""
-        from adjudge.verifiers.agents.search.facts_attacks import attack_cases
-
-        del folder  # the cases need no files
-        yield from attack_cases()
+        counts = {"permutations": 1, "most_turns": 1, "longest": 1, "most_facts": 0, "seed": 0}
+        weights = ("gain_weight", "shared_weight", "answer_weight", "form_weight", "most_question")
+        numbers = {"temperature": (1e-6, LARGEST), "least": (-LARGEST, LARGEST)}
+        self.check_options({**counts, **numbers, **dict.fromkeys(weights, (0.0, LARGEST))})
 
     @cached_property
     def _meter(self) -> Meter | None:
@@ -164,14 +141,14 @@ class FactGainScorer(NestedScorer):
             seed=self.seed,
         )
 
-    def check_reference(self, sample: Sample) -> None:
-        """Raise `BadReferenceError` if the case cannot be read, or nobody says what its facts are worth."""
+    def gold(self, sample: Sample) -> FactCase:
+        """Return the case; `BadReferenceError` if it cannot be read, or nobody says what its facts are worth."""
         prompt_text(sample.prompt)
         case = read_case(sample.reference)
         if self.outcome is not None and case.answer is None:
             raise BadReferenceError("the reference has no answer, and the outcome needs one")
         if case.shapley:
-            return
+            return case
         if case.values:
             needed = sets_of(len(case.facts), self._orders(case))
             missing = next((made for made in needed if made not in case.values), None)
@@ -182,26 +159,25 @@ class FactGainScorer(NestedScorer):
             raise BadReferenceError("nothing says what the facts are worth: give values, shapley, or an engine")
         elif not case.answer_text:
             raise BadReferenceError(f"the answer is {shown(case.answer)}; its probability needs a text or a number")
+        return case
 
     def _orders(self, case: FactCase) -> list[tuple[int, ...]] | None:
         return orders_of(len(case.facts), self.permutations, self.seed)
 
-    async def judge(self, samples: Sequence[Sample]) -> list[Score]:
-        """Return one score per sample, in order."""
-        read = [self._read(sample) for sample in samples]
-        works = [one for one in read if isinstance(one, _Work)]
-        await self._check(works)
-        worth = await self._worth(works)
-        outcomes = await self._outcomes(works)
-        made = iter([self._scored(*both) for both in zip(works, worth, outcomes, strict=True)])
-        return [next(made) if isinstance(one, _Work) else one for one in read]
+    async def judge(self, read: Sequence[_Work]) -> list[Score]:
+        """Return one score per consultation, in order."""
+        await self._check(read)
+        worth = await self._worth(read)
+        outcomes = await self._outcomes(read)
+        return [self._scored(*both) for both in zip(read, worth, outcomes, strict=True)]
 
-    def _read(self, sample: Sample) -> _Work | Score:
+    def read(self, sample: Sample) -> _Work | Score:
+        """Return what is judged of a sample, or its score."""
         trajectory = read_trajectory(sample, self.shape)
         exchanges = exchanges_of(trajectory)
         if not any(one.asked for one in exchanges):
             return Score.scored(0.0, "no_answer")
-        if len(exchanges) > self.most_turns or sum(len(turn.text) for turn in exchanges) > self.longest:
+        if len(exchanges) > self.most_turns or trajectory.written > self.longest:
             return Score.scored(0.0, "too_complex", turns=len(exchanges))
         answer = final_answer(trajectory, self.shape)
         last = exchanges[-1]
@@ -221,7 +197,7 @@ class FactGainScorer(NestedScorer):
         """Find out what the prompts and the replies tell."""
         texts = [
             [
-                prompt_text(work.sample.prompt) if self.prompt_facts == "known" else "",
+                prompt_text(work.sample.prompt)[:MOST_REPLY] if self.prompt_facts == "known" else "",
                 *(one.reply for one in work.exchanges),
             ]
             for work in works

@@ -1,8 +1,9 @@
-"""A case whose facts an agent has to ask for: the facts, the answer, and what the facts are worth.
+"""A case whose facts an agent has to ask for: what it holds, what replies tell, and what each fact is worth.
 
-Not covered: splitting a case into facts.
+Only what a user or a tool said makes facts known; what the agent writes, or quotes, does not.  A fact becomes known
+once, also where nobody asked: before the agent's first words, and after a turn without any.
 
-What each fact is worth for a value that sets of facts have: Shapley values, and weights made of them.
+What a fact is worth, for a value v that sets of facts have, is its Shapley value:
 
     phi_i = mean over all orders of the facts of  v(those before i, and i) - v(those before i)
 
@@ -15,22 +16,12 @@ re-implementation of ProMed).  Either way the phi add up to v(all) - v(none).
 | `share` | the positive part of phi_i over the sum of those; 0 where no fact helps |
 | `none` | the positive part of phi_i |
 
-Not covered: where values come from (`facts_value`).
-
-A consultation: the agent's questions, what was said in reply, and which facts each reply made known first.
-
-Only what a user or a tool said makes facts known; what the agent writes, whoever it quotes, does not.  A fact becomes
-known once, also where nobody asked: before the agent's first words, and after a turn without any.
-
-Not covered: what a fact is worth.
-
-The value of sets of facts, measured: how likely a model finds the right answer when it is told these facts.
-
+The reference may have v, or phi; else v is how likely a model finds the right answer when it is told these facts.
 Nothing of the response reaches the model, so one measurement serves all responses to a case; within a call it is made
 once.  For training, measure each case once and keep the result: `{"shapley": Score.evidence["shapley"]}` in the
 reference.
 
-Not covered: models without a chat template.
+Not covered: splitting a case into facts, and models without a chat template.
 """
 
 from __future__ import annotations
@@ -40,13 +31,13 @@ import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 from adjudge import wire
 from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.interface import Engine, Fault, Prompt, TextLogprobs
 from adjudge.prompts.template import Rendered, load_template
-from adjudge.protocol import NO_COST, Cost, Message, content_text
+from adjudge.protocol import NO_COST, Cost, Message
 from adjudge.responses.trajectories.trajectory import Trajectory
 from adjudge.solutions.pooling import Pooling, pooled
 from adjudge.verifiers.rubric.entries import entries_of, number_of, reject_unknown, shown, text_of
@@ -164,7 +155,6 @@ def _shapley(given: Any, facts: int) -> tuple[float, ...]:
 
 
 Normalise: TypeAlias = Literal["softmax", "share", "none"]
-NORMALISATIONS: tuple[Normalise, ...] = get_args(Normalise)
 
 MOST_EXACT = 10
 """Facts up to which every set is valued."""
@@ -268,20 +258,6 @@ def exchanges_of(trajectory: Trajectory) -> list[Exchange]:
     ]
 
 
-def prompt_text(prompt: str | Sequence[Message]) -> str:
-    """Return all that a prompt tells the agent.
-
-    Raises:
-        ValueError: it is neither a text nor a list of chat turns.
-    """
-    if isinstance(prompt, str):
-        return prompt[:MOST_REPLY]
-    for turn in prompt:
-        if not isinstance(turn, Mapping):
-            raise ValueError(f"the prompt holds {turn!r}; give a text, or chat turns with role and content")
-    return "\n".join(content_text(turn.get("content")) for turn in prompt)[:MOST_REPLY]
-
-
 def told(fact: Fact, text: str) -> bool:
     """Return whether a text says a fact by one of its phrases, without a denial right before it."""
     return any(affirmed_in(key, text) for key in fact.keys)
@@ -353,11 +329,15 @@ class Meter:
             prompts += [self._prompt(prompt, case, made) for made in chosen]
         texts = [cases[at][1].answer_text for key, at in first.items() for _ in places[key]]
         results = await self._logprobs(prompts, texts)
-        found = {
+        measured = {
             key: self._of_case(cases[at][1], {made: results[place] for made, place in places[key].items()})
             for key, at in first.items()
         }
-        return [_once(found[key], first[key] == at) for at, key in enumerate(keys)]
+        # a measurement that was made before costs nothing
+        return [
+            one if isinstance(one := measured[key], Fault) or first[key] == at else Measured(shapley=one.shapley)
+            for at, key in enumerate(keys)
+        ]
 
     def _prompt(self, prompt: str | Sequence[Message], case: FactCase, chosen: int) -> Rendered:
         known = "\n".join(f"- {fact.text}" for at, fact in enumerate(case.facts) if chosen >> at & 1)
@@ -386,8 +366,3 @@ class Meter:
 
     def _orders(self, case: FactCase) -> list[tuple[int, ...]] | None:
         return orders_of(len(case.facts), self.permutations, self.seed)
-
-
-def _once(found: Measured | Fault, first: bool) -> Measured | Fault:
-    """A measurement that was made before costs nothing."""
-    return found if first or isinstance(found, Fault) else Measured(shapley=found.shapley)

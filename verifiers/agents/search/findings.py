@@ -1,23 +1,18 @@
-"""The findings that an answer lists: one on each line behind a bullet, `- ..`, `* ..` or `1. ..`.
-
-A hyphen inside a line parts nothing: "self-report" is one word.  (The released code of O2-Searcher splits the answer at
-every hyphen for its F1, and by lines for its format.)
-
-Not covered: lists inside lists; a line that is indented counts like any other.
-
-O2-Searcher's reward for open questions, whose answer is a list of findings.
+"""O2-Searcher's reward for open questions, whose answer is a list of findings.
 
     value = scale * (format + factual + 0.5 * diversity) / 2.5
 
-`factual` is the F1 of findings beside reference findings, matched one-to-one, so that padding and copies lower it.
-`diversity` is 1 less the mean similarity of pairs: of the findings that were matched, or of the queries that a tool
-answered, as in the released code.  Format and diversity count only where something is right (`gated`).
+A finding is one line of the answer behind a bullet, `- ..`, `* ..` or `1. ..`.  `factual` is the F1 of findings beside
+reference findings, matched one-to-one, so that padding and copies lower it.  `diversity` is 1 less the mean similarity
+of pairs: of the findings that were matched, or of the queries that a tool answered, as in the released code.  Format
+and diversity count only where something is right (`gated`).
 
 Source: arXiv 2505.16582 and Acade-Mate/O2-Searcher @ 0e77e9a: weights 1, 1, 0.5, scale 0.5, threshold 0.75 on sentence
-embeddings.  Not taken over: full marks of the format for ten findings whatever they say, weights by the number and the
-length of queries, and 0 where the similarity server is down, which here is a failed score.
+embeddings.  Not taken over: splitting the answer at every hyphen, full marks of the format for ten findings whatever
+they say, weights by the number and the length of queries, and 0 where the similarity server is down, which here is a
+failed score.
 
-Not covered: closed questions; `token_f1` judges those.
+Not covered: closed questions, which `token_f1` judges, and lists inside lists.
 """
 
 from __future__ import annotations
@@ -25,22 +20,19 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from adjudge.attacks import AttackCase
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score, StepScore
 from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.searches import final_answer, searches_of
-from adjudge.responses.trajectories.trajectory import Trajectory
-from adjudge.verifiers.agents.scoring import NestedScorer
-from adjudge.verifiers.agents.search.signals import RULES, Rule, finding_f1, likeness, matched, spread, words_of
+from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer, ShipsSuite
+from adjudge.verifiers.agents.search.reference import folded, read_findings
+from adjudge.verifiers.agents.search.signals import Rule, finding_f1, likeness, matched, spread, words_of
 from adjudge.verifiers.nested.part import asked, cost_of, without_number
-from adjudge.verifiers.rubric.entries import shown
 
+_MOST_QUERIES = 20  # as released
 _BULLET = re.compile(r"[ \t]{0,16}(?:[-*•]|\d{1,3}[.)])[ \t]+")
 _WORD = re.compile(r"\w")
 
@@ -61,22 +53,18 @@ def findings_of(text: str, offset: int = 0) -> tuple[list[Finding], int]:
         text: the answer.
         offset: where it begins in the graded text.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     others = 0
     at = offset
     for line in text.splitlines(keepends=True):
         bullet = _BULLET.match(line)
         rest = line[bullet.end() :].strip() if bullet else ""
         if _WORD.search(rest):
-            found.append(Finding(text=rest, start=at, end=at + len(line.rstrip())))
+            findings.append(Finding(text=rest, start=at, end=at + len(line.rstrip())))
         else:
             others += bool(line.strip())
         at += len(line)
-    return found, others
-
-
-_MOST_REFERENCES = 100
-_MOST_QUERIES = 20  # as released
+    return findings, others
 
 
 @dataclass(slots=True, kw_only=True)
@@ -94,7 +82,7 @@ class _Work:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FindingsScorer(NestedScorer):
+class FindingsScorer(ShipsSuite, NestedScorer):
     """A list of findings beside reference findings: format, F1 by one-to-one matching, diversity (O2-Searcher).
 
     The reference is `{"findings": ["..", ..]}` or a list of texts.
@@ -132,18 +120,10 @@ class FindingsScorer(NestedScorer):
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
-        super().__post_init__()
-        self.require("rule", RULES)
-        self.require("lines", ("all", "share"))
-        self.require("diverse", ("findings", "queries"))
-        self.require("gated", (True, False))
-        self.require_number("threshold", 0.0, 1.0)
+        ranges = {"threshold": (0.0, 1.0), "scale": (-LARGEST, LARGEST), "repeat_cost": (0.0, LARGEST)}
+        self.check_options({**ranges, "most_findings": 1, "longest": 1})
         if not self.threshold:
             raise ValueError(f"{self.name}: threshold is 0, so everything would match; give more than 0")
-        self.require_number("scale", -1e6, 1e6)
-        self.require_number("repeat_cost", 0.0, 1e6)
-        self.require_count("most_findings")
-        self.require_count("longest")
         weights: Any = self.weights
         numbers = isinstance(weights, list | tuple) and [
             one for one in weights if isinstance(one, int | float) and not isinstance(one, bool) and 0 <= one < math.inf
@@ -154,28 +134,12 @@ class FindingsScorer(NestedScorer):
             )
         object.__setattr__(self, "weights", tuple(weights))
 
-    def attacks(self, folder: Path) -> Iterator[AttackCase]:
-        """Yield the attack suite."""
-        from adjudge.verifiers.agents.search.findings_attacks import attack_cases
+    def gold(self, sample: Sample) -> list[str]:
+        """Return the reference findings; `BadReferenceError` if there are none that could be matched."""
+        return read_findings(sample.reference)
 
-        del folder  # the cases need no files
-        yield from attack_cases()
-
-    def check_reference(self, sample: Sample) -> None:
-        """Raise `BadReferenceError` if there are no findings that could be matched."""
-        _references(sample.reference)
-
-    async def judge(self, samples: Sequence[Sample]) -> list[Score]:
-        """Return one score per sample, in order."""
-        read = [self._read(sample) for sample in samples]
-        works = [one for one in read if isinstance(one, _Work)]
-        await self._match(works)
-        await self._compare(works)
-        made = iter([self._scored(work) for work in works])
-        return [next(made) if isinstance(one, _Work) else one for one in read]
-
-    def _read(self, sample: Sample) -> _Work | Score:
-        """The findings of a sample, or its score if it has none."""
+    def read(self, sample: Sample) -> _Work | Score:
+        """Return the findings of a sample, or its score if it has none."""
         trajectory = read_trajectory(sample, self.shape)
         answer = final_answer(trajectory, self.shape)
         if sample.finish_reason == "length":
@@ -191,18 +155,18 @@ class FindingsScorer(NestedScorer):
             return Score.scored(0.0, "bad_format", lines=others)
         if len(findings) > self.most_findings:
             return Score.scored(0.0, "too_complex", findings=len(findings))
-        return _Work(
-            sample=sample,
-            findings=findings,
-            others=others,
-            queries=self._queries(trajectory) if self.diverse == "queries" else [],
-            references=_references(sample.reference),
-        )
+        queries: list[str] = []
+        if self.diverse == "queries":  # what came back makes a query one, not what the agent says
+            answered = [search.query for search in searches_of(trajectory, self.shape) if search.answered]
+            queries = [query[:1_000] for query in answered if query.strip()][:_MOST_QUERIES]
+        references = self.gold(sample)
+        return _Work(sample=sample, findings=findings, others=others, queries=queries, references=references)
 
-    def _queries(self, trajectory: Trajectory) -> list[str]:
-        """The first queries that a tool answered; what came back makes a query one, not what the agent says."""
-        answered = [search.query for search in searches_of(trajectory, self.shape) if search.answered]
-        return [query[:1_000] for query in answered if query.strip()][:_MOST_QUERIES]
+    async def judge(self, read: Sequence[_Work]) -> list[Score]:
+        """Return one score per answer, in order."""
+        await self._match(read)
+        await self._compare(read)
+        return [self._scored(work) for work in read]
 
     async def _match(self, works: Sequence[_Work]) -> None:
         """Find out which findings are which reference findings."""
@@ -283,33 +247,7 @@ class FindingsScorer(NestedScorer):
     def _form(self, work: _Work) -> float:
         """How well the answer is a list, in [0, 1]."""
         count = len(work.findings)
-        different = len({_folded(finding.text) for finding in work.findings})
+        different = len({folded(finding.text) for finding in work.findings})
         if self.lines == "all":
             return float(not work.others and different == count)
         return max(0.0, count / (count + work.others) - self.repeat_cost * (1 - different / count))
-
-
-def _references(reference: Any) -> list[str]:
-    """The reference findings, each once: where one stood twice, a copy of it would be found twice.
-
-    Raises:
-        BadReferenceError: there are none or too many, or one has no word.
-    """
-    entries = reference.get("findings") if isinstance(reference, Mapping) else reference
-    if isinstance(entries, str) or not isinstance(entries, Sequence) or not entries:
-        raise BadReferenceError(
-            f'the reference is {shown(reference)}; give {{"findings": ["..", ".."]}} or a list of texts, one at least'
-        )
-    for entry in entries:
-        if not isinstance(entry, str) or not words_of(entry):
-            raise BadReferenceError(f"the reference holds {shown(entry)}; a finding must be a text with words")
-    if len(entries) > _MOST_REFERENCES:
-        raise BadReferenceError(f"the reference has {len(entries)} findings; at most {_MOST_REFERENCES} are")
-    once: dict[str, str] = {}
-    for entry in entries:
-        once.setdefault(_folded(entry), str(entry))
-    return list(once.values())
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.casefold().split())

@@ -1,14 +1,4 @@
-"""A search agent's judgements of what its tools returned: `<judge>Yes</judge>` for a useful result, No for another.
-
-A judgement is about what the searches of the turn before it found.  Of each turn the first counts, if all of
-the turn's judgements say the same; what follows no result is about nothing.
-
-Where ReSeek's released code differs: it reads results that the model wrote itself, judgements in thoughts, and one
-judgement for every result before it that has none of its own.
-
-Not covered: whether a judgement is right.
-
-ReSeek's reward (`TencentBAC/ReSeek`): the answer, and whether the agent knew which results were of use.
+"""ReSeek's reward (`TencentBAC/ReSeek`): the answer, and whether the agent knew which results were of use.
 
 After each result the agent says Yes or No.  `value = answer + the judgements' values`, from one of two tables:
 
@@ -21,13 +11,16 @@ After each result the agent says Yes or No.  `value = answer + the judgements' v
 | `no_irrelevant`: No, and it is not | 0.3 | 0.02 |
 | `no_irrelevant_answered`: the same, and the answer is right | 0.4 | 0.02 |
 
-By rule a result is relevant if it holds the gold answer as whole words (`evidence_text`); with
-`relevance`, a re-ranker, if that scores gold answer and result at `threshold` or above.
+By rule a result is relevant if it holds the gold answer as whole words (`signals.holds`); with `relevance`, a
+re-ranker, if that scores gold answer and result at `threshold` or above.
 
-Where the released code differs: "no" is found in "know"; several judgements and forged results pay
-(`judgements_reading`); the re-ranker sees the first accepted answer alone, here all; if it does not answer that is 0,
-here the score is failed; whoever gives no answer is spared what wrong judgements cost, here it is not; and searching
-for nothing, to say No, pays without end (`most_paid`).
+A judgement is about what the searches of the turn before it returned.  Of each turn the first counts, if all of the
+turn's judgements say the same; what follows no result is about nothing.
+
+Where the released code differs: "no" is found in "know"; it reads results that the model wrote itself, judgements in
+thoughts, and one judgement for every result before it that has none of its own; the re-ranker sees the first accepted
+answer alone, here all; if it does not answer that is 0, here the score is failed; no answer is spared what wrong
+judgements cost, here it is not; and searching for nothing, to say No, pays without end (`most_paid`).
 
 Not covered: the environment that takes a result away after a No.
 """
@@ -36,22 +29,33 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from adjudge.attacks import AttackCase
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score, StepScore
 from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.searches import FinalAnswer, Search, SeveralAnswers, final_answer, searches_of
 from adjudge.responses.trajectories.trajectory import Block, Trajectory, TrajectoryForm
-from adjudge.verifiers.agents.scoring import NestedScorer
+from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer, ShipsSuite, case_values
 from adjudge.verifiers.agents.search.reference import SearchReference, read_answers
 from adjudge.verifiers.agents.search.signals import holds, identity
 from adjudge.verifiers.nested.part import asked, cost_of, without_number
 from adjudge.verifiers.text.answer_span import shorten
+
+_CASES = (
+    "yes_answered",
+    "yes_relevant",
+    "yes_irrelevant",
+    "no_relevant",
+    "no_irrelevant",
+    "no_irrelevant_answered",
+)
+RULE: Mapping[str, float] = dict(zip(_CASES, (0.4, 0.3, -0.6, -0.3, 0.3, 0.4), strict=True))
+"""The values of the rule version."""
+
+RERANKED: Mapping[str, float] = dict(zip(_CASES, (0.1, -0.025, -0.05, -0.05, 0.02, 0.02), strict=True))
+"""The values of the re-ranker version."""
 
 Standing: TypeAlias = Literal["counts", "repeated_result", "no_result", "again", "disagreeing", "unreadable"]
 
@@ -64,33 +68,30 @@ class Judgement:
         useful: whether it says Yes; None if it can say neither.
         result: the text of the results that it is about; "" if there is none.
         standing: "counts"; "repeated_result" if all those documents came before; else why it is worth nothing.
-        start: first character of the block.
-        end: one past the last.
+        block: where it stands.
     """
 
     useful: bool | None
     result: str
     standing: Standing
-    start: int
-    end: int
+    block: Block
 
 
 def judgements_of(trajectory: Trajectory, form: TrajectoryForm) -> tuple[Judgement, ...]:
     """Return all judgements outside thoughts, in order."""
-    found: list[Judgement] = []
+    made: list[Judgement] = []
     seen: set[tuple[str, str]] = set()
     searches: defaultdict[int, list[Search]] = defaultdict(list)
     for search in searches_of(trajectory, form):
         searches[search.turn].append(search)
     for at, turn in enumerate(trajectory.turns):
         before = searches[at - 1] if at else []
-        blocks = turn.tagged(form.judge)
         result = "\n".join(one.text for search in before for one in search.results).strip()
         documents = {identity(document) for search in before for document in search.documents()}
-        repeated = documents <= seen
+        blocks = turn.tagged(form.judge)
         words = {_word(block) for block in blocks}
         for number, block in enumerate(blocks):
-            standing: Standing = "repeated_result" if repeated else "counts"
+            standing: Standing = "repeated_result" if documents <= seen else "counts"
             if not result:
                 standing = "no_result"
             elif len(words) > 1:
@@ -99,38 +100,13 @@ def judgements_of(trajectory: Trajectory, form: TrajectoryForm) -> tuple[Judgeme
                 standing = "unreadable"
             elif number:
                 standing = "again"
-            found.append(
-                Judgement(useful=_word(block), result=result, standing=standing, start=block.start, end=block.end)
-            )
+            made.append(Judgement(useful=_word(block), result=result, standing=standing, block=block))
         seen |= documents
-    return tuple(found)
+    return tuple(made)
 
 
 def _word(block: Block) -> bool | None:
     return {"yes": True, "no": False}.get(block.text.casefold())
-
-
-RULE: Mapping[str, float] = {
-    "yes_answered": 0.4,
-    "yes_relevant": 0.3,
-    "yes_irrelevant": -0.6,
-    "no_relevant": -0.3,
-    "no_irrelevant": 0.3,
-    "no_irrelevant_answered": 0.4,
-}
-"""The values of the rule version."""
-
-RERANKED: Mapping[str, float] = {
-    "yes_answered": 0.1,
-    "yes_relevant": -0.025,
-    "yes_irrelevant": -0.05,
-    "no_relevant": -0.05,
-    "no_irrelevant": 0.02,
-    "no_irrelevant_answered": 0.02,
-}
-"""The values of the re-ranker version."""
-
-_LARGEST = 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +120,7 @@ class _Episode:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchJudgementsScorer(NestedScorer):
+class SearchJudgementsScorer(ShipsSuite, NestedScorer):
     """ReSeek: exact match of the answer, plus a value for each judgement of a result.
 
     The reference is the answer, or a list of accepted ones, or `{"answer": ..}`.
@@ -178,58 +154,31 @@ class SearchJudgementsScorer(NestedScorer):
 
     def __post_init__(self) -> None:
         """Reject options out of range, and values of cases that there are not."""
-        super().__post_init__()
-        self.require("several", ("none", "last"))
-        self.require("trust_yes", (True, False))
-        self.require_number("threshold", -_LARGEST, _LARGEST)
-        self.require_number("many_value", 0.0, 1.0)
-        self.require_count("many_answers")
-        self.require_count("most_paid", 0)
-        self.require_count("longest")
-        if not isinstance(self.values, Mapping):
-            raise ValueError(f"{self.name}: values is {self.values!r}; give a mapping of cases to numbers")
-        for case, value in self.values.items():
-            if case not in RULE:
-                raise ValueError(f"{self.name}: there is no case {case!r}; the cases are {', '.join(RULE)}")
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                raise ValueError(f"{self.name}: values[{case!r}] is {value!r}; it must be a finite number")
-        object.__setattr__(self, "values", dict(self.values))
+        counts = {"many_answers": 1, "most_paid": 0, "longest": 1}
+        self.check_options({"threshold": (-LARGEST, LARGEST), "many_value": (0.0, 1.0), **counts})
+        object.__setattr__(self, "values", case_values(self.name, self.values, RULE))
 
-    def attacks(self, folder: Path) -> Iterator[AttackCase]:
-        """Yield the attack suite."""
-        from adjudge.verifiers.agents.search.turn_attacks import attack_cases
+    def gold(self, sample: Sample) -> SearchReference:
+        """Return the accepted answers; `BadReferenceError` if there are none."""
+        return read_answers(sample.reference)
 
-        del folder  # the cases need no files
-        yield from attack_cases("search_judgements")
-
-    def check_reference(self, sample: Sample) -> None:
-        """Raise `BadReferenceError` if there is no answer to compare with."""
-        _gold(sample)
-
-    async def judge(self, samples: Sequence[Sample]) -> list[Score]:
-        """Return one score per sample, in order."""
-        read = [self._read(sample) for sample in samples]
-        episodes = [one for one in read if isinstance(one, _Episode)]
-        found = await self._relevances(episodes)
-        scores = iter([self._scored(episode, found) for episode in episodes])
-        return [one if isinstance(one, Score) else next(scores) for one in read]
-
-    def _read(self, sample: Sample) -> _Episode | Score:
+    def read(self, sample: Sample) -> _Episode | Score:
+        """Return what is judged of a sample, or its score."""
         trajectory = read_trajectory(sample, self.shape)
-        if sum(len(turn.text) for turn in trajectory.turns) > self.longest:
+        if trajectory.written > self.longest:
             return Score.scored(0.0, "too_complex")
-        gold = _gold(sample)
+        gold = self.gold(sample)
         answer = final_answer(trajectory, self.shape, several=self.several)
         right = not answer.reason and gold.is_answer(answer.text)
         return _Episode(answer=answer, right=right, judgements=judgements_of(trajectory, self.shape), gold=gold)
 
-    async def _relevances(self, episodes: Sequence[_Episode]) -> dict[tuple[str, str], Score]:
-        """What the re-ranker says of each gold answer and result that matters, each asked once."""
-        pairs = {pair: None for episode in episodes for pair in self._pairs(episode)}
-        if not pairs:
-            return {}
+    async def judge(self, read: Sequence[_Episode]) -> list[Score]:
+        """Return one score per episode, in order; the re-ranker is asked about each answer and result once."""
+        pairs = list({pair: None for episode in read for pair in self._pairs(episode)})
         samples = [Sample(prompt=gold, response=result, reference=gold) for gold, result in pairs]
-        return dict(zip(pairs, await asked(self.relevance, samples, called=f"{self.name}: relevance"), strict=True))
+        said = await asked(self.relevance, samples, called=f"{self.name}: relevance") if pairs else []
+        found = dict(zip(pairs, said, strict=True))
+        return [self._scored(episode, found) for episode in read]
 
     def _pairs(self, episode: _Episode) -> dict[tuple[str, str], None]:
         """The gold answers and results that the re-ranker is asked about, each once."""
@@ -255,10 +204,9 @@ class SearchJudgementsScorer(NestedScorer):
         if episode.right and self.several == "last" and episode.answer.blocks > self.many_answers:
             base = self.many_value
         steps = self._steps(episode, found)
-        reason = "" if base else episode.answer.reason or "wrong"
         return Score(
             value=base + math.fsum(step.value or 0.0 for step in steps),
-            reason=reason,
+            reason="" if base else episode.answer.reason or "wrong",
             steps=steps,
             evidence={"answer": shorten(episode.answer.text), "answer_value": base, "judgements": len(steps)},
             cost=cost_of(list(mine.values())),
@@ -277,7 +225,7 @@ class SearchJudgementsScorer(NestedScorer):
                 earns = not episode.answer.reason and judgement.standing == "counts" and paid < self.most_paid
                 if value > 0:
                     value, paid = (value, paid + 1) if earns else (0.0, paid)
-            steps.append(StepScore(value=value, label=label, start=judgement.start, end=judgement.end))
+            steps.append(StepScore(value=value, label=label, start=judgement.block.start, end=judgement.block.end))
         return tuple(steps)
 
     def _case(self, episode: _Episode, judgement: Judgement, found: Mapping[tuple[str, str], Score]) -> str:
@@ -291,10 +239,3 @@ class SearchJudgementsScorer(NestedScorer):
         if judgement.useful:
             return ("yes_answered" if episode.right else "yes_relevant") if relevant else "yes_irrelevant"
         return "no_relevant" if relevant else "no_irrelevant_answered" if episode.right else "no_irrelevant"
-
-
-def _gold(sample: Sample) -> SearchReference:
-    try:
-        return SearchReference(answers=read_answers(sample.reference))
-    except ValueError as error:
-        raise BadReferenceError(str(error)) from error

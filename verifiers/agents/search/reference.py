@@ -1,21 +1,27 @@
-"""What the trajectories of search agents are compared with: the answer, gold documents, key words.
+"""What the trajectories of search agents are compared with: the answer, gold texts, key words; and the prompt.
 
-Not covered: where they come from.
+Not covered: the facts of `fact_gain` (`facts_worth`).
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from adjudge.bad_reference import BadReferenceError
+from adjudge.protocol import Message, content_text
 from adjudge.responses.trajectories.reading import read_json
-from adjudge.verifiers.agents.search.signals import words
+from adjudge.verifiers.agents.search.signals import words, words_of
+from adjudge.verifiers.rubric.entries import shown
 from adjudge.verifiers.text.answer_span import shorten
 from adjudge.verifiers.text.answer_verifier import alternatives
 from adjudge.verifiers.text.token_f1 import token_f1
+
+_MOST_SHOWN = 4_000  # characters; an answer, not an essay
+_MOST_FINDINGS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +48,7 @@ class SearchReference:
         return any(words(answer) == words(accepted) for accepted in self.answers)
 
 
-def read_answers(reference: Any) -> tuple[str, ...]:
+def read_answers(reference: Any) -> SearchReference:
     """Return the accepted answers of a text, a list of texts, or a mapping with `answer`.
 
     Raises:
@@ -51,7 +57,7 @@ def read_answers(reference: Any) -> tuple[str, ...]:
     if isinstance(reference, str) and isinstance(read_json(reference)[0], dict):
         raise _mistake(f"the reference is {_shown(reference)}, a JSON text; give the object (score: --reference-json)")
     given = reference.get("answer") if isinstance(reference, Mapping) else reference
-    return _texts(alternatives(given, "the answer, or a list of accepted ones"), "answer")
+    return SearchReference(answers=_texts(alternatives(given, "the answer, or a list of accepted ones"), "answer"))
 
 
 def read_reference(reference: Any, *, lists: str, keywords: bool = False) -> SearchReference:
@@ -78,13 +84,73 @@ def read_reference(reference: Any, *, lists: str, keywords: bool = False) -> Sea
             raise _mistake(f"the reference has no field {key!r}; its fields are {', '.join(known)}")
     groups = [] if reference.get("keywords") is None else _list(reference["keywords"], "keywords", least=0)
     return SearchReference(
-        answers=read_answers(reference),
+        answers=read_answers(reference).answers,
         documents=_texts([_text_of(entry) for entry in _list(reference[lists], lists)], lists),
         keywords=tuple(
             _texts([group] if isinstance(group, str) else _list(group, f"keywords[{at}]"), "keywords")
             for at, group in enumerate(groups)
         ),
     )
+
+
+def answers_shown(reference: Any) -> list[str]:
+    """Return the accepted answers, texts or numbers, as texts that a model is shown.
+
+    Raises:
+        BadReferenceError: it is neither a text or a number nor a list of them, or one is empty or very long.
+    """
+    several = reference if isinstance(reference, list | tuple) else [reference]
+    texts = [
+        str(one).strip()
+        for one in several
+        if isinstance(one, str) or (isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one))
+    ]
+    if not texts or len(texts) < len(several) or not all(texts):
+        raise BadReferenceError(f"the reference is {shown(reference)}; give the right answer, or a list of them")
+    if sum(map(len, texts)) > _MOST_SHOWN:
+        raise BadReferenceError(f"the reference has more than {_MOST_SHOWN} characters; give the answer alone")
+    return texts
+
+
+def read_findings(reference: Any) -> list[str]:
+    """Return the reference findings, each once: where one stood twice, a copy of it would be found twice.
+
+    Raises:
+        BadReferenceError: there are none or too many, or one has no word.
+    """
+    entries = reference.get("findings") if isinstance(reference, Mapping) else reference
+    if isinstance(entries, str) or not isinstance(entries, Sequence) or not entries:
+        raise BadReferenceError(
+            f'the reference is {shown(reference)}; give {{"findings": ["..", ".."]}} or a list of texts, one at least'
+        )
+    for entry in entries:
+        if not isinstance(entry, str) or not words_of(entry):
+            raise BadReferenceError(f"the reference holds {shown(entry)}; a finding must be a text with words")
+    if len(entries) > _MOST_FINDINGS:
+        raise BadReferenceError(f"the reference has {len(entries)} findings; at most {_MOST_FINDINGS} are")
+    once: dict[str, str] = {}
+    for entry in entries:
+        once.setdefault(folded(entry), entry)
+    return list(once.values())
+
+
+def folded(text: str) -> str:
+    """Return a text without differences of case and blanks."""
+    return " ".join(text.casefold().split())
+
+
+def prompt_text(prompt: str | Sequence[Message]) -> str:
+    """Return all that a prompt tells the agent.
+
+    Raises:
+        ValueError: it is neither a text nor a list of chat turns.
+    """
+    if isinstance(prompt, str):
+        return prompt
+    for turn in prompt:
+        if not isinstance(turn, Mapping):
+            raise ValueError(f"the prompt holds {turn!r}; give a text, or chat turns with role and content")
+    return "\n".join(content_text(turn.get("content")) for turn in prompt)
 
 
 def _text_of(entry: Any) -> Any:

@@ -1,26 +1,20 @@
-"""The base of the verifiers that judge a search agent's trajectory against gold evidence.
+"""Rewards of single search turns against gold evidence: StepSearch and InForage.
 
-The reference is looked at first, then the trajectory; then the answer must stand, once, at the end.  Whoever gives
-different answers, or goes on after the answer, has given none: nothing is earned then, and searches cost what they
-cost, or falling silent would be the way out of a bad trajectory.
+The answer must stand, once, at the end.  An agent that gives different answers, or goes on after the answer, has given
+none: nothing is earned then, and searches cost what they cost, or falling silent would be the way out of a bad
+trajectory.  Only what tools returned is evidence, and only queries that a tool answered are asked.
 
-Not covered: what evidence is worth; the verifiers say that.
-
-StepSearch's reward (arXiv 2505.15107; `Zillwang/StepSearch`): new evidence in each turn, and the answer at the end.
+StepSearch (arXiv 2505.15107; `Zillwang/StepSearch`): new evidence in each turn, and the answer at the end.
 
     turn  = gain - repeat_weight * repeat               (`adjudge.verifiers.agents.search.signals`), on the search
     value = answer F1 + key_weight * key-word score + the turns' values
 
-Only what tools returned is evidence, and only queries that a tool answered are asked.
-
-Where the released code differs: it reads results that the model wrote itself; it lets a later query take the place of
+Where its released code differs: it reads results that the model wrote itself; it lets a later query take the place of
 a better one for a sub-question; a document counts as another one if a blank or the document after it differs; text
 after the answer spares what repeats cost; it rounds each F1 to four digits.  Its reward for single tags is left out;
 the scorer `format` says whether a response has its form.
 
-Not covered: PPO; the turns' values reach tokens by `Score.steps` (docs/credit.md).
-
-InForage's reward: the outcome, the gold evidence that each turn finds first, and what turns cost.
+InForage: the outcome, the gold evidence that each turn finds first, and what turns cost.
 
     turn  = gain * share of gold evidence newly covered - cost, the cost from search `free` + 1 on
     value = outcome * answer + the turns' values
@@ -28,71 +22,38 @@ InForage's reward: the outcome, the gold evidence that each turn finds first, an
 The coefficients were not found in public text; the defaults are ours.  Evidence is covered where what a tool returned
 holds it (`how`), and it is covered once: no sum of gains passes 1.
 
-Not covered: evidence that a page has in other words.
+Not covered: evidence that a page has in other words; PPO: the turns' values reach tokens by `Score.steps`
+(docs/credit.md).
 """
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from pathlib import Path
-from typing import Any, ClassVar, Literal, get_args
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
-from adjudge.attacks import AttackCase
-from adjudge.bad_reference import BadReferenceError
-from adjudge.protocol import Sample, Score, StepScore, Verifier, content_text
-from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
-from adjudge.responses.trajectories.searches import (
-    FinalAnswer,
-    Search,
-    SeveralAnswers,
-    final_answer,
-    goes_on,
-    searches_of,
-)
-from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, plain_form
-from adjudge.verifiers.agents.search.reference import SearchReference, read_reference
+from adjudge.protocol import Sample, Score, StepScore
+from adjudge.responses.trajectories.searches import Search, SeveralAnswers, final_answer, goes_on, searches_of
+from adjudge.responses.trajectories.trajectory import Trajectory
+from adjudge.verifiers.agents.scoring import LARGEST, Range, ShipsSuite, TrajectoryVerifier
+from adjudge.verifiers.agents.search.reference import SearchReference, prompt_text, read_reference
 from adjudge.verifiers.agents.search.signals import (
+    best_similarities,
     evidence_gains,
     holds,
     identity,
     keyword_score,
     repeats,
-    similarities,
     words,
 )
-from adjudge.verifiers.nested.number import check_count, check_number
 from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.text.answer_verifier import require_choice
-
-Turns = Literal["sum", "mean", "none"]
-
-_LARGEST = 1e6  # the largest number that an option takes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Episode:
-    """A trajectory with its answer and its searches.
-
-    Attributes:
-        sample: where it comes from.
-        trajectory: all of it.
-        answer: the one answer.
-        searches: every search that was tried.
-    """
-
-    sample: Sample
-    trajectory: Trajectory
-    answer: FinalAnswer
-    searches: tuple[Search, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrajectoryVerifier(Verifier):
-    """Base of the verifiers of search agents.
+class SearchTurnsVerifier(ShipsSuite, TrajectoryVerifier):
+    """Base of the verifiers that give each search a value.
 
     Attributes:
         malformed: the value of a trajectory without one answer at its end, less what its searches cost.
@@ -100,73 +61,33 @@ class TrajectoryVerifier(Verifier):
             all the same.
         several: "none": different answers are malformed; "last": the last one counts, as in released code.
         longest: most characters that the agent may write; more is malformed (`too_complex`).
-        form: names of tags and tools, as `TrajectoryForm` has them.
     """
 
     malformed: float = 0.0
-    turns: Turns = "sum"
+    turns: Literal["sum", "mean", "none"] = "sum"
     several: SeveralAnswers = "none"
     longest: int = 200_000
-    form: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def ranges(self) -> dict[str, Range]:
+        """The ranges of the numbers among the options."""
+        return {"malformed": (-LARGEST, LARGEST), "longest": 1}
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
-        require_choice(self, "turns", get_args(Turns))
-        require_choice(self, "several", get_args(SeveralAnswers))
-        self.require_number("malformed", -_LARGEST)
-        check_count(self.longest, 1, f"{self.name}: longest")
-        object.__setattr__(self, "form", plain_form(self.form, self.name))
-
-    def require_number(self, option: str, low: float = 0.0, high: float = _LARGEST) -> None:
-        """Raise `ValueError` unless the option is a number within the range."""
-        check_number(getattr(self, option), low, high, f"{self.name}: {option}")
-
-    @abstractmethod
-    def read_reference(self, reference: Any) -> SearchReference:
-        """Return what the trajectory is compared with.
-
-        Raises:
-            BadReferenceError: the reference cannot be read.
-        """
+        self.check_options(self.ranges)
 
     @abstractmethod
     def gains_and_costs(self, searches: Sequence[Search], gold: SearchReference) -> tuple[list[float], list[float]]:
         """Return what each search earns and what it costs, both from 0; its value is the difference."""
 
     @abstractmethod
-    def judge(self, episode: Episode, gold: SearchReference) -> Score:
+    def whole(self, sample: Sample, answer: str, searches: Sequence[Search], gold: SearchReference) -> Score:
         """Return the score of a trajectory with an answer, without the turns."""
 
-    @cached_property
-    def shape(self) -> TrajectoryForm:
-        """The form as a record."""
-        return TrajectoryForm.of(self.form)
-
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` when the reference is missing or of a wrong type, or the turns are malformed."""
-        super().validate(sample)
-        which = f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}"
-        try:
-            self.read_reference(sample.reference)
-        except BadReferenceError as error:
-            if error.mistake:
-                raise ValueError(f"{which}: {error}") from error
-        try:
-            check_trajectory(sample, self.shape)
-        except ValueError as error:
-            raise ValueError(f"{which}: {error}") from error
-
-    def verify(self, sample: Sample) -> Score:
+    def judged(self, sample: Sample, trajectory: Trajectory, gold: SearchReference) -> Score:
         """Return the value of a trajectory; `Score.steps` has a value for each search."""
-        try:
-            gold = self.read_reference(sample.reference)
-        except BadReferenceError as error:
-            return Score.failed("gold_unparsable", error=str(error))
-        try:
-            trajectory = read_trajectory(sample, self.shape)
-        except ValueError as error:
-            return Score.failed("bad_sample", error=str(error))
-        if sum(len(turn.text) for turn in trajectory.turns) > self.longest:
+        if trajectory.written > self.longest:
             return Score.scored(self.malformed, "too_complex")
         answer = final_answer(trajectory, self.shape, several=self.several)
         searches = searches_of(trajectory, self.shape)
@@ -175,39 +96,32 @@ class TrajectoryVerifier(Verifier):
             gains = [0.0] * len(gains)
             score = Score.scored(self.malformed, fault, answers=answer.blocks)
         else:
-            episode = Episode(sample=sample, trajectory=trajectory, answer=answer, searches=searches)
-            score = self.judge(episode, gold)
+            score = self.whole(sample, answer.text, searches, gold)
         values = [gain - cost for gain, cost in zip(gains, costs, strict=True)]
+        mixed = math.fsum(values) if self.turns != "none" else 0.0
+        if self.turns == "mean" and values:
+            mixed /= len(values)
+        labels = [
+            "unanswered" if not search.answered else "new" if gain else "nothing_new"
+            for search, gain in zip(searches, gains, strict=True)
+        ]
         return replace(
             score,
-            value=(score.value or 0.0) + self._mixed(values),
+            value=(score.value or 0.0) + mixed,
             steps=tuple(
-                StepScore(value=value, label=_label(search, gain), start=search.start, end=search.end)
-                for value, search, gain in zip(values, searches, gains, strict=True)
+                StepScore(value=value, label=label, start=search.start, end=search.end)
+                for value, label, search in zip(values, labels, searches, strict=True)
             ),
             evidence={**score.evidence, "gains": gains, "costs": costs, "forged": len(trajectory.forged())},
         )
 
     def killed(self, sample: Sample, reason: str) -> Score:
         """Return the value of a trajectory that could not be judged within the limits."""
-        del sample
         return Score.scored(self.malformed, reason)
-
-    def _mixed(self, values: Sequence[float]) -> float:
-        """What the value takes of the turns' values."""
-        if self.turns == "none" or not values:
-            return 0.0
-        return math.fsum(values) / (len(values) if self.turns == "mean" else 1)
-
-
-def _label(search: Search, gain: float) -> str:
-    if not search.answered:
-        return "unanswered"
-    return "new" if gain else "nothing_new"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchStepsVerifier(TrajectoryVerifier):
+class SearchStepsVerifier(SearchTurnsVerifier):
     """StepSearch: answer F1, key words, and for each search new gold evidence less repeated documents.
 
     The reference is `{"answer": .., "documents": [gold texts], "keywords": [[ways to ask sub-question 1], ..]}`;
@@ -229,67 +143,33 @@ class SearchStepsVerifier(TrajectoryVerifier):
     repeat_weight: float = 1.0
     prompt_words: Literal["count", "ignore"] = "count"
 
-    def __post_init__(self) -> None:
-        """Reject options out of range."""
-        super().__post_init__()
-        require_choice(self, "prompt_words", ("count", "ignore"))
-        self.require_number("key_weight")
-        self.require_number("repeat_weight")
+    @property
+    def ranges(self) -> dict[str, Range]:
+        """The ranges of the numbers among the options."""
+        return {**super().ranges, "key_weight": (0.0, LARGEST), "repeat_weight": (0.0, LARGEST)}
 
-    def attacks(self, folder: Path) -> Iterator[AttackCase]:
-        """Yield the attack suite."""
-        from adjudge.verifiers.agents.search.turn_attacks import attack_cases
-
-        del folder  # the cases need no files
-        yield from attack_cases("search_steps")
-
-    def read_reference(self, reference: Any) -> SearchReference:
+    def gold(self, sample: Sample) -> SearchReference:
         """Return the reference; `BadReferenceError` if it cannot be read."""
-        return read_reference(reference, lists="documents", keywords=True)
+        return read_reference(sample.reference, lists="documents", keywords=True)
 
     def gains_and_costs(self, searches: Sequence[Search], gold: SearchReference) -> tuple[list[float], list[float]]:
         """Return each search's new evidence, and its share of repeated documents times their weight."""
         again = repeats([[identity(document) for document in search.documents()] for search in searches])
-        return evidence_gains(_similarities(searches, gold.documents)), [self.repeat_weight * share for share in again]
+        similar = best_similarities([search.documents() for search in searches], gold.documents)
+        return evidence_gains(similar), [self.repeat_weight * share for share in again]
 
-    def judge(self, episode: Episode, gold: SearchReference) -> Score:
+    def whole(self, sample: Sample, answer: str, searches: Sequence[Search], gold: SearchReference) -> Score:
         """Return answer and key words."""
-        queries = [line for search in episode.searches if search.answered for line in search.query.splitlines()]
-        ignored = frozenset(words(_prompt_text(episode.sample))) if self.prompt_words == "ignore" else frozenset()
+        queries = [line for search in searches if search.answered for line in search.query.splitlines()]
+        ignored = frozenset(words(prompt_text(sample.prompt))) if self.prompt_words == "ignore" else frozenset()
         key_score = keyword_score(queries, gold.keywords, ignored)
-        f1 = gold.answer_f1(episode.answer.text)
-        return Score.scored(
-            f1 + self.key_weight * key_score,
-            "" if f1 else "wrong",
-            answer=shorten(episode.answer.text),
-            answer_f1=f1,
-            key_score=key_score,
-        )
-
-
-def _similarities(searches: Sequence[Search], golds: tuple[str, ...]) -> list[list[float]]:
-    """For each search, the best similarity of its documents to each gold text; a document is compared once."""
-    known: dict[tuple[str, str], list[float]] = {}
-    rows = []
-    for search in searches:
-        best = [0.0] * len(golds)
-        for document in search.documents():
-            key = identity(document)
-            if key not in known:
-                known[key] = similarities(document.text, golds)
-            best = [max(pair) for pair in zip(best, known[key], strict=True)]
-        rows.append(best)
-    return rows
-
-
-def _prompt_text(sample: Sample) -> str:
-    if isinstance(sample.prompt, str):
-        return sample.prompt
-    return "\n".join(content_text(turn.get("content")) for turn in sample.prompt)
+        f1 = gold.answer_f1(answer)
+        value, reason = f1 + self.key_weight * key_score, "" if f1 else "wrong"
+        return Score.scored(value, reason, answer=shorten(answer), answer_f1=f1, key_score=key_score)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchGainVerifier(TrajectoryVerifier):
+class SearchGainVerifier(SearchTurnsVerifier):
     """InForage: outcome, plus the share of gold evidence that each search finds first, less a cost for turns.
 
     The reference is `{"answer": .., "evidence": [texts that must be found]}`.
@@ -316,46 +196,33 @@ class SearchGainVerifier(TrajectoryVerifier):
     how: Literal["phrase", "words"] = "phrase"
     least: float = 0.8
 
+    @property
+    def ranges(self) -> dict[str, Range]:
+        """The ranges of the numbers among the options."""
+        weights: dict[str, Range] = dict.fromkeys(("outcome", "gain", "cost"), (0.0, LARGEST))
+        return {**super().ranges, **weights, "least": (0.0, 1.0), "free": 0}
+
     def __post_init__(self) -> None:
         """Reject options out of range."""
         super().__post_init__()
-        require_choice(self, "metric", ("exact_match", "f1"))
-        require_choice(self, "how", ("phrase", "words"))
-        for option in ("outcome", "gain", "cost"):
-            self.require_number(option)
-        self.require_number("least", 0.0, 1.0)
         if not self.least:
             raise ValueError(f"{self.name}: least is 0, so that every result would hold everything; give a share above")
-        check_count(self.free, 0, f"{self.name}: free")
 
-    def attacks(self, folder: Path) -> Iterator[AttackCase]:
-        """Yield the attack suite."""
-        from adjudge.verifiers.agents.search.turn_attacks import attack_cases
-
-        del folder  # the cases need no files
-        yield from attack_cases("search_gain")
-
-    def read_reference(self, reference: Any) -> SearchReference:
+    def gold(self, sample: Sample) -> SearchReference:
         """Return the reference; `BadReferenceError` if it cannot be read."""
-        return read_reference(reference, lists="evidence")
+        return read_reference(sample.reference, lists="evidence")
 
     def gains_and_costs(self, searches: Sequence[Search], gold: SearchReference) -> tuple[list[float], list[float]]:
         """Return each search's share of new evidence times its weight, and the cost of searches beyond `free`."""
-        found = [[float(self._covers(search, text)) for text in gold.documents] for search in searches]
-        gains = [self.gain * share for share in evidence_gains(found)]
+        covered = [[float(self._covers(search, text)) for text in gold.documents] for search in searches]
+        gains = [self.gain * share for share in evidence_gains(covered)]
         return gains, [self.cost * (number >= self.free) for number in range(len(searches))]
 
-    def judge(self, episode: Episode, gold: SearchReference) -> Score:
+    def whole(self, sample: Sample, answer: str, searches: Sequence[Search], gold: SearchReference) -> Score:
         """Return what the answer is worth."""
-        text = episode.answer.text
-        right = gold.answer_f1(text) if self.metric == "f1" else float(gold.is_answer(text))
-        return Score.scored(
-            self.outcome * right,
-            "" if right else "wrong",
-            answer=shorten(text),
-            answer_value=right,
-            searches=len(episode.searches),
-        )
+        right = gold.answer_f1(answer) if self.metric == "f1" else float(gold.is_answer(answer))
+        evidence: dict[str, Any] = {"answer_value": right, "searches": len(searches)}
+        return Score.scored(self.outcome * right, "" if right else "wrong", answer=shorten(answer), **evidence)
 
     def _covers(self, search: Search, evidence: str) -> bool:
         texts = [f"{document.title}\n{document.text}" for document in search.documents()]

@@ -15,16 +15,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score, StepScore, Verifier
 from adjudge.responses.trajectories.trajectory import Call, TrajectoryForm
+from adjudge.verifiers.agents.matching import match
+from adjudge.verifiers.agents.scoring import ShipsSuite
 from adjudge.verifiers.agents.tools.arguments import Equality, NoSchemasError, Strings, normal
-from adjudge.verifiers.agents.tools.attacks import attack_cases
-from adjudge.verifiers.agents.tools.matching import match
 from adjudge.verifiers.agents.tools.reading import BARE, Bare, Called, check_response, read_calls, tool_form
 from adjudge.verifiers.agents.tools.reference import CallReference, Wanted, read_reference
 from adjudge.verifiers.text.answer_span import shorten
@@ -34,7 +32,7 @@ _SHOWN = 8  # faults in the evidence
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolCallVerifier(Verifier):
+class ToolCallVerifier(ShipsSuite, Verifier):
     """Are the tool calls of a response the wanted ones, each once and no others?
 
     The reference is `{"calls": [{"name": .., "arguments": {..}}, ..]}`, where a value may be a choice
@@ -77,11 +75,6 @@ class ToolCallVerifier(Verifier):
     def shape(self) -> TrajectoryForm:
         """The form as a record."""
         return TrajectoryForm.of(self.form)
-
-    def attacks(self, folder: Path) -> tuple[AttackCase, ...]:
-        """Return the attack suite; the cases need no files."""
-        del folder
-        return attack_cases(self.name)
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the reference, or what the rollout recorded, is missing or malformed."""

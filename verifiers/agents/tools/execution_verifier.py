@@ -22,16 +22,14 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
 from adjudge import wire
-from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score, StepScore
 from adjudge.responses.trajectories.trajectory import Call, TrajectoryForm
-from adjudge.verifiers.agents.tools.attacks import attack_cases
-from adjudge.verifiers.agents.tools.matching import match
+from adjudge.verifiers.agents.matching import match
+from adjudge.verifiers.agents.scoring import ShipsSuite
 from adjudge.verifiers.agents.tools.reading import BARE, Bare, Called, check_response, read_calls, tool_form
 from adjudge.verifiers.agents.tools.reference import ExecutionReference, read_execution_reference
 from adjudge.verifiers.agents.tools.tool_session import Played, Returned, SessionLimits, Toolbox, is_data, play
@@ -52,7 +50,7 @@ _kept: dict[tuple[object, ...], Played] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolExecutionVerifier(SandboxedVerifier):
+class ToolExecutionVerifier(ShipsSuite, SandboxedVerifier):
     """Run the tool calls of a response against the task's own Python tools, and compare results and final state.
 
     The reference is `{"tools_source": "def book(..): ..", "setup"?: source, "state"?: expression}` with any of
@@ -108,11 +106,6 @@ class ToolExecutionVerifier(SandboxedVerifier):
     def limits(self) -> Limits:  # type: ignore[override]
         """What one call may use: the gold's session and the response's, each a second time if a sandbox is lost."""
         return Limits(seconds=4 * self.total_seconds + _SPARE_SECONDS, memory_mb=2048, processes=4096)
-
-    def attacks(self, folder: Path) -> tuple[AttackCase, ...]:
-        """Return the attack suite; the cases need no files."""
-        del folder
-        return attack_cases(self.name)
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the reference, or what the rollout recorded, is malformed; nothing is run."""

@@ -26,6 +26,7 @@ from typing import Any, Final
 
 from adjudge.bad_reference import BadReferenceError
 from adjudge.responses.trajectories.trajectory import Call
+from adjudge.verifiers.agents.matching import ORDERS, Order
 from adjudge.verifiers.agents.tools.arguments import (
     MOST_ALLOWED,
     NotDataError,
@@ -37,7 +38,6 @@ from adjudge.verifiers.agents.tools.arguments import (
     read_tools,
 )
 from adjudge.verifiers.agents.tools.dialects import MOST_CALLS
-from adjudge.verifiers.agents.tools.matching import ORDERS, Order
 from adjudge.verifiers.agents.tools.tool_session import Played, Toolbox, make_toolbox
 from adjudge.verifiers.code.outcome import shorten
 from adjudge.verifiers.execution import codec

@@ -206,6 +206,11 @@ class Trajectory:
     turns: tuple[Turn, ...]
     text: str
 
+    @property
+    def written(self) -> int:
+        """How many characters the assistant wrote."""
+        return sum(len(turn.text) for turn in self.turns)
+
     def blocks(self, tag: str) -> tuple[Block, ...]:
         """Return all blocks of one tag, in order."""
         return tuple(block for turn in self.turns for block in turn.blocks if block.tag == tag)

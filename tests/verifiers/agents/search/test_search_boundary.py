@@ -229,7 +229,7 @@ def test_no_attack_gets_through_and_no_honest_answer_is_refused(tmp_path: Path) 
     ("options", "complaint"),
     [
         ({"policy": "mine"}, "policy is 'mine'"),
-        ({"values": {"right_needed": 1}}, "ikea has no case 'right_needed'"),
+        ({"values": {"right_needed": 1}}, "there is no case 'right_needed'"),
         ({"values": {"right": float("nan")}}, "values"),
         ({"values": {"right": "1"}}, "values"),
         ({"values": 3}, "give a mapping"),
