@@ -9,13 +9,14 @@ Not covered: mixing scores of the same sample (`adjudge.compose`).
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
@@ -36,29 +37,40 @@ T = TypeVar("T")
 LARGEST = 1e6
 """The largest number that an option takes."""
 
-Range = tuple[float, float] | int
+Range: TypeAlias = tuple[float, float] | int | None
 
 
-def check_options(scorer: Any, ranges: Mapping[str, Range]) -> None:
+def check_options(options: Any, ranges: Mapping[str, Range], called: str = "") -> None:
     """Raise `ValueError` for an option out of range; options that are a `Literal` or a bool tell theirs by that.
 
     Args:
-        scorer: a dataclass with `name`.
-        ranges: for options that are numbers the lowest and highest one, for whole numbers the lowest.  None is fine
-            where it is the default.
+        options: a dataclass.
+        ranges: for options that are numbers the lowest and highest one, or None for any that is finite; for whole
+            numbers the lowest.  An option may be None where that is its default.
+        called: whose options they are; "" for the name that they have.
     """
-    for option, allowed in _choices(type(scorer)).items():
-        value = getattr(scorer, option)
-        if value not in allowed:
-            raise ValueError(f"{scorer.name}: {option} is {value!r}; it must be one of {', '.join(map(str, allowed))}")
+    whose = called or options.name
+    for option, allowed in _choices(type(options)).items():
+        value = getattr(options, option)
+        if value not in allowed or (type(value) is int and True in allowed):  # 1 == True
+            raise ValueError(f"{whose}: {option} is {value!r}; it must be one of {', '.join(map(str, allowed))}")
+    usual = {item.name: item.default for item in dataclasses.fields(options)}
     for option, limits in ranges.items():
-        value, called = getattr(scorer, option), f"{scorer.name}: {option}"
-        if value is None and getattr(type(scorer), option, 0) is None:
+        value = getattr(options, option)
+        if value is None and usual[option] is None:
             continue
-        if isinstance(limits, int):
-            check_count(value, limits, called)
+        if limits is None:
+            check_finite(value, f"{whose}: {option}")
+        elif isinstance(limits, int):
+            check_count(value, limits, f"{whose}: {option}")
         else:
-            check_number(value, *limits, called)
+            check_number(value, *limits, f"{whose}: {option}")
+
+
+def check_finite(value: Any, called: str) -> None:
+    """Raise `ValueError` unless a value is a finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{called} is {value!r}; it must be a finite number")
 
 
 @cache

@@ -1,24 +1,4 @@
-r"""The answer of one response in BAPO, or what is wrong with its form.
-
-The form is that of the release: `<think>` elements, at least one; one `<answer>` with a `\boxed{}`; every `<search>`
-and `<python>` closed, and followed by what the tool returned.  It is asked of the assistant's own text alone.  The
-release asks the whole text, so a page that shows a tag makes a good answer a malformed one there, and results that the
-policy wrote itself pass for results.
-
-Not covered: whether the searches were any good.
-
-When BAPO's early stage ends: the validation result has stopped improving.
-
-The schedule is a value: `after` returns the next one, and a trainer that keeps it keeps it in its checkpoint as JSON.
-The scorer itself remembers nothing; its option `stage`, or the column `bapo_stage` of a sample, says the stage.
-
-The release (`Liushiyu-0709/BAPO-Reliable-Search` @ b8b1072) says "5 validations without improvement in a row", and
-counts all checks below the best one, wherever they stand, until there are more than 5:
-`BapoSchedule(patience=6, in_a_row=False, ties="improve")` does the same.
-
-Not covered: what a validation result is.  The release takes the mean reward.
-
-BAPO: an agent earns a little for saying that it does not know, where nobody of its group knows.
+r"""BAPO: an agent earns a little for saying that it does not know, where nobody of its group knows.
 
     malformed                                   -1
     answered, token F1 above 0                  F1
@@ -31,13 +11,17 @@ of the batch abstain; late, in a group with more than 3 different wrong answers,
 A score depends on the group alone.  The stage and the batch's rate come from outside: options, or the columns
 `bapo_stage` and `abstention_rate` of `Sample.extra`; `BapoSchedule` and `BapoScorer.rate_of` make them.
 
+The form is that of the release: `<think>` elements, at least one; one `<answer>` with a `\boxed{}`; every `<search>`
+and `<python>` closed, and followed by what the tool returned.  It is asked of the assistant's own text alone.  The
+release asks the whole text, so a page that shows a tag makes a good answer a malformed one there, and results that the
+policy wrote itself pass for results.
+
 Source: `Liushiyu-0709/BAPO-Reliable-Search` @ b8b1072, `re_search_faith.py`.  docs/abstention.md lists where this
 differs.  Not covered: advantages; groups are normalised by the trainer.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -52,6 +36,7 @@ from adjudge.protocol import Provenance, Sample, Score
 from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm
 from adjudge.verifiers.agents.abstention.sentences import Sentences, sentences_of
+from adjudge.verifiers.agents.scoring import check_finite, check_options
 from adjudge.verifiers.text.answer_span import find_spans, shorten
 from adjudge.verifiers.text.answer_verifier import graded_text
 from adjudge.verifiers.text.token_f1 import MAX_CHARACTERS, TokenF1Verifier, token_f1
@@ -65,12 +50,7 @@ _TAG: Final = re.compile(r"<(?P<slash>/?)(?P<name>think|answer|search|python)>")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BapoAnswer:
-    """The answer, or what is wrong.
-
-    Attributes:
-        text: the answer; "" where the form is wrong.
-        problem: what is wrong with the form; "" where nothing is.
-    """
+    """The answer, "" where the form is wrong, and what is wrong with it, "" where nothing is."""
 
     text: str = ""
     problem: str = ""
@@ -142,12 +122,14 @@ def _filled(text: str) -> BapoAnswer:
     return BapoAnswer(text=text) if text.strip() else BapoAnswer(problem="the answer is empty")
 
 
-_NAMES = ("patience", "in_a_row", "ties", "best", "stale", "stage")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BapoSchedule:
-    """The stage of a run, by its validation results so far.
+    """The stage of a run: BAPO's early stage ends when the validation results have stopped improving.
+
+    The schedule is a value: `after` returns the next one, and a trainer that keeps it keeps it in its checkpoint as
+    JSON.  The release says "5 validations without improvement in a row", and counts all checks below the best one,
+    wherever they stand, until there are more than 5: `BapoSchedule(patience=6, in_a_row=False, ties="improve")`.  Its
+    validation result is the mean reward.
 
     Attributes:
         patience: checks without improvement that end the early stage.
@@ -167,18 +149,7 @@ class BapoSchedule:
 
     def __post_init__(self) -> None:
         """Reject a state that no run can be in."""
-        if type(self.patience) is not int or self.patience < 1:
-            raise ValueError(f"schedule: patience is {self.patience!r}; it must be a whole number from 1")
-        if type(self.in_a_row) is not bool:
-            raise ValueError(f"schedule: in_a_row is {self.in_a_row!r}; it must be true or false")
-        if self.ties not in ("improve", "stale"):
-            raise ValueError(f"schedule: ties is {self.ties!r}; it must be improve or stale")
-        if self.best is not None and not _is_number(self.best):
-            raise ValueError(f"schedule: best is {self.best!r}; it must be a finite number, or none")
-        if type(self.stale) is not int or self.stale < 0:
-            raise ValueError(f"schedule: stale is {self.stale!r}; it must be a whole number from 0")
-        if self.stage not in ("early", "late"):
-            raise ValueError(f"schedule: stage is {self.stage!r}; it must be early or late")
+        check_options(self, {"patience": 1, "stale": 0, "best": None}, "schedule")
 
     def after(self, result: float) -> Self:
         """Return the schedule after one more validation result.
@@ -186,8 +157,7 @@ class BapoSchedule:
         Raises:
             ValueError: the result is no finite number.
         """
-        if not _is_number(result):
-            raise ValueError(f"schedule: the validation result is {result!r}; it must be a finite number")
+        check_finite(result, "schedule: the validation result")
         if self.best is None or result > self.best:
             return replace(self, best=float(result), stale=0 if self.in_a_row else self.stale)
         if result == self.best and self.ties == "improve":
@@ -206,14 +176,10 @@ class BapoSchedule:
         Raises:
             ValueError: a key is unknown or missing, or a value is out of range.
         """
-        known = {item.name for item in fields(cls)}
-        if set(data) != known:
-            raise ValueError(f"schedule: the state has {', '.join(map(str, data))}; it must have {', '.join(_NAMES)}")
+        known = [item.name for item in fields(cls)]
+        if set(data) != set(known):
+            raise ValueError(f"schedule: the state has {', '.join(map(str, data))}; it must have {', '.join(known)}")
         return cls(**data)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 Stage = Literal["early", "late", "always", "never"]
@@ -293,26 +259,10 @@ class BapoScorer:
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
-        for option, allowed in (
-            ("stage", get_args(Stage)),
-            ("form", ("search", "plain")),
-            ("tool_text", ("spans", "tags")),
-            ("truncated", ("zero", "grade")),
-        ):
-            if getattr(self, option) not in allowed:
-                raise ValueError(f"bapo: {option} is {getattr(self, option)!r}; it must be one of {', '.join(allowed)}")
-        if type(self.boxed) is not bool:
-            raise ValueError(f"bapo: boxed is {self.boxed!r}; it must be true or false")
-        if self.rate is not None:
-            _share("the option rate", self.rate)
-        _share("the option ratio", self.ratio)
-        _share("the option bonus", self.bonus)
-        _share("the option right_above", self.right_above)
+        shares = dict.fromkeys(("rate", "ratio", "bonus", "right_above"), (0.0, 1.0))
+        check_options(self, {**shares, "most_distinct": 0})
         if not self.bonus:
             raise ValueError('bapo: bonus is 0; give stage="never" for no bonus')
-        most: Any = self.most_distinct
-        if type(most) is not int or most < 0:
-            raise ValueError(f"bapo: most_distinct is {most!r}; it must be a whole number from 0")
         object.__setattr__(self, "_known", sentences_of(self.languages, self.sentences, inside=self.name))
         object.__setattr__(self, "_f1", TokenF1Verifier(language=self.language))
 
@@ -454,7 +404,8 @@ class BapoScorer:
             raise ValueError(f"extra[{STAGE!r}] is {stage!r}; it must be one of {', '.join(get_args(Stage))}")
         rate = sample.extra.get(RATE, self.rate)
         if rate is not None:
-            _share(f"extra[{RATE!r}]", rate)
+            if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 <= float(rate) <= 1:
+                raise ValueError(f"bapo: extra[{RATE!r}] is {rate!r}; it must be a number in [0, 1]")
         elif stage == "early":
             raise ValueError(
                 f"the early stage needs the share of the batch that abstains: give extra[{RATE!r}] (BapoScorer.rate_of "
@@ -475,8 +426,3 @@ def _size(sample: Sample) -> int:
     if size is not None and (type(size) is not int or size < 1):
         raise ValueError(f"extra[{SIZE!r}] is {size!r}; it must be a whole number from 1")
     return size or 0
-
-
-def _share(what: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= 1:
-        raise ValueError(f"bapo: {what} is {value!r}; it must be a number in [0, 1]")

@@ -1,4 +1,4 @@
-"""SALU's reward: by what an answer does to a question that has or has not an answer, and by how sure the model was.
+"""SALU's reward of answers to questions of which some have no answer, by how sure the model was.
 
 | | the question has an answer | it has none |
 |---|---|---|
@@ -7,22 +7,14 @@
 | an abstention | `needless` | `abstained` |
 
 SALU publishes that the penalty grows with the confidence and that answers to unanswerable questions are punished
-strongly, and no numbers.  The numbers here are ours.
+strongly, and no numbers.  The numbers here are ours.  With these, a wrong answer of confidence below 0.5 costs less
+than a needless abstention: a guess is cheap only for a model that knows it is guessing.
 
-With these, a wrong answer of confidence below 0.5 costs less than a needless abstention: a guess is cheap only for a
-model that knows it is guessing.
+Abstentions are found by a closed list of sentences, or by a detector: any scorer whose value above 0.5 means that the
+response abstains.  Another scorer says whether an answer is right.  An empty response, one that ends inside its
+reasoning and one that was cut off are answers, and wrong ones: silence is not abstaining.
 
-Not covered: calibrating the confidence.
-
-SALU's reward of answers to questions of which some have no answer.
-
-Who abstains is found by a closed list of sentences, or by a detector: any scorer whose value above 0.5 means that the
-response abstains.  Whether an answer is right says another scorer.  The module `table` has the numbers.
-
-An empty response, one that ends inside its reasoning and one that was cut off are answers, and wrong ones: silence is
-not abstaining.
-
-Not covered: questions whose answerability nobody knows.
+Not covered: questions whose answerability nobody knows, and calibrating the confidence.
 """
 
 from __future__ import annotations
@@ -35,13 +27,13 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 from adjudge.bad_reference import BadReferenceError
 from adjudge.fingerprints import fingerprint_of
-from adjudge.protocol import NO_COST, Provenance, Sample, Score
+from adjudge.protocol import Provenance, Sample, Score
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.runtime.verifying import VerifierScorer
 from adjudge.verifiers.agents.abstention.sentences import Sentences, sentences_of
-from adjudge.verifiers.agents.scoring import ShipsSuite
-from adjudge.verifiers.nested.part import options_of, part_of
-from adjudge.verifiers.text.answer_span import WHERE, Where, find_spans, shorten
+from adjudge.verifiers.agents.scoring import ShipsSuite, check_options
+from adjudge.verifiers.nested.part import cost_of, options_of, part_of
+from adjudge.verifiers.text.answer_span import Where, find_spans, shorten
 from adjudge.verifiers.text.exact import ExactVerifier
 from adjudge.verifiers.text.graded import Reasoning, Truncated, graded_text
 
@@ -71,10 +63,7 @@ class SaluTable:
 
     def __post_init__(self) -> None:
         """Reject what is no number."""
-        for item in fields(self):
-            value: Any = getattr(self, item.name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                raise ValueError(f"abstention: {item.name} is {value!r}; it must be a finite number")
+        check_options(self, dict.fromkeys(item.name for item in fields(self)), "abstention")
 
     def reward(self, case: Case, confidence: float = 1.0) -> float:
         """Return what an answer is worth.
@@ -88,18 +77,16 @@ class SaluTable:
         """
         if not 0 <= confidence <= 1:
             raise ValueError(f"the confidence is {confidence!r}; it must be in [0, 1]")
-        match case:
-            case "right":
-                return self.right
-            case "wrong":
-                return self.wrong * confidence
-            case "abstained":
-                return self.abstained
-            case "needless":
-                return self.needless
-            case "hallucinated":
-                return self.hallucinated + self.surely * confidence
-        raise ValueError(f"{case!r} is none of {', '.join(CASES)}")
+        rewards: dict[Case, float] = {
+            "right": self.right,
+            "wrong": self.wrong * confidence,
+            "abstained": self.abstained,
+            "needless": self.needless,
+            "hallucinated": self.hallucinated + self.surely * confidence,
+        }
+        if case not in rewards:
+            raise ValueError(f"{case!r} is none of {', '.join(rewards)}")
+        return rewards[case]
 
 
 def mean_probability(logprobs: Sequence[float]) -> float:
@@ -205,19 +192,7 @@ class AbstentionScorer(ShipsSuite):
 
     def __post_init__(self) -> None:
         """Reject options out of range, and scorers that are none."""
-        for option, allowed in (
-            ("hedging", ("answer", "response", "allow")),
-            ("where", WHERE),
-            ("reasoning", ("strip", "keep")),
-            ("truncated", ("zero", "grade")),
-        ):
-            if getattr(self, option) not in allowed:
-                raise ValueError(
-                    f"abstention: {option} is {getattr(self, option)!r}; it must be one of {', '.join(allowed)}"
-                )
-        least: Any = self.right_from
-        if isinstance(least, bool) or not isinstance(least, int | float) or not math.isfinite(least):
-            raise ValueError(f"abstention: right_from is {least!r}; it must be a finite number")
+        check_options(self, {"right_from": None})
         if self.confidence is not None and not (isinstance(self.confidence, str) and self.confidence):
             raise ValueError(f"abstention: confidence is {self.confidence!r}; it must be a column's name, or none")
         if isinstance(self.table, Mapping):
@@ -374,7 +349,7 @@ class AbstentionScorer(ShipsSuite):
         if broken is not None:
             error = f"{broken}: {parts[broken].status}: {parts[broken].reason}"
             failed = Score.failed("part_failed", error=error)
-            return replace(failed, parts=parts, cost=sum((part.cost for part in parts.values()), NO_COST))
+            return replace(failed, parts=parts, cost=cost_of(list(parts.values())))
         case = self._case(task, bool(abstains), verdict)
         hedged = verdict is None and case == "wrong" and not task.fault
         reason = {"right": "", "abstained": "", "needless": "no_answer"}.get(case, task.fault or "wrong")
@@ -386,7 +361,7 @@ class AbstentionScorer(ShipsSuite):
             reason=reason,
             parts=parts,
             evidence=evidence,
-            cost=sum((part.cost for part in parts.values()), NO_COST),
+            cost=cost_of(list(parts.values())),
         )
 
     def _case(self, task: _Task, abstains: bool, verdict: Score | None) -> Case:
