@@ -1,4 +1,4 @@
-"""How a simulated user feels: a number, how it changes, and when the conversation is over.
+"""A dialogue with a simulated user: who the user is, how they feel, and what they hear.
 
     start 40; after each turn: feeling + change, the change clipped to [-10, 10], the feeling to [0, 100]
     100: ends happy    from 70: A    from 40: B    from 10: C    below 10: ends angry
@@ -6,19 +6,12 @@
 
 Numbers and bands are those of RLVER and SAGE (`Tencent/digitalhuman` at 6dcfa78).
 
-Not covered: who says what the change is; a model does (`adjudge.verifiers.agents.user.scorer`).
-
-Who a simulated user is, read from a reference.
-
-Not covered: making such people up.
-
-The turns of a dialogue as the simulated user hears them.
-
 The user hears what the assistant says aloud: no reasoning, no tool calls, no system turns.  What the assistant says
 before the user speaks again is one turn, in however many messages it comes, so that nobody is moved ten times by ten
 messages.
 
-Not covered: who wrote the user's turns of a finished dialogue; they are taken as they are.
+Not covered: who says what a change is (a model does, see `scorer`), and who wrote the user's turns of a finished
+dialogue.
 """
 
 from __future__ import annotations
@@ -52,11 +45,7 @@ MANNERS: Final[dict[Band, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Emotion:
-    """A feeling, from 0 to 100.
-
-    Raises:
-        ValueError: the number lies outside.
-    """
+    """A feeling, from 0 to 100."""
 
     value: float = START
 
@@ -87,11 +76,7 @@ class Emotion:
         return self.value / TOP
 
     def after(self, change: float, most: float = MOST_CHANGE) -> Emotion:
-        """Return the feeling that follows.
-
-        Args:
-            change: what a model says; clipped.
-            most: the largest change to either side.
+        """Return the feeling after a change, clipped to `most` to either side.
 
         Raises:
             ValueError: the change is no number, or the conversation is over.

@@ -1,14 +1,8 @@
-"""The course of one dialogue: which turn is asked about next, what was said of the others, and what it is worth.
+"""The simulated user of RLVER and SAGE: how does somebody feel at the end of a conversation?
 
-Not covered: asking.
-
-The simulated user of RLVER and SAGE: how does somebody feel at the end of a conversation?
-
-A model is asked after each turn of the assistant's by how much the user's feeling changes; a state machine
-(`emotion`) does the rest.  The calls of one dialogue come one after the other, since each needs
-the feeling before it; the dialogues of a batch go side by side.
-
-A change that cannot be read is no change that is known: the whole has no number.
+A model is asked after each turn of the assistant's by how much the user's feeling changes; `dialogue.Emotion` does the
+rest.  The calls of one dialogue come one after the other, since each needs the feeling before it; the dialogues of a
+batch go side by side.  A change that cannot be read is no change that is known: the whole has no number.
 
 Not covered: writing the user's own turns; `adjudge.verifiers.agents.user.session` does that while a dialogue goes on.
 """
@@ -17,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,6 +24,7 @@ from adjudge.prompts.reading import NumberReader
 from adjudge.prompts.scorer import Case, ModelScorer
 from adjudge.prompts.template import Rendered, Template, Value, load_template
 from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, StepScore
+from adjudge.verifiers.agents.scoring import check_options
 from adjudge.verifiers.agents.user.dialogue import (
     LEAST,
     MANNERS,
@@ -41,7 +37,6 @@ from adjudge.verifiers.agents.user.dialogue import (
     read_person,
     turns_of,
 )
-from adjudge.verifiers.rubric.itemised import require_count
 
 _SHOWN = 600  # characters of what a model says about one turn
 _UNHEARD = "unheard"
@@ -50,13 +45,7 @@ _UNJUDGED = "unjudged"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment(Case):
-    """What a model is asked about: a turn of the assistant's, and how the user felt before it.
-
-    Attributes:
-        person: the user.
-        dialogue: all turns until and with the one that counts.
-        emotion: how the user felt before it.
-        most: the largest change.
+    """What a model is asked about: a dialogue until a turn of the assistant's, and how the user felt before it.
 
     `response` is what the assistant has said in all; where a prompt is too long, the base tries another in its place,
     which then stands for every turn of the assistant's.
@@ -100,29 +89,24 @@ class Felt:
 
     def told(self) -> dict[str, Any]:
         """Return it as evidence."""
-        found: dict[str, Any] = {"change": self.change, "emotion": self.emotion.value, "band": self.emotion.band}
+        told: dict[str, Any] = {"change": self.change, "emotion": self.emotion.value, "band": self.emotion.band}
         if self.said is None:
-            return {**found, "silent": True}
-        shown = self.text if len(self.text) <= _SHOWN else f"... {self.text[-_SHOWN:]}"
-        return {**found, "said": self.said, "text": shown}
+            return {**told, "silent": True}
+        return {
+            **told,
+            "said": self.said,
+            "text": f"... {self.text[-_SHOWN:]}" if len(self.text) > _SHOWN else self.text,
+        }
 
 
 @dataclass(slots=True, kw_only=True)
 class Course:
-    """One dialogue under way.
+    """One dialogue under way: the assistant's turns that count, what they did so far, and how the user feels now.
 
-    Attributes:
-        case: the sample that it belongs to.
-        person: the user.
-        turns: the assistant's turns that count.
-        emotion: how the user feels.
-        most: the largest change of one turn.
-        felt: what the turns so far did.
-        fault: why it cannot go on.
-        cost: what it took.
+    `fault` is why it cannot go on, `most` the largest change of one turn.
     """
 
-    case: Case
+    sample: Sample
     person: Person
     turns: Sequence[Turn]
     emotion: Emotion
@@ -136,16 +120,21 @@ class Course:
         while not (self.emotion.over or self.fault) and len(self.felt) < len(self.turns):
             turn = self.turns[len(self.felt)]
             if not turn.silent:
-                return Moment(
-                    sample=self.case.sample,
-                    response=spoken(turn.dialogue),
-                    person=self.person,
-                    dialogue=turn.dialogue,
-                    emotion=self.emotion,
-                    most=self.most,
-                )
+                return self.moment(turn)
             self._move(-float(self.most), None, "")
         return None
+
+    def moment(self, turn: Turn) -> Moment:
+        """Return a turn as a model is asked about it, with the feeling of now."""
+        dialogue = turn.dialogue
+        return Moment(
+            sample=self.sample,
+            response=spoken(dialogue),
+            person=self.person,
+            dialogue=dialogue,
+            emotion=self.emotion,
+            most=self.most,
+        )
 
     def take(self, answer: Answer[float] | Fault) -> None:
         """Go on with what the model said."""
@@ -161,11 +150,7 @@ class Course:
         self.emotion = after
 
     def steps(self, all_turns: Sequence[Turn]) -> tuple[StepScore, ...]:
-        """Return what each of the assistant's turns did to the feeling; None for turns that do not count.
-
-        Args:
-            all_turns: also those behind the last one that counts.
-        """
+        """Return what each turn did to the feeling; None for those that do not count, behind the last that does."""
         steps = []
         for number, turn in enumerate(all_turns):
             known = number < len(self.felt)
@@ -213,9 +198,7 @@ class SimulatedUserScorer(ModelScorer):
     def __post_init__(self) -> None:
         """Reject options out of range."""
         super().__post_init__()
-        self.require("truncated", ("zero", "grade"))
-        require_count(self, "most_change")
-        require_count(self, "most_turns")
+        check_options(self, {"most_change": 1, "most_turns": 1})
         if isinstance(self.start, bool) or not isinstance(self.start, int | float) or not LEAST <= self.start < TOP:
             raise ValueError(f"{self.name}: start is {self.start!r}; it must be a number from 10 to below 100")
 
@@ -244,16 +227,19 @@ class SimulatedUserScorer(ModelScorer):
     async def judge(self, cases: Sequence[Case]) -> list[Score]:
         """Return one score per case, in order."""
         heard = [turns_of(case.sample, self.reasoning) for case in cases]
-        courses = [self._course(case, turns) for case, turns in zip(cases, heard, strict=True)]
+        courses = [self.course(case.sample, turns) for case, turns in zip(cases, heard, strict=True)]
         while moments := {place: moment for place, one in enumerate(courses) if (moment := one.next()) is not None}:
             for place, answer in zip(moments, await self.changes(list(moments.values())), strict=True):
                 courses[place].take(answer)
         return [self._score(course, turns) for course, turns in zip(courses, heard, strict=True)]
 
-    def _course(self, case: Case, turns: Sequence[Turn]) -> Course:
-        person = read_person(case.sample.reference)
-        emotion = Emotion(float(self.start if person.start is None else person.start))
-        return Course(case=case, person=person, turns=turns[: self.most_turns], emotion=emotion, most=self.most_change)
+    def course(self, sample: Sample, turns: Sequence[Turn], emotion: Emotion | None = None) -> Course:
+        """Return a dialogue that begins, or goes on from a feeling."""
+        person = read_person(sample.reference)
+        start = Emotion(float(self.start if person.start is None else person.start)) if emotion is None else emotion
+        return Course(
+            sample=sample, person=person, turns=turns[: self.most_turns], emotion=start, most=self.most_change
+        )
 
     def _score(self, course: Course, turns: Sequence[Turn]) -> Score:
         fault = course.fault
@@ -296,12 +282,8 @@ class SimulatedUserScorer(ModelScorer):
             return await replace(self, seed=seed).asked([moments[place] for place in places], prompt, read)
 
         answered = await asyncio.gather(*(ask(seed, places) for seed, places in alike.items()))
-        found = {
-            place: answer
-            for places, answers in zip(alike.values(), answered, strict=True)
-            for place, answer in zip(places, answers, strict=True)
-        }
-        return [found[place] for place in range(len(moments))]
+        said = dict(zip(itertools.chain(*alike.values()), itertools.chain(*answered), strict=True))
+        return [said[place] for place in range(len(moments))]
 
 
 def seed_of(seed: int, moment: Moment) -> int:

@@ -14,11 +14,10 @@ from typing import Any, Final
 
 from adjudge.engines.interface import Fault
 from adjudge.prompts.asking import Answer, cost_of
-from adjudge.prompts.scorer import Case
 from adjudge.prompts.template import Rendered, Value, load_template
 from adjudge.protocol import NO_COST, Cost, Message, Sample, split_reasoning
-from adjudge.verifiers.agents.user.dialogue import MANNERS, Band, Emotion, Turn, read_person, turns_of
-from adjudge.verifiers.agents.user.scorer import Course, Moment, SimulatedUserScorer, spoken
+from adjudge.verifiers.agents.user.dialogue import MANNERS, Band, turns_of
+from adjudge.verifiers.agents.user.scorer import Moment, SimulatedUserScorer
 
 _REPLY: Final = "verifiers/agents/user/reply"
 _LONGEST: Final = 4_000  # characters of a user's turn
@@ -61,12 +60,10 @@ class UserSession:
 
     def __init__(self, user: SimulatedUserScorer, reference: Any, prompt: str | Sequence[Message]) -> None:
         self._user = user
-        self._person = read_person(reference)
-        start = user.start if self._person.start is None else self._person.start
         self._opened = Sample(prompt=prompt, response="", reference=reference)
         self._said: list[Message] = []
         self._turns = 0
-        self.emotion = Emotion(float(start))
+        self.emotion = user.course(self._opened, ()).emotion
 
     @property
     def revision(self) -> str:
@@ -97,7 +94,7 @@ class UserSession:
             raise ValueError("the conversation is over; begin another session")
         turns = (*self._said, {"role": "assistant", "content": text})
         turn = turns_of(replace(self._opened, response=turns), self._user.reasoning)[-1]
-        course = self._course(turn)
+        course = self._user.course(self._opened, [turn], self.emotion)
         moment = course.next()
         if moment is not None:
             course.take((await self._user.changes([moment]))[0])
@@ -106,7 +103,7 @@ class UserSession:
         (felt,) = course.felt
         words, cost = "", course.cost
         if not felt.emotion.over and self._turns + 1 < self._user.most_turns:
-            answer = await self._reply(turn, felt.emotion, felt.text)
+            answer = await self._reply(course.moment(turn), felt.text)
             cost += cost_of([answer])
             if isinstance(answer, Fault):
                 return answer
@@ -124,11 +121,7 @@ class UserSession:
             cost=cost,
         )
 
-    def _course(self, turn: Turn) -> Course:
-        case = Case(sample=self._opened, response=turn.text)
-        return Course(case=case, person=self._person, turns=[turn], emotion=self.emotion, most=self._user.most_change)
-
-    async def _reply(self, turn: Turn, emotion: Emotion, analysis: str) -> Answer[str] | Fault:
+    async def _reply(self, moment: Moment, analysis: str) -> Answer[str] | Fault:
         """Have the user's next words written."""
         template = load_template(_REPLY)
 
@@ -142,14 +135,6 @@ class UserSession:
             }
             return self._user.render(template, values)
 
-        moment = Moment(
-            sample=self._opened,
-            response=spoken(turn.dialogue),
-            person=self._person,
-            dialogue=turn.dialogue,
-            emotion=emotion,
-            most=self._user.most_change,
-        )
         return (await self._user.seeded([moment], prompt, read_words))[0]
 
 
