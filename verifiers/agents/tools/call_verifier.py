@@ -13,26 +13,27 @@ Not covered: what the calls do; `tool_execution` runs them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score, StepScore, Verifier
-from adjudge.responses.trajectories.trajectory import Call, TrajectoryForm
+from adjudge.responses.trajectories.trajectory import Call
 from adjudge.verifiers.agents.matching import match
-from adjudge.verifiers.agents.scoring import ShipsSuite
 from adjudge.verifiers.agents.tools.arguments import Equality, NoSchemasError, Strings, normal
-from adjudge.verifiers.agents.tools.reading import BARE, Bare, Called, check_response, read_calls, tool_form
+from adjudge.verifiers.agents.tools.reading import (
+    Called,
+    ComparesCalls,
+    check_response,
+)
 from adjudge.verifiers.agents.tools.reference import CallReference, Wanted, read_reference
 from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.text.answer_verifier import require_choice
 
 _SHOWN = 8  # faults in the evidence
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolCallVerifier(ShipsSuite, Verifier):
+class ToolCallVerifier(ComparesCalls, Verifier):
     """Are the tool calls of a response the wanted ones, each once and no others?
 
     The reference is `{"calls": [{"name": .., "arguments": {..}}, ..]}`, where a value may be a choice
@@ -41,40 +42,21 @@ class ToolCallVerifier(ShipsSuite, Verifier):
     calls, whichever (docs/tool_calls.md).
 
     Attributes:
-        credit: "all", or "fraction" for a share; see the module.
-        strings: "exact", or "normal": case, quotes and blanks do not matter (`values.normal_text`).
+        strings: "exact", or "normal": case, quotes and blanks do not matter (`arguments.normal_text`).
         tolerance: relative difference that numbers may have if one of them is a float.
-        bare: how a turn that is nothing but calls, without tags, may be written: "json", "python", "auto" for both, or
-            "none".
-        truncated: what a response with `finish_reason="length"` gets: "zero", or "grade" as if it were complete.
-        form: names of tags, as `TrajectoryForm` has them; results stand in `tool_response`.
     """
 
     name: ClassVar[str] = "tool_calls"
     version: ClassVar[str] = "3"
 
-    credit: Literal["all", "fraction"] = "all"
     strings: Strings = "exact"
     tolerance: float = 0.0
-    bare: Bare = "auto"
-    truncated: Literal["zero", "grade"] = "zero"
-    form: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Reject options out of their range."""
-        require_choice(self, "credit", ("all", "fraction"))
-        require_choice(self, "strings", ("exact", "normal"))
-        require_choice(self, "bare", BARE)
-        require_choice(self, "truncated", ("zero", "grade"))
-        tolerance: Any = self.tolerance
-        if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 <= tolerance < 1:
-            raise ValueError(f"{self.name}: tolerance is {tolerance!r}; it must be at least 0 and below 1")
-        object.__setattr__(self, "form", tool_form(self.form, self.name))
-
-    @cached_property
-    def shape(self) -> TrajectoryForm:
-        """The form as a record."""
-        return TrajectoryForm.of(self.form)
+        self.check_options({"tolerance": (0.0, 1.0)})
+        if self.tolerance == 1:
+            raise ValueError(f"{self.name}: tolerance is {self.tolerance!r}; it must be at least 0 and below 1")
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the reference, or what the rollout recorded, is missing or malformed."""
@@ -94,7 +76,7 @@ class ToolCallVerifier(ShipsSuite, Verifier):
         except NoSchemasError as error:
             return Score.failed("engine_unavailable", error=str(error))
         try:
-            called = read_calls(sample, self.shape, bare=self.bare, truncated=self.truncated, names=reference.names)
+            called = self.called(sample, reference.names)
         except ValueError as error:
             return Score.failed("bad_sample", error=str(error))
         return self._score(called, reference)
@@ -123,10 +105,7 @@ class ToolCallVerifier(ShipsSuite, Verifier):
             return (1.0, "") if reference.turns is not None else (0.0, "no_answer")
         if right == of:
             return 1.0, ""
-        value = right / of if self.credit == "fraction" else 0.0
-        if not called.calls:
-            return 0.0, "no_answer"
-        return value, "unparsable_answer" if any(call.fault for call in called.calls) else "wrong"
+        return self.share(called, right, of)
 
     def _verdicts(self, called: Called, reference: CallReference) -> list[tuple[Call, str, str]]:
         """Return each call with its label and, where it has one, its fault."""

@@ -20,17 +20,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Final, Literal
 
 from adjudge import wire
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score, StepScore
-from adjudge.responses.trajectories.trajectory import Call, TrajectoryForm
+from adjudge.responses.trajectories.trajectory import Call
 from adjudge.verifiers.agents.matching import match
-from adjudge.verifiers.agents.scoring import ShipsSuite
-from adjudge.verifiers.agents.tools.reading import BARE, Bare, Called, check_response, read_calls, tool_form
+from adjudge.verifiers.agents.tools.reading import (
+    Called,
+    ComparesCalls,
+    check_response,
+)
 from adjudge.verifiers.agents.tools.reference import ExecutionReference, read_execution_reference
 from adjudge.verifiers.agents.tools.tool_session import Played, Returned, SessionLimits, Toolbox, is_data, play
 from adjudge.verifiers.code.comparison import Rules, same_value
@@ -38,8 +41,6 @@ from adjudge.verifiers.code.outcome import shorten
 from adjudge.verifiers.code.sandboxed import SandboxedVerifier
 from adjudge.verifiers.execution.bubblewrap import SandboxUnavailableError
 from adjudge.verifiers.execution.sandbox import Isolation
-from adjudge.verifiers.nested.number import check_number
-from adjudge.verifiers.text.answer_verifier import require_choice
 
 _SPARE_SECONDS: Final = 30.0  # starting sandboxes, killing, a second try
 _MOST_KEPT: Final = 1024  # sessions, of at most so many characters:
@@ -50,7 +51,7 @@ _kept: dict[tuple[object, ...], Played] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolExecutionVerifier(ShipsSuite, SandboxedVerifier):
+class ToolExecutionVerifier(ComparesCalls, SandboxedVerifier):
     """Run the tool calls of a response against the task's own Python tools, and compare results and final state.
 
     The reference is `{"tools_source": "def book(..): ..", "setup"?: source, "state"?: expression}` with any of
@@ -58,12 +59,8 @@ class ToolExecutionVerifier(ShipsSuite, SandboxedVerifier):
     `tool_calls` (docs/tool_calls.md).
 
     Attributes:
-        credit: "all", or "fraction" for a share; see the module.
         extra: what calls beyond the expected results cost: "cost", or "ignore" for nothing.
         tolerance: relative difference that numbers may have if one of them is a float.
-        bare: how a turn that is nothing but calls may be written, as for `tool_calls`.
-        truncated: what a response with `finish_reason="length"` gets: "zero", or "grade" as if it were complete.
-        form: names of tags, as `TrajectoryForm` has them; results stand in `tool_response`.
         seconds: seconds for one call.
         total_seconds: for all calls of a response.
         memory_mb: MiB for the tools.
@@ -73,12 +70,8 @@ class ToolExecutionVerifier(ShipsSuite, SandboxedVerifier):
     name: ClassVar[str] = "tool_execution"
     version: ClassVar[str] = "3"
 
-    credit: Literal["all", "fraction"] = "all"
     extra: Literal["cost", "ignore"] = "cost"
     tolerance: float = 1e-6
-    bare: Bare = "auto"
-    truncated: Literal["zero", "grade"] = "zero"
-    form: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 5.0
     total_seconds: float = 30.0
     memory_mb: int = 512
@@ -86,21 +79,8 @@ class ToolExecutionVerifier(ShipsSuite, SandboxedVerifier):
 
     def __post_init__(self) -> None:
         """Reject options out of their range."""
-        require_choice(self, "credit", ("all", "fraction"))
-        require_choice(self, "extra", ("cost", "ignore"))
-        require_choice(self, "bare", BARE)
-        require_choice(self, "truncated", ("zero", "grade"))
-        require_choice(self, "isolation", ("bubblewrap", "none"))
-        for option, low, high in (("tolerance", 0.0, 1.0), ("seconds", 0.01, 600.0), ("total_seconds", 0.01, 3600.0)):
-            check_number(getattr(self, option), low, high, f"{self.name}: {option}")
-        if type(self.memory_mb) is not int or self.memory_mb < 32:
-            raise ValueError(f"{self.name}: memory_mb is {self.memory_mb!r}; it must be a whole number from 32")
-        object.__setattr__(self, "form", tool_form(self.form, self.name))
-
-    @cached_property
-    def shape(self) -> TrajectoryForm:
-        """The form as a record."""
-        return TrajectoryForm.of(self.form)
+        seconds = {"seconds": (0.01, 600.0), "total_seconds": (0.01, 3600.0)}
+        self.check_options({"tolerance": (0.0, 1.0), **seconds, "memory_mb": 32})
 
     @property
     def limits(self) -> Limits:  # type: ignore[override]
@@ -123,8 +103,7 @@ class ToolExecutionVerifier(ShipsSuite, SandboxedVerifier):
         except BadReferenceError as error:
             return Score.failed("gold_unparsable", error=str(error))
         try:
-            names = reference.toolbox.names
-            called = read_calls(sample, self.shape, bare=self.bare, truncated=self.truncated, names=names)
+            called = self.called(sample, reference.toolbox.names)
         except ValueError as error:
             return Score.failed("bad_sample", error=str(error))
         try:
@@ -213,10 +192,7 @@ class ToolExecutionVerifier(ShipsSuite, SandboxedVerifier):
             of = reference.count if self.extra == "ignore" else max(reference.count, made)
         if state and matched == of:
             return 1.0, ""
-        if not made:
-            return 0.0, "no_answer"
-        value = matched / of if self.credit == "fraction" and of else 0.0
-        return value, "unparsable_answer" if any(call.fault for call in called.calls) else "wrong"
+        return self.share(called, matched, of)
 
 
 def _is_small(played: Played) -> bool:

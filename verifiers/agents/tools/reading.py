@@ -16,14 +16,15 @@ Not covered: calls in running text.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from adjudge.instructions.rendering import without_hidden
 from adjudge.protocol import Sample, split_reasoning
 from adjudge.responses.trajectories.reading import check_trajectory, read_json, read_trajectory
-from adjudge.responses.trajectories.trajectory import Block, Call, Trajectory, TrajectoryForm, Turn, plain_form
+from adjudge.responses.trajectories.trajectory import Block, Call, Trajectory, TrajectoryForm, Turn
+from adjudge.verifiers.agents.scoring import ReadsTrajectories, ShipsSuite
 from adjudge.verifiers.agents.tools.arguments import NotDataError, data
 from adjudge.verifiers.agents.tools.attempts import attempted_calls, makes_up_results, takes_back
 from adjudge.verifiers.agents.tools.dialects import (
@@ -38,7 +39,6 @@ from adjudge.verifiers.agents.tools.dialects import (
 from adjudge.verifiers.text.answer_span import shorten
 
 Bare: TypeAlias = Literal["auto", "json", "python", "none"]
-BARE: tuple[Bare, ...] = ("auto", "json", "python", "none")
 
 _MOST_JSON: Final = 200_000  # characters of a bare text; a `<tool_call>` is read whatever its length
 _FENCE: Final = re.compile(r"\A```[\w-]{0,20}[ \t]{0,8}\r?\n(.*?)\r?\n?```\Z", re.DOTALL)
@@ -69,13 +69,42 @@ class Called:
         return tuple(call for turn in self.turns for call in turn)
 
 
-def tool_form(given: Any, name: str) -> dict[str, Any]:
-    """Return the form of an option with every field; results stand in `tool_response` tags, as Hermes and Qwen have it.
+@dataclass(frozen=True, kw_only=True)
+class ReadsCalls(ReadsTrajectories):
+    """Part of every scorer that reads calls; results stand in `tool_response` tags, as Hermes and Qwen have it.
 
-    Raises:
-        ValueError: it is none; the message begins with the scorer's name.
+    Attributes:
+        bare: how a turn that is nothing but calls, without tags, may be written: "json", "python", "auto" for both, or
+            "none".
     """
-    return plain_form({"result": "tool_response", **given} if isinstance(given, Mapping) else given, name)
+
+    result_tag: ClassVar[str] = "tool_response"
+
+    bare: Bare = "auto"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparesCalls(ShipsSuite, ReadsCalls):
+    """Part of the verifiers that compare calls, or what they give, with wanted ones.
+
+    Attributes:
+        credit: "all", or "fraction" for a share; see the module.
+        truncated: what a response with `finish_reason="length"` gets: "zero", or "grade" as if it were complete.
+    """
+
+    credit: Literal["all", "fraction"] = "all"
+    truncated: Literal["zero", "grade"] = "zero"
+
+    def called(self, sample: Sample, names: Container[str]) -> Called:
+        """Return what a response calls; `names` are those of the tools."""
+        return read_calls(sample, self.shape, bare=self.bare, truncated=self.truncated, names=names)
+
+    def share(self, called: Called, right: int, of: int) -> tuple[float, str]:
+        """Return value and reason of a response of which not all is right."""
+        if not called.calls:
+            return 0.0, "no_answer"
+        value = right / of if self.credit == "fraction" and of else 0.0
+        return value, "unparsable_answer" if any(call.fault for call in called.calls) else "wrong"
 
 
 def with_spans(sample: Sample) -> Sample:

@@ -21,33 +21,25 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from adjudge.bad_reference import BadReferenceError
 from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Provenance, Sample, Score, StepScore
 from adjudge.responses.trajectories.reading import read_trajectory
-from adjudge.responses.trajectories.trajectory import TrajectoryForm, Turn
+from adjudge.responses.trajectories.trajectory import Turn
 from adjudge.responses.trajectories.tree_values import node_values, prefix_paths, sibling_scores, z_scores
 from adjudge.runtime.contract import score_checked, validate_sample
+from adjudge.verifiers.agents.scoring import LARGEST
 from adjudge.verifiers.agents.tools.arguments import NoSchemasError, Tools, read_tools
-from adjudge.verifiers.agents.tools.reading import (
-    BARE,
-    Bare,
-    calls_of_turn,
-    check_response,
-    tool_form,
-    with_spans,
-)
-from adjudge.verifiers.nested.number import check_number
+from adjudge.verifiers.agents.tools.reading import ReadsCalls, calls_of_turn, check_response, with_spans
 from adjudge.verifiers.nested.part import cost_of, options_of, part_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolTreeScorer:
+class ToolTreeScorer(ReadsCalls):
     """The outcome of each response of a group, with steps that say what each turn added.
 
     The reference is what the `outcome` scorer takes; `Sample.extra["tools"]` may hold the JSON schemas of the tools.
@@ -59,8 +51,6 @@ class ToolTreeScorer:
         discount: what an outcome loses for each turn between a turn and the end, in (0, 1]; ours.
         valid_weight: what valid calls add to a turn's value; ours.
         blend: the weight of the z-score of the whole trajectory; ours.
-        bare: how a turn that is nothing but calls may be written, as for `tool_calls`.
-        form: names of tags, as `TrajectoryForm` has them; results stand in `tool_response`.
     """
 
     name: ClassVar[str] = "tool_tree"
@@ -72,17 +62,10 @@ class ToolTreeScorer:
     discount: float = 0.9
     valid_weight: float = 0.2
     blend: float = 1.0
-    bare: Bare = "auto"
-    form: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Reject options out of range, and an outcome that is no scorer of single responses."""
-        check_number(self.discount, 1e-6, 1.0, f"{self.name}: discount")
-        check_number(self.valid_weight, 0.0, 1e6, f"{self.name}: valid_weight")
-        check_number(self.blend, 0.0, 1e6, f"{self.name}: blend")
-        if self.bare not in BARE:
-            raise ValueError(f"{self.name}: bare is {self.bare!r}; it must be one of {', '.join(BARE)}")
-        object.__setattr__(self, "form", tool_form(self.form, self.name))
+        self.check_options({"discount": (1e-6, 1.0), "valid_weight": (0.0, LARGEST), "blend": (0.0, LARGEST)})
         object.__setattr__(self, "outcome", part_of(self.outcome, f"{self.name}: outcome"))
         if self.outcome is None:
             raise ValueError(f"{self.name}: outcome is None; give a scorer of whole responses")
@@ -91,11 +74,6 @@ class ToolTreeScorer:
     def from_spec(cls, body: Any, loader: Any) -> Self:
         """Read the options of a spec; `outcome` may be a spec itself, such as `tool_calls`."""
         return cls(**options_of(cls, body, loader, ("outcome",)))
-
-    @cached_property
-    def shape(self) -> TrajectoryForm:
-        """The form as a record."""
-        return TrajectoryForm.of(self.form)
 
     @property
     def fingerprint(self) -> str:
