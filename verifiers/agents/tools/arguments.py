@@ -1,20 +1,16 @@
-"""Arguments of calls: which values are data, and when an argument is the one that was asked for.
+"""Arguments of calls: which values are data, when one is the one that was asked for, and what a tool's schema allows.
 
 An expected value is data, or a choice: `{"any_of": [..]}`, any one of these, and with `"optional": true` an argument or
 a key that may be left out.  Choices may stand at any depth.
 
-Not covered: expecting a mapping whose only keys are "any_of" and "optional"; it is always read as a choice.
-
-The tools that a model may call, with the JSON schemas of their parameters.
-
 A tool is `{"name": .., "parameters": {..}}`, or the OpenAI form with that under "function".  Types are strict: `true`
 is no number, and 5.0 no "integer"; any number is a "number".  Arguments that the schema does not name are refused,
 unless its "additionalProperties" says otherwise.  BFCL's names of types ("dict", "float", "tuple", "any") are
-understood.
+understood.  Schemas are checked by `jsonschema` (the extra `tools`), which fetches nothing here: a `$ref` must stand in
+the schema.
 
-Schemas are checked by `jsonschema` (the extra `tools`), which fetches nothing here: a `$ref` must stand in the schema.
-
-Not covered: "format", which is an annotation in JSON Schema.
+Not covered: "format", which is an annotation in JSON Schema; expecting a mapping whose only keys are "any_of" and
+"optional", which is always read as a choice.
 """
 
 from __future__ import annotations

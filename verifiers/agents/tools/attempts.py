@@ -1,4 +1,6 @@
-"""Calls of a known tool in a form that nobody reads; whoever writes one has not refrained from calling.
+"""Attempts at calls that nobody reads, and what a turn says of its calls.
+
+A response that writes a known tool in another form has not refrained from calling:
 
 | form | for example |
 |---|---|
@@ -10,17 +12,13 @@
 
 JSON with a name and arguments is an attempt whatever it names.
 
-Not covered: tools without a known name in other forms, and calls within a sentence, which may speak of a tool without
-calling it.
-
-What a turn says of its calls: results that the assistant made up for them, and that they are not meant.
-
 | a turn that calls something, and | for example |
 |---|---|
 | gives a result itself, behind the call | `<tool_output>ok</tool_output>`, `Observation: booked`, `Tool result: ..` |
 | takes the call back, or says that it is none | "please ignore the call above", "do not run this:", "just an example" |
 
-Not covered: results told as prose ("It is booked."), and other words for taking a call back.
+Not covered: tools without a known name in other forms; calls within a sentence, which may speak of a tool without
+calling it; results told as prose ("It is booked."); other words for taking a call back.
 """
 
 from __future__ import annotations

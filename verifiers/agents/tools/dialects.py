@@ -1,12 +1,4 @@
-"""Calls written as Python: `[f(a=1), g(b="x")]`, one call by itself, or several below each other.
-
-The text is parsed and never evaluated.  Arguments are literals with a name: a positional argument, an unpacked one, an
-expression or a bare word is a fault of its call, and so is a name that Python would read as another one, such as a
-look-alike letter that its parser turns into the plain one.
-
-Not covered: programs, in which other statements stand between the calls.
-
-Calls in the marks of models that have their own: read wherever they stand, as `<tool_call>` is.
+"""Calls in the marks of models that have their own, read wherever they stand, as `<tool_call>` is; and in Python.
 
 | mark | then | used by |
 |---|---|---|
@@ -20,7 +12,13 @@ Calls in the marks of models that have their own: read wherever they stand, as `
 
 A mark with nothing behind it that can be read is a call with a `fault`.
 
-Not covered: values between tags that are texts and look like JSON ("2"): they are read as JSON.
+Python is `[f(a=1), g(b="x")]`, one call by itself, or several below each other.  It is parsed and never evaluated.
+Arguments are literals with a name: a positional argument, an unpacked one, an expression or a bare word is a fault of
+its call, and so is a name that Python would read as another one, such as a look-alike letter that its parser turns into
+the plain one.
+
+Not covered: values between tags that are texts and look like JSON ("2"), which are read as JSON; programs, in which
+other statements stand between the calls.
 """
 
 from __future__ import annotations

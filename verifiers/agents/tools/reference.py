@@ -1,19 +1,12 @@
-"""What a reference asks for: calls, with the tools they may be made with.
+"""What references of tool calls ask for: of `tool_calls`, of `tool_execution`, and those of BFCL as the first.
 
-Not covered: references of `tool_execution`, whose expected values are results.
+The Berkeley Function-Calling Leaderboard (`gorilla/berkeley-function-call-leaderboard`, categories simple, multiple,
+parallel and irrelevance) gives every argument a list of accepted values, in which an empty text marks that the argument
+may be left out.  Here that becomes a choice with "optional", so that an empty text is accepted only where it is really
+meant: as a value of a required text.  Mappings inside have such lists for their keys.
 
-References of the Berkeley Function-Calling Leaderboard (BFCL) as references of `tool_calls`.
-
-BFCL gives every argument a list of accepted values, in which an empty text marks that the argument may be left out.
-Here that becomes a choice with "optional", so that an empty text is accepted only where it is really meant: as a value
-of a required text.  Mappings inside have such lists for their keys.
-
-Source: the data format of `gorilla/berkeley-function-call-leaderboard`, categories simple, multiple, parallel and
-irrelevance.  Not covered: its Java and JavaScript categories, and multi-turn ones, whose tools are classes.
-
-What a reference of `tool_execution` says: the tools, and what is expected to come of calling them.
-
-Not covered: whether the tools load; that shows when they run.
+Not covered: whether the tools of `tool_execution` load, which shows when they run; BFCL's Java and JavaScript
+categories, and multi-turn ones, whose tools are classes.
 """
 
 from __future__ import annotations

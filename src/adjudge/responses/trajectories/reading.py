@@ -1,34 +1,21 @@
-"""JSON that a model wrote: read strictly, and never a reason to raise.
-
-Refused beyond what JSON forbids: NaN and the infinities, a key that stands twice in one object, and nesting or numbers
-beyond what Python reads.
-
-Not covered: schemas.
-
-Tool calls: of the `tool_calls` of a chat turn, and written as JSON in a tag.
-
-A call is `{"name": .., "arguments": {..}}`; the arguments may be JSON text themselves, as the OpenAI form has them,
-and may be called `parameters`.  What a model wrote wrongly is a call with a `fault`; what a rollout recorded wrongly
-is a `ValueError`.
-
-Not covered: whether a tool has such arguments, and calls written as Python.
-
-The tagged blocks of one turn.
-
-One scan from left to right.  Tags are written just so (`<search>`, `</search>`) and never nest: a block ends at the
-first closing tag of its name, and an opening tag that is never closed opens nothing.
-
-Thoughts are the exception, for a plan is no act.  A thought that is never closed reaches to the end of the turn, and
-a closing tag without an opening one ends a thought that began with the turn, as where the prompt wrote the opening tag.
-
-Not covered: XML.  Attributes, entities and other spellings of a tag are ordinary text.
-
-Read a sample's response as a trajectory.
+"""Read a sample's response as a trajectory: turns, tagged blocks, tool calls, and what tools returned.
 
 Chat turns say themselves who wrote what.  For a flat text `Sample.extra["tool_spans"]` does, unless the form trusts the
 tags: what stands in those spans is a tool's, all the rest is the assistant's.
 
-Not covered: trajectories whose earlier turns stand in the prompt; only the response is read.
+Blocks are found in one scan from left to right.  Tags are written just so (`<search>`, `</search>`) and never nest: a
+block ends at the first closing tag of its name, and an opening tag that is never closed opens nothing.  Thoughts are
+the exception, for a plan is no act: one that is never closed reaches to the end of the turn, and a closing tag without
+an opening one ends a thought that began with the turn, as where the prompt wrote the opening tag.
+
+A call is `{"name": .., "arguments": {..}}`, in `tool_calls` of a chat turn or as JSON in a tag; the arguments may be
+JSON text themselves, as the OpenAI form has them, and may be called `parameters`.  JSON is read strictly: beyond what
+it forbids, NaN and the infinities, a key that stands twice in one object, and nesting or numbers beyond what Python
+reads are refused.  What a model wrote wrongly is a call with a `fault`; what a rollout recorded wrongly is a
+`ValueError`.
+
+Not covered: trajectories whose earlier turns stand in the prompt; attributes, entities and other spellings of a tag,
+which are ordinary text; whether a tool has such arguments.
 """
 
 from __future__ import annotations
@@ -96,16 +83,10 @@ def call_in(block: Block) -> Call:
 
 
 def calls_of(turn: Mapping[str, Any], where: str, start: int, end: int) -> list[Call]:
-    """Return the calls that a chat turn carries in `tool_calls`.
-
-    Args:
-        turn: the message.
-        where: its name in an error message.
-        start: the first character of its text.
-        end: one past the last.
+    """Return the calls that a chat turn, whose text stands from `start` to `end`, carries in `tool_calls`.
 
     Raises:
-        ValueError: the field is not what the OpenAI form says.
+        ValueError: the field is not what the OpenAI form says; the message names the turn as `where`.
     """
     given = turn.get("tool_calls")
     if given is None:
@@ -145,14 +126,8 @@ def _arguments(written: Any) -> tuple[Any, str]:
 
 
 def blocks_of(text: str, form: TrajectoryForm, *, offset: int = 0) -> list[Block]:
-    """Return the blocks of a turn in order: its thoughts, and what stands outside them.
-
-    Args:
-        text: the turn.
-        form: the tags.
-        offset: where the turn begins; added to all spans.
-    """
-    found: list[Block] = []
+    """Return the blocks of a turn in order, its thoughts and what stands outside them; `offset` is where it begins."""
+    blocks: list[Block] = []
     last = {tag: text.rfind(f"</{tag}>") for tag in form.tags}
     tag, opened, inside = "", 0, 0
     thought = _begun_before(text, form.think)  # where the last closing tag without an opening one stands
@@ -160,16 +135,16 @@ def blocks_of(text: str, form: TrajectoryForm, *, offset: int = 0) -> list[Block
         name, closing = mark["name"], bool(mark["slash"])
         if tag:
             if closing and name == tag:
-                found.append(_block(text, tag, (opened, inside, mark.start(), mark.end()), offset))
+                blocks.append(_block(text, tag, (opened, inside, mark.start(), mark.end()), offset))
                 tag = ""
         elif closing and name == form.think:
-            found, thought = [], mark.span()
+            blocks, thought = [], mark.span()
         elif not closing and last[name] >= mark.end():
             tag, opened, inside = name, mark.start(), mark.end()
         elif not closing and name == form.think:
-            found.append(_block(text, name, (mark.start(), mark.end(), len(text), len(text)), offset))
+            blocks.append(_block(text, name, (mark.start(), mark.end(), len(text), len(text)), offset))
             break
-    return [_block(text, form.think, (0, 0, thought[0], thought[1]), offset), *found] if thought[1] else found
+    return [_block(text, form.think, (0, 0, thought[0], thought[1]), offset), *blocks] if thought[1] else blocks
 
 
 def _begun_before(text: str, think: str) -> tuple[int, int]:

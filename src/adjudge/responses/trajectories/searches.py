@@ -1,11 +1,4 @@
-"""The answer of a trajectory.
-
-It stands in one block of the answer tag, outside thoughts.  The same answer several times is one answer; different ones
-are none, since the best of them would be picked by whoever knows the right one.
-
-Not covered: what an answer means.
-
-The searches of a trajectory: each query, and what came back for it.
+"""The searches of a trajectory, what came back for each, and the answer at its end.
 
 A search is a block of the form's search tag, or a call of one of its search tools with a `query` (or `queries`).  A
 result belongs to the call whose id it names, or else the first without a result whose tool it names; the results that
@@ -14,7 +7,10 @@ to the last.  If they are too few, calls of other tools come first and empty sea
 result with the id of no call of the turn belongs to none.  So what another tool printed is no search's result: an agent
 could let it print anything.
 
-Not covered: whether a query is a good one.
+The answer stands in one block of the answer tag, outside thoughts.  The same answer several times is one answer;
+different ones are none, or the right one among them would be picked.
+
+Not covered: whether a query is a good one, and what an answer means.
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
-"""How an agent writes its turns: the names of its tags and tools, and who says what a tool wrote.
+"""A trajectory as scorers read it: the assistant's turns, the blocks and calls in them, and what tools returned.
 
-Not covered: the order of the tags; scorers and the `format` scorer judge that.
-
-A trajectory as scorers read it: the assistant's turns, the blocks and calls in them, and what tools returned.
-
+`TrajectoryForm` says how an agent writes its turns: the names of its tags and tools, and who says what a tool wrote.
 Every `start` and `end` counts characters of `adjudge.protocol.response_text(sample)`, as a `StepScore` does: for chat
 turns the assistant's texts joined by a newline, for flat text the whole string.
 
-Not covered: reading (`adjudge.responses.trajectories.reading`), and what a turn is worth, which the scorers say.
+Not covered: the order of tags, and what a turn is worth, which scorers say.
 """
 
 from __future__ import annotations
