@@ -14,7 +14,7 @@ from adjudge.protocol import Sample, response_text
 from adjudge.responses.trajectories.documents import documents_of
 from adjudge.responses.trajectories.reading import check_trajectory, read_json, read_trajectory
 from adjudge.responses.trajectories.searches import final_answer, searches_of
-from adjudge.responses.trajectories.trajectory import Document, Trajectory, TrajectoryForm
+from adjudge.responses.trajectories.trajectory import Document, Result, Trajectory, TrajectoryForm
 
 FORM = TrajectoryForm()
 TRUSTING = TrajectoryForm(tool_text="tags")
@@ -39,6 +39,10 @@ def chat(*turns: dict[str, Any], form: TrajectoryForm = FORM) -> Trajectory:
     return read_trajectory(sample, form)
 
 
+def results_of(trajectory: Trajectory) -> tuple[Result, ...]:
+    return tuple(result for turn in trajectory.turns for result in turn.results)
+
+
 def test_a_flat_text_is_turns_with_what_tools_returned() -> None:
     read = flat("<think>hm</think><search> capital </search>", FOUND, "\n<think>so</think><answer>Paris</answer>")
     assert [turn.text[:7] for turn in read.turns] == ["<think>", "\n<think"]
@@ -46,7 +50,7 @@ def test_a_flat_text_is_turns_with_what_tools_returned() -> None:
     (search,) = read.blocks("search")
     assert search.text == "capital"
     assert read.text[search.start : search.end] == "<search> capital </search>"
-    assert read.documents() == (
+    assert tuple(document for result in results_of(read) for document in result.documents) == (
         Document(title="Paris", text="Capital of France."),
         Document(title="Lyon (city)", text="In the south."),
     )
@@ -69,7 +73,7 @@ def test_chat_turns_and_flat_text_read_alike() -> None:
 
 def test_what_the_assistant_calls_a_result_is_forged_and_none() -> None:
     read = flat(f"<search>a</search>{FOUND}<answer>b</answer>")
-    assert read.results() == ()
+    assert results_of(read) == ()
     assert [block.tag for block in read.forged()] == ["information"]
     assert read.blocks("information") == ()
     trusted = read_trajectory(Sample(prompt="", response=read.text), TRUSTING)
@@ -132,7 +136,7 @@ def test_calls_are_read_in_both_forms_and_faults_are_named() -> None:
     assert (llama.arguments, llama.fault) == ({"b": 2}, "")
     assert "stands twice" in read.calls()[2].fault
     assert read.calls()[3].fault == "it is no JSON object"
-    assert [result.name for result in read.results()] == ["", "f"]
+    assert [result.name for result in results_of(read)] == ["", "f"]
     assert [(search.query, search.answered) for search in searches_of(read, FORM)] == [("q", True)]
 
 

@@ -120,7 +120,7 @@ class TurnCriticScorer(TrajectoryModelScorer):
         if fault or len(turns) > self.most_turns:
             return Score.scored(self.lowest, fault or "too_complex")
         searching = {search.turn for search in searches_of(trajectory, self.shape)}
-        acted = [(place, turn) for place, turn in enumerate(turns) if own(turn)]
+        acted = [(place, turn) for place, turn in enumerate(turns) if turn.acted]
         judged = {
             number: turn
             for number, (place, turn) in enumerate(acted, start=1)
@@ -189,11 +189,6 @@ class TurnCriticScorer(TrajectoryModelScorer):
         )
 
 
-def own(turn: Turn) -> bool:
-    """Return whether the agent did anything in a turn; what tools or users said before its first has none of it."""
-    return bool(turn.text.strip() or turn.calls)
-
-
 def shown_turns(turns: Sequence[Turn], form: TrajectoryForm, *, thoughts: bool, characters: int) -> str:
     """Return turns line by line, the agent's own with their numbers from 1.
 
@@ -206,7 +201,7 @@ def shown_turns(turns: Sequence[Turn], form: TrajectoryForm, *, thoughts: bool, 
     lines: list[str] = []
     numbers = itertools.count(1)
     for turn in turns:
-        lines += [f"turn {next(numbers)}"] if own(turn) else []
+        lines += [f"turn {next(numbers)}"] if turn.acted else []
         lines += _lines("agent", turn.text if thoughts else without_thoughts(turn, form))
         lines += [f"agent| {call}" for call in calls_beside(turn, form)]
         for text in (*(result.text for result in turn.results), *turn.replies):

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -29,16 +29,15 @@ from adjudge.engines.loading import engine_of
 from adjudge.protocol import Sample, Score, StepScore
 from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.searches import final_answer
+from adjudge.responses.trajectories.trajectory import Turn
 from adjudge.solutions.pooling import Pooling
 from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer, ShipsSuite
 from adjudge.verifiers.agents.search.facts_worth import (
     MOST_REPLY,
-    Exchange,
     FactCase,
     Measured,
     Meter,
     Normalise,
-    exchanges_of,
     newly_known,
     orders_of,
     paid,
@@ -55,15 +54,19 @@ from adjudge.verifiers.rubric.entries import shown
 
 @dataclass(slots=True, kw_only=True)
 class _Work:
-    """One consultation on its way to its score; `known` is what the prompt told, `told` what each reply did."""
+    """One consultation on its way to its score.
+
+    `texts` are the prompt, "" if it is not looked at, and the reply to each turn; `told` says of each which facts it
+    tells; `formed` whether one answer stands at the end.
+    """
 
     sample: Sample
     case: FactCase
-    exchanges: list[Exchange]
+    turns: tuple[Turn, ...]
+    texts: list[str]
     formed: bool
-    known: list[bool]
-    told: list[list[bool]]
-    asked: list[Score]
+    told: list[list[bool]] = field(default_factory=list)
+    asked: list[Score] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,55 +177,38 @@ class FactGainScorer(ShipsSuite, NestedScorer):
     def read(self, sample: Sample) -> _Work | Score:
         """Return what is judged of a sample, or its score."""
         trajectory = read_trajectory(sample, self.shape)
-        exchanges = exchanges_of(trajectory)
-        if not any(one.asked for one in exchanges):
+        turns = trajectory.turns
+        if not any(turn.acted for turn in turns):
             return Score.scored(0.0, "no_answer")
-        if len(exchanges) > self.most_turns or trajectory.written > self.longest:
-            return Score.scored(0.0, "too_complex", turns=len(exchanges))
+        if len(turns) > self.most_turns or trajectory.written > self.longest:
+            return Score.scored(0.0, "too_complex", turns=len(turns))
         answer = final_answer(trajectory, self.shape)
-        last = exchanges[-1]
+        texts = [prompt_text(sample.prompt)[:MOST_REPLY] if self.prompt_facts == "known" else ""]
+        texts += ["\n".join(turn.heard)[:MOST_REPLY].strip() for turn in turns]
         whole = sample.finish_reason != "length" and not answer.reason and not trajectory.forged()
-        case = read_case(sample.reference)
-        return _Work(
-            sample=sample,
-            case=case,
-            exchanges=exchanges,
-            formed=whole and last.start < answer.end and not last.reply,
-            known=[False] * len(case.facts),
-            told=[[False] * len(case.facts) for _ in exchanges],
-            asked=[],
-        )
+        formed = whole and turns[-1].start < answer.end and not texts[-1]
+        return _Work(sample=sample, case=read_case(sample.reference), turns=turns, texts=texts, formed=formed)
 
     async def _check(self, works: Sequence[_Work]) -> None:
         """Find out what the prompts and the replies tell."""
-        texts = [
-            [
-                prompt_text(work.sample.prompt)[:MOST_REPLY] if self.prompt_facts == "known" else "",
-                *(one.reply for one in work.exchanges),
-            ]
-            for work in works
-        ]
         if self.checker is None:
-            for work, rows in zip(works, texts, strict=True):
-                found = [[told(fact, text) for fact in work.case.facts] for text in rows]
-                work.known, work.told = found[0], found[1:]
+            for work in works:
+                work.told = [[told(fact, text) for fact in work.case.facts] for text in work.texts]
             return
         samples = [
             Sample(prompt=asking, response=text, reference=fact.text)
-            for work, rows in zip(works, texts, strict=True)
-            for asking, text in zip(["", *(one.text for one in work.exchanges)], rows, strict=True)
+            for work in works
+            for asking, text in zip(["", *(turn.text for turn in work.turns)], work.texts, strict=True)
             if text
             for fact in work.case.facts
         ]
         scores = iter(await asked(self.checker, samples, called=f"the checker of {self.name!r}"))
-        for work, rows in zip(works, texts, strict=True):
-            found = []
-            for text in rows:
+        for work in works:
+            for text in work.texts:
                 given = [next(scores) for _ in work.case.facts] if text else []
                 work.asked += given
-                found.append([(one.value or 0.0) >= self.least and one.value is not None for one in given])
-            empty = [False] * len(work.case.facts)
-            work.known, *work.told = (row or empty for row in found)
+                row = [one.value is not None and one.value >= self.least for one in given]
+                work.told.append(row or [False] * len(work.case.facts))
 
     async def _worth(self, works: Sequence[_Work]) -> list[Measured | Fault]:
         """The Shapley values of the facts of each case."""
@@ -258,16 +244,16 @@ class FactGainScorer(ShipsSuite, NestedScorer):
         if missing := without_number(parts):
             return replace(missing, cost=cost)
         weights = weights_of(worth.shapley, self.normalise, self.temperature)
-        fresh = newly_known(work.told, work.known)
+        fresh = newly_known(work.told[1:], work.told[0])
         pays = [
-            paid(one, weights, self.most_facts) if exchange.asked else []
-            for exchange, one in zip(work.exchanges, fresh, strict=True)
+            paid(one, weights, self.most_facts) if turn.acted else []
+            for turn, one in zip(work.turns, fresh, strict=True)
         ]
         gains = [math.fsum(weights[at] for at in one) for one in pays]
         evidence = {
             "shapley": list(worth.shapley),
             "weights": weights,
-            "known_before": [at for at, one in enumerate(work.known) if one],
+            "known_before": [at for at, one in enumerate(work.told[0]) if one],
             "new_facts": fresh,
             "gain": math.fsum(gains),
         }
@@ -287,16 +273,15 @@ class FactGainScorer(ShipsSuite, NestedScorer):
     def _steps(self, work: _Work, gains: Sequence[float], outcome: Score | None) -> Iterator[StepScore]:
         """The worth of each question and of the answer; without an outcome, of the questions alone."""
         right = 0.0 if outcome is None else outcome.value or 0.0
-        last = work.exchanges[-1]
-        for exchange, gain in zip(work.exchanges, gains, strict=True):
+        for number, (turn, gain) in enumerate(zip(work.turns, gains, strict=True), start=1):
             value, label = gain, "gain" if gain else "idle"
-            if not exchange.asked:
+            if not turn.acted:
                 continue
-            if exchange is last and not exchange.reply:
+            if number == len(gains) and not work.texts[-1]:
                 if outcome is None:
                     continue
                 value, label = self.answer_weight * right + self.form_weight * work.formed, "answer"
             elif outcome is not None:
                 shared = self.shared_weight * right if gain or self.idle == "pay" else 0.0
                 value = min(max(self.gain_weight * gain + shared, 0.0), self.most_question)
-            yield StepScore(value=value, label=label, start=exchange.start, end=exchange.end)
+            yield StepScore(value=value, label=label, start=turn.start, end=turn.end)

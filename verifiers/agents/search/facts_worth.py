@@ -38,7 +38,6 @@ from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.interface import Engine, Fault, Prompt, TextLogprobs
 from adjudge.prompts.template import Rendered, load_template
 from adjudge.protocol import NO_COST, Cost, Message
-from adjudge.responses.trajectories.trajectory import Trajectory
 from adjudge.solutions.pooling import Pooling, pooled
 from adjudge.verifiers.rubric.entries import entries_of, number_of, reject_unknown, shown, text_of
 from adjudge.verifiers.rubric.phrases import affirmed_in, plain
@@ -227,35 +226,7 @@ def _growing(order: Sequence[int]) -> Iterator[int]:
 
 
 MOST_REPLY = 20_000
-"""Characters of one reply that are looked at."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
-    """One turn of the agent with the reply to it, "" without one; `start` and `end` as in `Turn`.
-
-    `asked` says whether the agent wrote a word or called a tool.
-    """
-
-    text: str
-    reply: str
-    start: int
-    end: int
-    asked: bool
-
-
-def exchanges_of(trajectory: Trajectory) -> list[Exchange]:
-    """Return the agent's turns, each with what users and tools said to it."""
-    return [
-        Exchange(
-            text=turn.text,
-            reply="\n".join((*turn.replies, *(result.text for result in turn.results)))[:MOST_REPLY].strip(),
-            start=turn.start,
-            end=turn.end,
-            asked=bool(turn.text.strip() or turn.calls),
-        )
-        for turn in trajectory.turns
-    ]
+"""Characters of one reply, or of the prompt, that are looked at."""
 
 
 def told(fact: Fact, text: str) -> bool:

@@ -167,7 +167,7 @@ class ToolTreeScorer(ReadsCalls):
     def _moves(self, sample: Sample) -> list[_Move]:
         tools = _tools(sample)
         turns = read_trajectory(with_spans(sample), self.shape).turns
-        return [self._move(turn, tools) for turn in turns if turn.text.strip() or turn.calls]
+        return [self._move(turn, tools) for turn in turns if turn.acted]
 
     def _move(self, turn: Turn, tools: Tools | None) -> _Move:
         calls = calls_of_turn(turn, self.shape, bare=self.bare)

@@ -10,7 +10,7 @@ Not covered: the order of tags, and what a turn is worth, which scorers say.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, Self
 
@@ -191,9 +191,15 @@ class Turn:
         """Return the turn's blocks of one tag."""
         return tuple(block for block in self.blocks if block.tag == tag)
 
-    def documents(self) -> tuple[Document, ...]:
-        """Return all documents that this turn's tools returned, in order."""
-        return tuple(document for result in self.results for document in result.documents)
+    @property
+    def acted(self) -> bool:
+        """Whether the assistant did anything; what tools or users said before its first turn has none of it."""
+        return bool(self.text.strip() or self.calls)
+
+    @property
+    def heard(self) -> tuple[str, ...]:
+        """What users and tools said in reply."""
+        return (*self.replies, *(result.text for result in self.results))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,23 +222,10 @@ class Trajectory:
         """Return all tool calls, in order."""
         return tuple(call for turn in self.turns for call in turn.calls)
 
-    def results(self) -> tuple[Result, ...]:
-        """Return all that tools returned, in order."""
-        return tuple(result for turn in self.turns for result in turn.results)
-
-    def documents(self) -> tuple[Document, ...]:
-        """Return all documents that tools returned, in order, repeated ones again."""
-        return tuple(document for result in self.results() for document in result.documents)
-
     def forged(self) -> tuple[Block, ...]:
         """Return all result blocks that the assistant wrote itself, in order."""
         return tuple(block for turn in self.turns for block in turn.forged)
 
     def written_after(self, position: int) -> str:
         """Return what the assistant wrote from `position` on; text of tools is left out."""
-        return "".join(self._parts_after(position))
-
-    def _parts_after(self, position: int) -> Iterator[str]:
-        for turn in self.turns:
-            if turn.end > position:
-                yield turn.text[max(0, position - turn.start) :]
+        return "".join(turn.text[max(0, position - turn.start) :] for turn in self.turns if turn.end > position)
