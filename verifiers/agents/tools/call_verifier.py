@@ -16,15 +16,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from adjudge.bad_reference import BadReferenceError
-from adjudge.protocol import Sample, Score, StepScore, Verifier
+from adjudge.protocol import Sample, Score, StepScore
 from adjudge.responses.trajectories.trajectory import Call
 from adjudge.verifiers.agents.matching import match
-from adjudge.verifiers.agents.tools.arguments import Equality, NoSchemasError, Strings, normal
+from adjudge.verifiers.agents.tools.arguments import Equality, Strings, normal
 from adjudge.verifiers.agents.tools.reading import (
     Called,
-    ComparesCalls,
-    check_response,
+    CallsVerifier,
 )
 from adjudge.verifiers.agents.tools.reference import CallReference, Wanted, read_reference
 from adjudge.verifiers.text.answer_span import shorten
@@ -33,7 +31,7 @@ _SHOWN = 8  # faults in the evidence
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolCallVerifier(ComparesCalls, Verifier):
+class ToolCallVerifier(CallsVerifier):
     """Are the tool calls of a response the wanted ones, each once and no others?
 
     The reference is `{"calls": [{"name": .., "arguments": {..}}, ..]}`, where a value may be a choice
@@ -58,46 +56,28 @@ class ToolCallVerifier(ComparesCalls, Verifier):
         if self.tolerance == 1:
             raise ValueError(f"{self.name}: tolerance is {self.tolerance!r}; it must be at least 0 and below 1")
 
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` when the reference, or what the rollout recorded, is missing or malformed."""
-        super().validate(sample)
-        try:
-            read_reference(sample.reference)
-        except (BadReferenceError, NoSchemasError) as error:
-            raise ValueError(f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
-        check_response(sample, self.shape)
+    def gold(self, sample: Sample) -> CallReference:
+        """Return what the reference asks for; `BadReferenceError` if it cannot be read."""
+        return read_reference(sample.reference)
 
-    def verify(self, sample: Sample) -> Score:
-        """Return the score; the steps are the calls, 1 for each that is right."""
-        try:
-            reference = read_reference(sample.reference)
-        except BadReferenceError as error:
-            return Score.failed("gold_unparsable", error=str(error))
-        except NoSchemasError as error:
-            return Score.failed("engine_unavailable", error=str(error))
-        try:
-            called = self.called(sample, reference.names)
-        except ValueError as error:
-            return Score.failed("bad_sample", error=str(error))
-        return self._score(called, reference)
-
-    def _score(self, called: Called, reference: CallReference) -> Score:
+    def judged(self, called: Called, gold: CallReference) -> Score:
+        """Return the score of the calls of a response beside the wanted ones."""
         if called.fault:
             return Score.scored(0.0, called.fault, made=len(called.calls))
-        verdicts = self._verdicts(called, reference)
+        verdicts = self._verdicts(called, gold)
         steps = tuple(
             StepScore(value=float(label == "right"), label=label, start=call.start, end=call.end)
             for call, label, _ in verdicts
         )
         right, made = sum(label == "right" for _, label, _ in verdicts), len(called.calls)
-        wanted = reference.count if reference.turns is not None else made
+        wanted = gold.count if gold.turns is not None else made
         evidence: dict[str, Any] = {"made": made, "wanted": wanted, "right": right}
-        if reference.turns is None:
+        if gold.turns is None:
             del evidence["wanted"]
         faults = [f"{call.name}: {why}" for call, _, why in verdicts if why]
         if faults:
             evidence["faults"] = [shorten(fault) for fault in faults[:_SHOWN]]
-        value, reason = self._value(called, reference, right, max(wanted, made))
+        value, reason = self._value(called, gold, right, max(wanted, made))
         return Score(value=value, reason=reason, steps=steps, evidence=evidence)
 
     def _value(self, called: Called, reference: CallReference, right: int, of: int) -> tuple[float, str]:

@@ -31,8 +31,7 @@ from adjudge.responses.trajectories.trajectory import Call
 from adjudge.verifiers.agents.matching import match
 from adjudge.verifiers.agents.tools.reading import (
     Called,
-    ComparesCalls,
-    check_response,
+    CallsVerifier,
 )
 from adjudge.verifiers.agents.tools.reference import ExecutionReference, read_execution_reference
 from adjudge.verifiers.agents.tools.tool_session import Played, Returned, SessionLimits, Toolbox, is_data, play
@@ -51,7 +50,7 @@ _kept: dict[tuple[object, ...], Played] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolExecutionVerifier(ComparesCalls, SandboxedVerifier):
+class ToolExecutionVerifier(CallsVerifier, SandboxedVerifier):
     """Run the tool calls of a response against the task's own Python tools, and compare results and final state.
 
     The reference is `{"tools_source": "def book(..): ..", "setup"?: source, "state"?: expression}` with any of
@@ -87,39 +86,22 @@ class ToolExecutionVerifier(ComparesCalls, SandboxedVerifier):
         """What one call may use: the gold's session and the response's, each a second time if a sandbox is lost."""
         return Limits(seconds=4 * self.total_seconds + _SPARE_SECONDS, memory_mb=2048, processes=4096)
 
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` when the reference, or what the rollout recorded, is malformed; nothing is run."""
-        super().validate(sample)
-        try:
-            read_execution_reference(sample.reference)
-        except BadReferenceError as error:
-            raise ValueError(f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
-        check_response(sample, self.shape)
+    def gold(self, sample: Sample) -> ExecutionReference:
+        """Return what the reference says; `BadReferenceError` if it cannot be read."""
+        return read_execution_reference(sample.reference)
 
-    def verify(self, sample: Sample) -> Score:
-        """Return the score; the steps are the calls, 1 for each whose result is an expected one."""
+    def judged(self, called: Called, gold: ExecutionReference) -> Score:
+        """Return the score of what the calls of a response give."""
         try:
-            reference = read_execution_reference(sample.reference)
-        except BadReferenceError as error:
-            return Score.failed("gold_unparsable", error=str(error))
-        try:
-            called = self.called(sample, reference.toolbox.names)
-        except ValueError as error:
-            return Score.failed("bad_sample", error=str(error))
-        try:
-            gold = self._gold(reference)
-            played = self._played(reference.toolbox, () if called.fault else called.calls)
+            expected = gold.expecting(self._gold(gold))
+            played = self._played(gold.toolbox, () if called.fault else called.calls)
         except BadReferenceError as error:
             return Score.failed("gold_unparsable", error=str(error))
         except SandboxUnavailableError as error:
             return Score.failed(error.reason, error=str(error))
         if called.fault:
             return Score.scored(0.0, called.fault, made=len(called.calls))
-        return self._score(called, reference.expecting(gold), played)
-
-    def killed(self, sample: Sample, reason: str) -> Score:
-        """Return the zero of a response whose calls took the worker with them."""
-        return Score.scored(0.0, reason)
+        return self._score(called, expected, played)
 
     def _gold(self, reference: ExecutionReference) -> Played | None:
         """Return what the gold calls give.

@@ -16,16 +16,18 @@ Not covered: calls in running text.
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
+from adjudge.bad_reference import BadReferenceError
 from adjudge.instructions.rendering import without_hidden
-from adjudge.protocol import Sample, split_reasoning
+from adjudge.protocol import Sample, Score, Verifier, split_reasoning
 from adjudge.responses.trajectories.reading import check_trajectory, read_json, read_trajectory
 from adjudge.responses.trajectories.trajectory import Block, Call, Trajectory, TrajectoryForm, Turn
 from adjudge.verifiers.agents.scoring import ReadsTrajectories, ShipsSuite
-from adjudge.verifiers.agents.tools.arguments import NotDataError, data
+from adjudge.verifiers.agents.tools.arguments import NoSchemasError, NotDataError, data
 from adjudge.verifiers.agents.tools.attempts import attempted_calls, makes_up_results, takes_back
 from adjudge.verifiers.agents.tools.dialects import (
     MOST_CALLS,
@@ -84,8 +86,8 @@ class ReadsCalls(ReadsTrajectories):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparesCalls(ShipsSuite, ReadsCalls):
-    """Part of the verifiers that compare calls, or what they give, with wanted ones.
+class CallsVerifier(ShipsSuite, ReadsCalls, Verifier):
+    """Base of the verifiers that compare calls, or what they give, with wanted ones.
 
     Attributes:
         credit: "all", or "fraction" for a share; see the module.
@@ -95,9 +97,32 @@ class ComparesCalls(ShipsSuite, ReadsCalls):
     credit: Literal["all", "fraction"] = "all"
     truncated: Literal["zero", "grade"] = "zero"
 
-    def called(self, sample: Sample, names: Container[str]) -> Called:
-        """Return what a response calls; `names` are those of the tools."""
-        return read_calls(sample, self.shape, bare=self.bare, truncated=self.truncated, names=names)
+    @abstractmethod
+    def judged(self, called: Called, gold: Any) -> Score:
+        """Return the score of the calls of a response beside what the reference asks for."""
+
+    def validate(self, sample: Sample) -> None:
+        """Raise `ValueError` when the reference, or what the rollout recorded, is malformed; nothing is run."""
+        super().validate(sample)
+        try:
+            self.gold(sample)
+        except (BadReferenceError, NoSchemasError) as error:
+            raise ValueError(f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
+        check_response(sample, self.shape)
+
+    def verify(self, sample: Sample) -> Score:
+        """Return the score; the steps are the calls, 1 for each that is right."""
+        try:
+            gold = self.gold(sample)
+        except BadReferenceError as error:
+            return Score.failed("gold_unparsable", error=str(error))
+        except NoSchemasError as error:
+            return Score.failed("engine_unavailable", error=str(error))
+        try:
+            called = read_calls(sample, self.shape, bare=self.bare, truncated=self.truncated, names=gold.names)
+        except ValueError as error:
+            return Score.failed("bad_sample", error=str(error))
+        return self.judged(called, gold)
 
     def share(self, called: Called, right: int, of: int) -> tuple[float, str]:
         """Return value and reason of a response of which not all is right."""

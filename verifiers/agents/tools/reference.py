@@ -267,6 +267,11 @@ class ExecutionReference:
     turns: tuple[int, ...] = ()
 
     @property
+    def names(self) -> Collection[str]:
+        """The tools that there are."""
+        return self.toolbox.names
+
+    @property
     def count(self) -> int:
         """How many results are expected."""
         return sum(map(len, self.results or ()))
