@@ -376,12 +376,12 @@ class BapoScorer:
 
     def _answer(self, sample: Sample) -> BapoAnswer:
         if self.form == "search":
-            found = search_answer(sample, search_form(self.tool_text), boxed=self.boxed)
+            read = search_answer(sample, search_form(self.tool_text), boxed=self.boxed)
         else:
-            found = plain_answer(sample)
+            read = plain_answer(sample)
         if self.truncated == "zero" and sample.finish_reason == "length":
             return BapoAnswer(problem="the response was cut off")
-        return found
+        return read
 
     def _golds(self, sample: Sample) -> tuple[tuple[str, ...], ...]:
         golds = self._f1.read_reference(sample.reference)

@@ -318,10 +318,10 @@ class AbstentionScorer(ShipsSuite):
         places = [place for place, task in tasks.items() if not task.fault]
         asked = [replace(tasks[place].sample, response=tasks[place].text, reference=None) for place in places]
         said = await score_checked(self.detector, asked, called=f"the detector {self.detector.name!r} of 'abstention'")
-        found: dict[int, bool | Score] = dict.fromkeys(tasks, False)
+        abstains: dict[int, bool | Score] = dict.fromkeys(tasks, False)
         for place, score in zip(places, said, strict=True):
-            found[place] = score if score.value is None else score.value > _ABSTAINS
-        return found
+            abstains[place] = score if score.value is None else score.value > _ABSTAINS
+        return abstains
 
     def _says_so(self, text: str) -> bool:
         spans = find_spans(text, self.where)

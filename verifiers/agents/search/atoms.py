@@ -83,16 +83,16 @@ def _places(text: str, reserved: frozenset[str]) -> list[tuple[str, int, int, in
     """Name of each atom, and where its opening tag, its inside, its closing tag and what follows begin."""
     marks = [mark for mark in _TAG.finditer(text) if mark[2] not in reserved]
     last = {mark[2]: mark.start() for mark in marks if mark[1]}
-    found: list[tuple[str, int, int, int, int]] = []
+    places: list[tuple[str, int, int, int, int]] = []
     tag, opened, inside = "", 0, 0
     for mark in marks:
         if tag:
             if mark[1] and mark[2] == tag:
-                found.append((tag, opened, inside, mark.start(), mark.end()))
+                places.append((tag, opened, inside, mark.start(), mark.end()))
                 tag = ""
         elif not mark[1] and last.get(mark[2], -1) >= mark.end():
             tag, opened, inside = mark[2], mark.start(), mark.end()
-    return found
+    return places
 
 
 _BEST = 10

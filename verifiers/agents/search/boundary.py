@@ -310,8 +310,8 @@ def _unread(turn: Turn, form: TrajectoryForm, tools: Sequence[str]) -> int:
     written = [block.tag for block in turn.blocks]
     searches = form.search in written or any(call.name in form.search_tools for call in turn.calls)
     asked = len(turn.calls) + sum(tag in tools for tag in written)
-    found = sum(bool(result.text.strip()) for result in turn.results)
-    return strange + (bool(turn.text.strip()) and not searches and found > asked)
+    answered = sum(bool(result.text.strip()) for result in turn.results)
+    return strange + (bool(turn.text.strip()) and not searches and answered > asked)
 
 
 def _tools(trajectory: Trajectory, form: TrajectoryForm, tools: Sequence[str]) -> tuple[str, ...]:

@@ -212,18 +212,18 @@ class FactGainScorer(ShipsSuite, NestedScorer):
 
     async def _worth(self, works: Sequence[_Work]) -> list[Measured | Fault]:
         """The Shapley values of the facts of each case."""
-        found: dict[int, Measured | Fault] = {}
+        worth: dict[int, Measured | Fault] = {}
         for at, work in enumerate(works):
             case = work.case
             if case.shapley:
-                found[at] = Measured(shapley=case.shapley)
+                worth[at] = Measured(shapley=case.shapley)
             elif case.values:
-                found[at] = Measured(shapley=tuple(shapley(len(case.facts), case.values, self._orders(case))))
-        rest = [at for at in range(len(works)) if at not in found]
+                worth[at] = Measured(shapley=tuple(shapley(len(case.facts), case.values, self._orders(case))))
+        rest = [at for at in range(len(works)) if at not in worth]
         if rest and self._meter is not None:
             measured = await self._meter.measure([(works[at].sample.prompt, works[at].case) for at in rest])
-            found.update(zip(rest, measured, strict=True))
-        return [found[at] for at in range(len(works))]
+            worth.update(zip(rest, measured, strict=True))
+        return [worth[at] for at in range(len(works))]
 
     async def _outcomes(self, works: Sequence[_Work]) -> list[Score] | list[None]:
         if self.outcome is None:

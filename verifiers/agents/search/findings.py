@@ -170,10 +170,10 @@ class FindingsScorer(ShipsSuite, NestedScorer):
 
     async def _match(self, works: Sequence[_Work]) -> None:
         """Find out which findings are which reference findings."""
-        found = await self._alike(
+        alike = await self._alike(
             works, [[(finding.text, gold) for finding in one.findings for gold in one.references] for one in works]
         )
-        for work, values in zip(works, found, strict=True):
+        for work, values in zip(works, alike, strict=True):
             wide = len(work.references)
             rows = [values[at : at + wide] for at in range(0, len(values), wide)]
             work.pairs = matched(rows, self.threshold)
@@ -184,8 +184,8 @@ class FindingsScorer(ShipsSuite, NestedScorer):
             work.queries if self.diverse == "queries" else [work.findings[row].text for row, _ in work.pairs]
             for work in works
         ]
-        found = await self._alike(works, [list(itertools.combinations(one, 2)) for one in texts])
-        for work, values in zip(works, found, strict=True):
+        alike = await self._alike(works, [list(itertools.combinations(one, 2)) for one in texts])
+        for work, values in zip(works, alike, strict=True):
             work.likeness = values
 
     async def _alike(self, works: Sequence[_Work], asked_for: Sequence[Sequence[tuple[str, str]]]) -> list[list[float]]:
@@ -197,10 +197,10 @@ class FindingsScorer(ShipsSuite, NestedScorer):
             for work, pairs in zip(works, asked_for, strict=True)
             for one, other in pairs
         ]
-        found = iter(await asked(self.similarity, samples, called=f"the similarity of {self.name!r}"))
+        alike = iter(await asked(self.similarity, samples, called=f"the similarity of {self.name!r}"))
         rows: list[list[float]] = []
         for work, pairs in zip(works, asked_for, strict=True):
-            scores = [next(found) for _ in pairs]
+            scores = [next(alike) for _ in pairs]
             work.given += scores
             rows.append([min(max(score.value or 0.0, 0.0), 1.0) for score in scores])
         return rows

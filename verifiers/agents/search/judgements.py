@@ -177,8 +177,8 @@ class SearchJudgementsScorer(ShipsSuite, NestedScorer):
         pairs = list({pair: None for episode in read for pair in self._pairs(episode)})
         samples = [Sample(prompt=gold, response=result, reference=gold) for gold, result in pairs]
         said = await asked(self.relevance, samples, called=f"{self.name}: relevance") if pairs else []
-        found = dict(zip(pairs, said, strict=True))
-        return [self._scored(episode, found) for episode in read]
+        verdicts = dict(zip(pairs, said, strict=True))
+        return [self._scored(episode, verdicts) for episode in read]
 
     def _pairs(self, episode: _Episode) -> dict[tuple[str, str], None]:
         """The gold answers and results that the re-ranker is asked about, each once."""
@@ -193,9 +193,9 @@ class SearchJudgementsScorer(ShipsSuite, NestedScorer):
             return False
         return not (judgement.useful and episode.right and self.trust_yes)
 
-    def _scored(self, episode: _Episode, found: Mapping[tuple[str, str], Score]) -> Score:
+    def _scored(self, episode: _Episode, verdicts: Mapping[tuple[str, str], Score]) -> Score:
         mine = {
-            f"{number}: {shorten(accepted, 40)}": found[accepted, result]
+            f"{number}: {shorten(accepted, 40)}": verdicts[accepted, result]
             for number, (accepted, result) in enumerate(self._pairs(episode))
         }
         if (missing := without_number(mine)) is not None:
@@ -203,7 +203,7 @@ class SearchJudgementsScorer(ShipsSuite, NestedScorer):
         base = float(episode.right)
         if episode.right and self.several == "last" and episode.answer.blocks > self.many_answers:
             base = self.many_value
-        steps = self._steps(episode, found)
+        steps = self._steps(episode, verdicts)
         return Score(
             value=base + math.fsum(step.value or 0.0 for step in steps),
             reason="" if base else episode.answer.reason or "wrong",
@@ -212,14 +212,14 @@ class SearchJudgementsScorer(ShipsSuite, NestedScorer):
             cost=cost_of(list(mine.values())),
         )
 
-    def _steps(self, episode: _Episode, found: Mapping[tuple[str, str], Score]) -> tuple[StepScore, ...]:
+    def _steps(self, episode: _Episode, verdicts: Mapping[tuple[str, str], Score]) -> tuple[StepScore, ...]:
         table = {**(RULE if self.relevance is None else RERANKED), **self.values}
         steps, paid = [], 0
         for judgement in episode.judgements:
             label: str = judgement.standing
             value = 0.0
             if label in ("counts", "repeated_result"):
-                case = self._case(episode, judgement, found)
+                case = self._case(episode, judgement, verdicts)
                 value, label = table[case], case
                 # No answer and an old result earn nothing, and neither does what comes after the last that is paid.
                 earns = not episode.answer.reason and judgement.standing == "counts" and paid < self.most_paid
@@ -228,13 +228,13 @@ class SearchJudgementsScorer(ShipsSuite, NestedScorer):
             steps.append(StepScore(value=value, label=label, start=judgement.block.start, end=judgement.block.end))
         return tuple(steps)
 
-    def _case(self, episode: _Episode, judgement: Judgement, found: Mapping[tuple[str, str], Score]) -> str:
+    def _case(self, episode: _Episode, judgement: Judgement, verdicts: Mapping[tuple[str, str], Score]) -> str:
         if judgement.useful and episode.right and self.trust_yes:
             return "yes_answered"
         if self.relevance is None:
             relevant = holds(judgement.result, episode.gold.answers)
         else:
-            values = [found[accepted, judgement.result].value for accepted in episode.gold.answers]
+            values = [verdicts[accepted, judgement.result].value for accepted in episode.gold.answers]
             relevant = any(value is not None and value >= self.threshold for value in values)
         if judgement.useful:
             return ("yes_answered" if episode.right else "yes_relevant") if relevant else "yes_irrelevant"

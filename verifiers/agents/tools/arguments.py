@@ -118,19 +118,19 @@ def is_choice(value: Any) -> bool:
 
 def allowed(expected: Any) -> list[Any]:
     """Return the values that an expected one allows; if they are more than `MOST_ALLOWED`, one more than that."""
-    found: Iterator[Any]
+    ways: Iterator[Any]
     if is_choice(expected):
-        found = itertools.chain.from_iterable(map(allowed, expected["any_of"]))
+        ways = itertools.chain.from_iterable(map(allowed, expected["any_of"]))
     elif isinstance(expected, dict):
-        found = (
+        ways = (
             dict(pair for pair in pairs if pair)
             for pairs in itertools.product(*(_pairs(name, value) for name, value in expected.items()))
         )
     elif isinstance(expected, list):
-        found = map(list, itertools.product(*map(allowed, expected)))
+        ways = map(list, itertools.product(*map(allowed, expected)))
     else:
         return [expected]
-    return list(itertools.islice(found, MOST_ALLOWED + 1))
+    return list(itertools.islice(ways, MOST_ALLOWED + 1))
 
 
 def _pairs(name: str, expected: Any) -> list[tuple[str, Any] | tuple[()]]:
@@ -240,25 +240,25 @@ def _plain(value: Any) -> Any:
 @lru_cache(maxsize=256)
 def _read(text: str) -> Tools:
     make, wrong = _checker()
-    found: dict[str, Any] = {}
+    validators: dict[str, Any] = {}
     for at, tool in enumerate(json.loads(text)):
         function = tool.get("function", tool) if isinstance(tool, dict) else None
         name = function.get("name") if isinstance(function, dict) else None
         if not isinstance(function, dict) or not isinstance(name, str) or not name:
             raise BadReferenceError(f'tool {at} needs a "name", and "parameters" as a JSON schema', mistake=True)
-        if name in found:
+        if name in validators:
             raise BadReferenceError(f"two tools are named {name!r}; names tell them apart", mistake=True)
         schema = function.get("parameters") or {"type": "object", "properties": {}}
         if not isinstance(schema, dict):
             raise BadReferenceError(f"the parameters of {name!r} are no JSON schema", mistake=True)
         schema = {"additionalProperties": False, **_standard(schema)}
         try:
-            found[name] = make(schema)
+            validators[name] = make(schema)
         except wrong as error:
             raise BadReferenceError(
                 f"the schema of {name!r} is none: {getattr(error, 'message', error)}"[:300], mistake=True
             ) from error
-    return Tools(found)
+    return Tools(validators)
 
 
 def _standard(schema: Any) -> Any:

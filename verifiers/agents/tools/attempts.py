@@ -83,14 +83,14 @@ def attempted_calls(text: str, offset: int, names: Container[str]) -> list[Call]
         offset: where it begins; added to all spans.
         names: of the tools.
     """
-    found: list[Call] = []
+    attempts: list[Call] = []
     for pattern in (_SHAPED, _MARKED, _BRACED, _WORDED, _LISTED_KEYS, _LINE, _LISTED, _IN_CODE):
         marks = (mark for mark in _marks(pattern, text) if pattern is _SHAPED or _tool(mark, names))
         if pattern in (_LINE, _LISTED):
             marks = (mark for mark in marks if _stands_alone(mark[2]))
         if pattern is _IN_CODE:
             marks = (mark for mark in marks if _VALUE.search(mark[2]))
-        found += [
+        attempts += [
             Call(
                 name=_tool(mark, names) or mark[1],
                 arguments="" if pattern is _WORDED and not mark[0].endswith(("(", "{")) else mark[0],
@@ -100,7 +100,7 @@ def attempted_calls(text: str, offset: int, names: Container[str]) -> list[Call]
             )
             for mark in itertools.islice(marks, MOST_CALLS + 1)
         ]
-    return found
+    return attempts
 
 
 def _marks(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:

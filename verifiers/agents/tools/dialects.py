@@ -178,16 +178,16 @@ def dialect_calls(text: str, offset: int) -> list[Call]:
         text: what the assistant wrote outside its thoughts.
         offset: where it begins; added to all spans.
     """
-    found: list[Call] = []
+    made: list[Call] = []
     at = 0
-    while len(found) <= MOST_CALLS and (mark := _OPENING.search(text, at)):
+    while len(made) <= MOST_CALLS and (mark := _OPENING.search(text, at)):
         name = next(filter(None, mark.groups()), "")
         start = _FENCE.match(text, mark.end()).end()  # type: ignore[union-attr]  # it matches the empty text
         calls, at = _named(name, text, start) if name else bare_calls(text, start)
         unread = Call(name=name, arguments="", start=mark.start(), end=mark.end(), fault="it cannot be read")
-        found += [replace(calls[0], start=mark.start()), *calls[1:]] if calls else [unread]
+        made += [replace(calls[0], start=mark.start()), *calls[1:]] if calls else [unread]
         at = max(at, mark.end())
-    return [replace(call, start=call.start + offset, end=call.end + offset) for call in found]
+    return [replace(call, start=call.start + offset, end=call.end + offset) for call in made]
 
 
 def unwrapped(data: Any) -> Any:
@@ -223,10 +223,10 @@ def _may_be_arguments(value: Any) -> bool:
 
 def json_call(item: Any, start: int, end: int) -> Call:
     """Return the call that a JSON object is."""
-    found = named_call(item)
-    if found is None:
+    parts = named_call(item)
+    if parts is None:
         return Call(name="", arguments="", start=start, end=end, fault="it is no call")
-    name, arguments = found
+    name, arguments = parts
     fault = "" if isinstance(name, str) and name else "it has no name"
     if isinstance(arguments, str):
         arguments, wrong = read_json(arguments)

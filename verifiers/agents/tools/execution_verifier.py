@@ -129,14 +129,14 @@ class ToolExecutionVerifier(CallsVerifier, SandboxedVerifier):
         """Return what calls give in a session of their own; the same calls on the same tools are not run twice."""
         text = wire.dumps([[call.name, call.fault, None if call.fault else call.arguments] for call in calls])
         key = (toolbox, hashlib.sha256(text.encode()).digest(), self._limits)
-        found = _kept.get(key)
-        if found is None:
-            found = play(toolbox, calls, self._limits)
-            if not found.lost and _is_small(found):
+        played = _kept.get(key)
+        if played is None:
+            played = play(toolbox, calls, self._limits)
+            if not played.lost and _is_small(played):
                 if len(_kept) >= _MOST_KEPT:
                     _kept.clear()
-                _kept[key] = found
-        return found
+                _kept[key] = played
+        return played
 
     @property
     def _limits(self) -> SessionLimits:

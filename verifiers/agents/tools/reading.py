@@ -165,7 +165,7 @@ def read_calls(
         ValueError: as `check_response` says.
     """
     trajectory = read_trajectory(with_spans(sample), form)
-    found, made, made_up = [], set[str](), False
+    by_turn, made, made_up = [], set[str](), False
     for turn in trajectory.turns:
         calls = calls_of_turn(turn, form, bare=bare)
         rest = _rest(turn, form, calls)
@@ -175,9 +175,9 @@ def read_calls(
         recorded = {call.name for call in _recorded(turn, form)}
         told = made | recorded if recorded or not calls else set()  # a report of calls is no attempt at more
         tried = [call for call in attempted_calls(rest, turn.start, names) if call.name not in told]
-        found.append([*calls, *(one for one in tried if not any(_announces(one, call) for call in calls))])
+        by_turn.append([*calls, *(one for one in tried if not any(_announces(one, call) for call in calls))])
         made.update(call.name for call in calls)
-    turns = tuple(tuple(calls) for calls in found if calls)
+    turns = tuple(tuple(calls) for calls in by_turn if calls)
     fault = ""
     if made_up or any(turn.forged for turn in trajectory.turns):
         fault = "tampering"
@@ -281,7 +281,7 @@ def _unread(turn: Turn, tag: str, thoughts: Sequence[tuple[int, int]]) -> list[C
     """Return the openings of the call tag that are part of no call: never closed, or hidden in another block."""
     covered = [*thoughts, *((block.start, block.end) for block in turn.tagged(tag))]
     covered.sort()
-    found: list[Call] = []
+    openings: list[Call] = []
     opening, at, next_cover = f"<{tag}>", 0, 0
     while (at := turn.text.find(opening, at)) >= 0:
         start = turn.start + at
@@ -290,9 +290,9 @@ def _unread(turn: Turn, tag: str, thoughts: Sequence[tuple[int, int]]) -> list[C
         inside = next_cover < len(covered) and covered[next_cover][0] <= start
         if not inside:
             end = start + len(opening)
-            found.append(Call(name="", arguments="", start=start, end=end, fault="it is never closed, or hidden"))
+            openings.append(Call(name="", arguments="", start=start, end=end, fault="it is never closed, or hidden"))
         at += len(opening)
-    return found[: MOST_CALLS + 1]
+    return openings[: MOST_CALLS + 1]
 
 
 def _bare_calls(turn: Turn, start: int, bare: Bare) -> list[Call]:
@@ -310,8 +310,8 @@ def _bare_calls(turn: Turn, start: int, bare: Bare) -> list[Call]:
 def _unfenced(raw: str) -> tuple[str, int]:
     """Return a text without blanks and a code fence around it, and where it begins."""
     text, start = raw.strip(), len(raw) - len(raw.lstrip())
-    if found := _FENCE.match(text):
-        start, text = start + found.start(1), found[1]
+    if fenced := _FENCE.match(text):
+        start, text = start + fenced.start(1), fenced[1]
         start, text = start + len(text) - len(text.lstrip()), text.strip()
     return text, start
 

@@ -201,21 +201,21 @@ class _Session:
 
     def _ask(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Return what a function gives: a value, or a `Raised`."""
-        found = self._handle(name)
+        handle = self._handle(name)
         self._loaded.limit.restart(self._limits.seconds, within=self._limits.total_seconds)
         self._peer.deadline = self._loaded.limit.left
         try:
-            return self._peer.exchange("call", found, (), dict(arguments))
+            return self._peer.exchange("call", handle, (), dict(arguments))
         except frames.FrameTimeoutError:
             raise _LostError(self._loaded.fate("candidate_timeout")) from None
         except PeerLostError:
             raise _LostError(self._loaded.fate("candidate_error")) from None
 
     def _handle(self, name: str) -> codec.Handle:
-        found = self._loaded.names.get(name, ("", None))[1]
-        if type(found) is not codec.Handle:
+        handle = self._loaded.names.get(name, ("", None))[1]
+        if type(handle) is not codec.Handle:
             raise BadReferenceError(f"{name!r} is no function once the tools are loaded", mistake=False)
-        return found
+        return handle
 
 
 def is_data(value: Any) -> bool:

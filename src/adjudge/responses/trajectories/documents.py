@@ -51,8 +51,8 @@ def _from_json(text: str) -> list[Document] | None:
         data = next((data[key] for key in _LIST_KEYS if isinstance(data.get(key), list)), None)
     if not isinstance(data, list):
         return None
-    found = [document for entry in data if (document := _entry(entry)) is not None]
-    return [document for document in found if document.text or document.title] if found or not data else None
+    listed = [document for entry in data if (document := _entry(entry)) is not None]
+    return [document for document in listed if document.text or document.title] if listed or not data else None
 
 
 def _entry(entry: Any) -> Document | None:

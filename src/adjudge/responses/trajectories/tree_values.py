@@ -49,11 +49,11 @@ def node_values(paths: Sequence[Sequence[int]], rewards: Sequence[float], discou
         rewards: n rewards at their ends.
         discount: gamma, in (0, 1].
     """
-    found: defaultdict[int, list[float]] = defaultdict(list)
+    below: defaultdict[int, list[float]] = defaultdict(list)
     for path, reward in zip(paths, rewards, strict=True):
         for depth, node in enumerate(path):
-            found[node].append(discount ** (len(path) - 1 - depth) * reward)
-    return {node: math.fsum(values) / len(values) for node, values in found.items()}
+            below[node].append(discount ** (len(path) - 1 - depth) * reward)
+    return {node: math.fsum(values) / len(values) for node, values in below.items()}
 
 
 def sibling_scores(paths: Sequence[Sequence[int]], values: Mapping[int, float]) -> dict[int, float]:
