@@ -110,7 +110,7 @@ class ReadsTrajectories:
     """Part of every scorer that reads trajectories.
 
     Attributes:
-        form: names of tags and tools, as `TrajectoryForm` has them.
+        form: names of tags and tools, as `adjudge.responses.trajectories.trajectory.TrajectoryForm` has them.
     """
 
     name: ClassVar[str]

@@ -78,6 +78,8 @@ class ReadsCalls(ReadsTrajectories):
     Attributes:
         bare: how a turn that is nothing but calls, without tags, may be written: "json", "python", "auto" for both, or
             "none".
+        form: names of tags, as `adjudge.responses.trajectories.trajectory.TrajectoryForm` has them; results stand in
+            `tool_response`.
     """
 
     result_tag: ClassVar[str] = "tool_response"
