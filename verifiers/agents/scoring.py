@@ -50,7 +50,8 @@ def check_options(options: Any, ranges: Mapping[str, Range], called: str = "") -
         called: whose options they are; "" for the name that they have.
     """
     whose = called or options.name
-    for option, allowed in _choices(type(options)).items():
+    kind: type[object] = type(options)
+    for option, allowed in _choices(kind).items():
         value = getattr(options, option)
         if value not in allowed or (type(value) is int and True in allowed):  # 1 == True
             raise ValueError(f"{whose}: {option} is {value!r}; it must be one of {', '.join(map(str, allowed))}")

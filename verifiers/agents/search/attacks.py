@@ -229,9 +229,19 @@ _BOUNDARY_HONEST: Final[tuple[tuple[str, Any, Mapping[str, Any]], ...]] = (
 
 def boundary_cases() -> Iterator[AttackCase]:
     """Yield the suite of `search_boundary`; each policy has its own cases."""
-    usual = {"policy": "ikea", "values": {}, "thought": False, "decision": "decision", "form": {}, "longest": 200_000}
+    usual: dict[str, Any] = {
+        "policy": "ikea",
+        "values": {},
+        "thought": False,
+        "decision": "decision",
+        "form": {},
+        "longest": 200_000,
+    }
     usual |= {"metric": "exact_match", "least": 1.0}
-    told = {"prompt": "What is the capital of France?", "reference": {"answer": "Paris", "direct": True}}
+    told: dict[str, Any] = {
+        "prompt": "What is the capital of France?",
+        "reference": {"answer": "Paris", "direct": True},
+    }
     for name, tries, response, options in _BOUNDARY:
         sample = Sample(response=response, **told)
         yield AttackCase(id=name, tries=tries, sample=sample, options={**usual, **options})
@@ -306,7 +316,7 @@ def finding_cases() -> Iterator[AttackCase]:
         "most_findings": 50,
         "form": {},
     }
-    told = {"prompt": "What do social media do to the young?", "reference": {"findings": list(_GOLD)}}
+    told: dict[str, Any] = {"prompt": "What do social media do to the young?", "reference": {"findings": list(_GOLD)}}
     for name, tries, response in _FINDING:
         yield AttackCase(id=name, tries=tries, sample=Sample(response=_turns(response), **told), options=options)
     for name, response in _FINDING_HONEST:
