@@ -12,11 +12,11 @@ import dataclasses
 import math
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from adjudge.attacks import AttackCase
 from adjudge.bad_reference import BadReferenceError
@@ -50,8 +50,7 @@ def check_options(options: Any, ranges: Mapping[str, Range], called: str = "") -
         called: whose options they are; "" for the name that they have.
     """
     whose = called or options.name
-    kind: type[object] = type(options)
-    for option, allowed in _choices(kind).items():
+    for option, allowed in _choices(cast(Hashable, type(options))).items():  # mypy takes no class for hashable
         value = getattr(options, option)
         if value not in allowed or (type(value) is int and True in allowed):  # 1 == True
             raise ValueError(f"{whose}: {option} is {value!r}; it must be one of {', '.join(map(str, allowed))}")
