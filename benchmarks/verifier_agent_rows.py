@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from benchmarks.verifier_rows import Row, honest
 from tests.engines.scripted import ScriptedEngine, key_of
-from tests.verifiers.user import playing
-from tests.verifiers.user.tries import attack_cases
+from tests.verifiers.agents.user import playing
+from tests.verifiers.agents.user.tries import attack_cases
 
 from adjudge import registry
 from adjudge.engines.interface import Prompt

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adjudge.responses.trajectories.tree_values import prefix_paths
 from adjudge.rl_integration.trainer.objectives.arrays import Floats, Integers, same_shape
 from adjudge.rl_integration.trainer.objectives.groups import Groups
-from adjudge.trajectories.tree_values import prefix_paths
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

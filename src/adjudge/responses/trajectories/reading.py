@@ -1,0 +1,334 @@
+"""Read a sample's response as a trajectory: turns, tagged blocks, tool calls, and what tools returned.
+
+Chat turns say themselves who wrote what.  For a flat text `Sample.extra["tool_spans"]` does, unless the form trusts the
+tags: what stands in those spans is a tool's, all the rest is the assistant's.
+
+Blocks are found in one scan from left to right.  Tags are written just so (`<search>`, `</search>`) and never nest: a
+block ends at the first closing tag of its name, and an opening tag that is never closed opens nothing.  Thoughts are
+the exception, for a plan is no act: one that is never closed reaches to the end of the turn, and a closing tag without
+an opening one ends a thought that began with the turn, as where the prompt wrote the opening tag.
+
+A call is `{"name": .., "arguments": {..}}`, in `tool_calls` of a chat turn or as JSON in a tag; the arguments may be
+JSON text themselves, as the OpenAI form has them, and may be called `parameters`.  JSON is read strictly: beyond what
+it forbids, NaN and the infinities, a key that stands twice in one object, and nesting or numbers beyond what Python
+reads are refused.  What a model wrote wrongly is a call with a `fault`; what a rollout recorded wrongly is a
+`ValueError`.
+
+Not covered: trajectories whose earlier turns stand in the prompt; attributes, entities and other spellings of a tag,
+which are ordinary text; whether a tool has such arguments.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+from adjudge.protocol import Sample, content_text, response_text
+from adjudge.responses.trajectories.documents import documents_of
+from adjudge.responses.trajectories.trajectory import Block, Call, Result, Trajectory, TrajectoryForm, Turn
+
+
+def read_json(text: str) -> tuple[Any, str]:
+    """Return what a JSON text holds and "", or None and why it cannot be read."""
+    try:
+        return _DECODER.decode(text.strip()), ""
+    except RecursionError:
+        return None, "it is nested too deeply"
+    except ValueError as error:
+        return None, str(error)[:200]
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError(f"the number {text[:20]} is too large")
+    return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    read = dict(pairs)
+    if len(read) < len(pairs):
+        counts = Counter(name for name, _ in pairs)
+        twice = next(name for name, count in counts.items() if count > 1)
+        raise ValueError(f"the key {twice[:60]!r} stands twice in one object")
+    return read
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_number, object_pairs_hook=_once)
+
+
+def call_in(block: Block) -> Call:
+    """Return the call that a block holds."""
+    data, fault = read_json(block.text)
+    if not fault and not isinstance(data, dict):
+        fault = "it is no JSON object"
+    if fault:
+        return Call(name="", arguments=block.text, start=block.start, end=block.end, fault=fault)
+    name = data.get("name")
+    if not isinstance(name, str) or not name:
+        return Call(name="", arguments=block.text, start=block.start, end=block.end, fault="it has no name")
+    key = "parameters" if "parameters" in data and "arguments" not in data else "arguments"
+    arguments, fault = _arguments(data.get(key))
+    return Call(name=name, arguments=arguments, start=block.start, end=block.end, fault=fault)
+
+
+def calls_of(turn: Mapping[str, Any], where: str, start: int, end: int) -> list[Call]:
+    """Return the calls that a chat turn, whose text stands from `start` to `end`, carries in `tool_calls`.
+
+    Raises:
+        ValueError: the field is not what the OpenAI form says; the message names the turn as `where`.
+    """
+    given = turn.get("tool_calls")
+    if given is None:
+        return []
+    if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
+        raise ValueError(f"{where}: tool_calls is a {type(given).__name__}; give a list of calls")
+    return [_recorded(one, f"{where}, tool_calls[{at}]", start, end) for at, one in enumerate(given)]
+
+
+def _recorded(given: Any, where: str, start: int, end: int) -> Call:
+    function = given.get("function") if isinstance(given, Mapping) else None
+    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+        raise ValueError(f'{where}: it must be {{"id": .., "function": {{"name": .., "arguments": ..}}}}')
+    identity = given.get("id")
+    if identity is not None and not isinstance(identity, str):
+        raise ValueError(f"{where}: its id is {identity!r}; it must be a text")
+    written = function.get("arguments")
+    if written is not None and not isinstance(written, str | Mapping):
+        raise ValueError(f"{where}: arguments is a {type(written).__name__}; give JSON text or a mapping")
+    arguments, fault = _arguments(written)
+    return Call(name=function["name"], arguments=arguments, id=identity or "", start=start, end=end, fault=fault)
+
+
+def _arguments(written: Any) -> tuple[Any, str]:
+    if written is None:
+        return {}, ""
+    if isinstance(written, Mapping):
+        return dict(written), ""
+    if not isinstance(written, str):
+        return written, "its arguments are no JSON object"
+    if not written.strip():
+        return {}, ""
+    data, fault = read_json(written)
+    if fault:
+        return written, f"its arguments: {fault}"
+    return (data, "") if isinstance(data, dict) else (written, "its arguments are no JSON object")
+
+
+def blocks_of(text: str, form: TrajectoryForm, *, offset: int = 0) -> list[Block]:
+    """Return the blocks of a turn in order, its thoughts and what stands outside them; `offset` is where it begins."""
+    blocks: list[Block] = []
+    last = {tag: text.rfind(f"</{tag}>") for tag in form.tags}
+    tag, opened, inside = "", 0, 0
+    thought = _begun_before(text, form.think)  # where the last closing tag without an opening one stands
+    for mark in _pattern(form.tags).finditer(text, thought[1]):
+        name, closing = mark["name"], bool(mark["slash"])
+        if tag:
+            if closing and name == tag:
+                blocks.append(_block(text, tag, (opened, inside, mark.start(), mark.end()), offset))
+                tag = ""
+        elif closing and name == form.think:
+            blocks, thought = [], mark.span()
+        elif not closing and last[name] >= mark.end():
+            tag, opened, inside = name, mark.start(), mark.end()
+        elif not closing and name == form.think:
+            blocks.append(_block(text, name, (mark.start(), mark.end(), len(text), len(text)), offset))
+            break
+    return [_block(text, form.think, (0, 0, thought[0], thought[1]), offset), *blocks] if thought[1] else blocks
+
+
+def _begun_before(text: str, think: str) -> tuple[int, int]:
+    """Where a thought ends that the text does not open, (0, 0) without one; tags that it mentions open nothing."""
+    close = text.find(f"</{think}>") if think else -1
+    if close < 0 or f"<{think}>" in text[:close]:
+        return 0, 0
+    return close, close + len(think) + 3
+
+
+def _block(text: str, tag: str, places: tuple[int, int, int, int], offset: int) -> Block:
+    start, inside, close, end = places
+    return Block(tag=tag, text=text[inside:close].strip(), start=offset + start, end=offset + end)
+
+
+@lru_cache(maxsize=64)
+def _pattern(tags: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"<(?P<slash>/?)(?P<name>{'|'.join(map(re.escape, tags))})>")
+
+
+TOOL_ROLES = ("tool", "function", "ipython")
+OTHER_ROLES = ("user", "system", "developer")
+
+
+def check_trajectory(sample: Sample, form: TrajectoryForm) -> None:
+    """Look at everything that the rollout, not the policy, has to say; what the text says does not matter.
+
+    Raises:
+        ValueError: a chat turn is malformed; or the response is flat, the form wants spans, and
+            `extra["tool_spans"]` is missing or malformed.
+    """
+    for _ in _pieces(sample, form):
+        pass
+
+
+def read_trajectory(sample: Sample, form: TrajectoryForm) -> Trajectory:
+    """Return the turns of a response; linear in its length.
+
+    Raises:
+        ValueError: as `check_trajectory` says; never for what the assistant or a tool wrote.
+    """
+    turns: list[_Open] = []
+    for piece in _pieces(sample, form):
+        if isinstance(piece, _Written):
+            if not turns or turns[-1].followed:
+                turns.append(_Open(start=piece.start, end=piece.start))
+            turns[-1].end = piece.end
+            turns[-1].calls.extend(piece.calls)
+            continue
+        if not turns:
+            turns.append(_Open(start=0, end=0))
+        turns[-1].followed = True
+        if isinstance(piece, Result):
+            turns[-1].results.append(replace(piece, documents=documents_of(piece.text)))
+        else:
+            turns[-1].replies.append(piece)
+    text = response_text(sample)
+    return Trajectory(turns=tuple(_closed(turn, text, form) for turn in turns), text=text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Written:
+    """What the assistant wrote in one go."""
+
+    start: int
+    end: int
+    calls: tuple[Call, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Open:
+    """A turn that is still being read; `followed` once a tool or a user has spoken."""
+
+    start: int
+    end: int
+    calls: list[Call] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+    replies: list[str] = field(default_factory=list)
+    followed: bool = False
+
+
+def _closed(turn: _Open, text: str, form: TrajectoryForm) -> Turn:
+    written = text[turn.start : turn.end]
+    blocks = blocks_of(written, form, offset=turn.start)
+    calls = [call_in(block) for block in blocks if block.tag == form.tool_call]
+    return Turn(
+        text=written,
+        start=turn.start,
+        end=turn.end,
+        blocks=tuple(block for block in blocks if block.tag != form.result),
+        calls=(*turn.calls, *calls),
+        results=tuple(turn.results),
+        forged=tuple(block for block in blocks if block.tag == form.result),
+        replies=tuple(turn.replies),
+    )
+
+
+def _pieces(sample: Sample, form: TrajectoryForm) -> Iterator[_Written | Result | str]:
+    """What was written, in order: by the assistant, by a tool (a result without its documents), by a user (a text)."""
+    if isinstance(sample.response, str):
+        return _flat(sample.response, _spans(sample, form), form)
+    return _chat(sample.response)
+
+
+def _chat(turns: Sequence[Mapping[str, Any]]) -> Iterator[_Written | Result | str]:
+    start = 0
+    for at, turn in enumerate(turns):
+        where = f"response[{at}]"
+        if not isinstance(turn, Mapping):
+            raise ValueError(f"{where} is a {type(turn).__name__}; a chat turn is a mapping with role and content")
+        role = turn.get("role")
+        try:
+            text = content_text(turn.get("content"))
+        except (ValueError, AttributeError) as error:
+            raise ValueError(f"{where}: its content must be text or a list of parts ({error})") from error
+        if role == "assistant":
+            yield _Written(
+                start=start, end=start + len(text), calls=tuple(calls_of(turn, where, start, start + len(text)))
+            )
+            start += len(text) + 1  # `response_text` joins the turns by a newline
+        elif role in TOOL_ROLES:
+            name, call_id = turn.get("name") or "", turn.get("tool_call_id") or ""
+            if not isinstance(name, str) or not isinstance(call_id, str):
+                raise ValueError(f"{where}: name and tool_call_id are {name!r} and {call_id!r}; they must be texts")
+            yield Result(text=text, name=name, call_id=call_id)
+        elif role == "user":
+            yield text
+        elif role not in OTHER_ROLES:
+            known = ", ".join(("assistant", *TOOL_ROLES, *OTHER_ROLES))
+            raise ValueError(f"{where}: the role is {role!r}; it must be one of {known}")
+
+
+def _flat(text: str, spans: Sequence[tuple[int, int]], form: TrajectoryForm) -> Iterator[_Written | Result]:
+    end = 0
+    for start, stop in spans:
+        if text[end:start].strip():
+            yield _Written(start=end, end=start)
+        yield Result(text=_unwrapped(text[start:stop], form.result))
+        end = stop
+    if text[end:].strip():
+        yield _Written(start=end, end=len(text))
+
+
+def _unwrapped(text: str, tag: str) -> str:
+    """A tool's text without the result tags that stand around it."""
+    return text.strip().removeprefix(f"<{tag}>").removesuffix(f"</{tag}>").strip()
+
+
+def _spans(sample: Sample, form: TrajectoryForm) -> list[tuple[int, int]]:
+    text = str(sample.response)
+    if form.tool_text == "tags":
+        return _tagged_spans(text, form.result)
+    given = sample.extra.get("tool_spans")
+    if given is None:
+        raise ValueError(
+            'a flat response does not say what tools wrote: give extra["tool_spans"], a list of [start, end], [] if no '
+            "tool spoke (label: --extra-column tool_spans); or chat turns; or form: {tool_text: tags}, which trusts "
+            "tags that a policy can forge"
+        )
+    if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
+        raise ValueError(f'extra["tool_spans"] is {given!r}; give a list of [start, end]')
+    spans = [_span(one, at, len(text)) for at, one in enumerate(given)]
+    for at, (before, after) in enumerate(itertools.pairwise(spans), 1):
+        if after[0] < before[1]:
+            raise ValueError(f'extra["tool_spans"][{at}] is {list(after)}, and the one before ends at {before[1]}')
+    return spans if text else []
+
+
+def _span(given: Any, at: int, length: int) -> tuple[int, int]:
+    where = f'extra["tool_spans"][{at}]'
+    if not isinstance(given, list | tuple) or len(given) != 2 or any(type(one) is not int for one in given):
+        raise ValueError(f"{where} is {given!r}; it must be [start, end], two whole numbers of type int")
+    start, end = given
+    # An empty text stands for one that could not be judged: whether it can be judged must not hang on the spans.
+    if not (0 <= start <= end and (end <= length or not length)):
+        raise ValueError(f"{where} is {given!r}; the response has the characters 0 to {length}")
+    return start, end
+
+
+def _tagged_spans(text: str, tag: str) -> list[tuple[int, int]]:
+    """Where result tags stand; one that is never closed was cut off, so it reaches to the end."""
+    spans, end = [], 0
+    while (start := text.find(f"<{tag}>", end)) >= 0:
+        close = text.find(f"</{tag}>", start)
+        end = len(text) if close < 0 else close + len(tag) + 3
+        spans.append((start, end))
+    return spans

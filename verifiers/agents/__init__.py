@@ -1,0 +1,1 @@
+"""Scorers of agents: search, tools, abstention, and simulated users."""

@@ -1,0 +1,428 @@
+r"""BAPO: an agent earns a little for saying that it does not know, where nobody of its group knows.
+
+    malformed                                   -1
+    answered, token F1 above 0                  F1
+    answered otherwise                          0
+    "I don't know"                              0.5 where no response of the group scored above 0, else 0
+
+The bonus of 0.5 is held back in two stages.  Early, while validation still improves, where already as many as `ratio`
+of the batch abstain; late, in a group with more than 3 different wrong answers, which is still exploring.
+
+A score depends on the group alone.  The stage and the batch's rate come from outside: options, or the columns
+`bapo_stage` and `abstention_rate` of `Sample.extra`; `BapoSchedule` and `BapoScorer.rate_of` make them.
+
+The form is that of the release: `<think>` elements, at least one; one `<answer>` with a `\boxed{}`; every `<search>`
+and `<python>` closed, and followed by what the tool returned.  It is asked of the assistant's own text alone.  The
+release asks the whole text, so a page that shows a tag makes a good answer a malformed one there, and results that the
+policy wrote itself pass for results.
+
+Source: `Liushiyu-0709/BAPO-Reliable-Search` @ b8b1072, `re_search_faith.py`.  docs/abstention.md lists where this
+differs.  Not covered: advantages; groups are normalised by the trainer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import lru_cache
+from numbers import Real
+from typing import Any, ClassVar, Final, Literal, Self, get_args
+
+from adjudge.bad_reference import BadReferenceError
+from adjudge.fingerprints import fingerprint_of
+from adjudge.protocol import Provenance, Sample, Score
+from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
+from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm
+from adjudge.verifiers.agents.abstention.sentences import Sentences, sentences_of
+from adjudge.verifiers.agents.scoring import check_finite, check_options
+from adjudge.verifiers.text.answer_span import find_spans, shorten
+from adjudge.verifiers.text.answer_verifier import graded_text
+from adjudge.verifiers.text.token_f1 import MAX_CHARACTERS, TokenF1Verifier, token_f1
+
+ToolText = Literal["spans", "tags"]
+
+_TOOLS: Final = ("search", "python")
+_PAIRED: Final = ("think", *_TOOLS)
+_TAG: Final = re.compile(r"<(?P<slash>/?)(?P<name>think|answer|search|python)>")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BapoAnswer:
+    """The answer, "" where the form is wrong, and what is wrong with it, "" where nothing is."""
+
+    text: str = ""
+    problem: str = ""
+
+
+@lru_cache(maxsize=4)
+def search_form(tool_text: ToolText) -> TrajectoryForm:
+    """Return the tags of the release."""
+    return TrajectoryForm(result="result", more=("python",), tool_text=tool_text)
+
+
+def search_answer(sample: Sample, form: TrajectoryForm, *, boxed: bool) -> BapoAnswer:
+    """Return the answer of a search agent.
+
+    Raises:
+        ValueError: the sample does not say who wrote what.
+    """
+    trajectory = read_trajectory(sample, form)
+    problem = _tag_problem("\n".join(turn.text for turn in trajectory.turns)) or _result_problem(trajectory, form)
+    if problem:
+        return BapoAnswer(problem=problem)
+    blocks = trajectory.blocks(form.answer)
+    if len(blocks) != 1:
+        return BapoAnswer(problem="the answer does not stand outside the thoughts")
+    return _boxed(blocks[0].text) if boxed else _filled(blocks[0].text)
+
+
+def plain_answer(sample: Sample) -> BapoAnswer:
+    """Return the answer of any response: the last element, box or marker behind the reasoning, or all of it."""
+    text, fault = graded_text(sample, "strip")
+    if fault:
+        return BapoAnswer(problem="the response ends inside its reasoning")
+    spans = find_spans(text, "auto")
+    return _filled(spans[0].texts[-1]) if spans else BapoAnswer(problem="there is no answer")
+
+
+def _tag_problem(text: str) -> str:
+    """Return what is wrong with the tags that the assistant wrote: each pair opened, then closed, by itself."""
+    opened = Counter[str]()
+    closed = Counter[str]()
+    for mark in _TAG.finditer(text):
+        name = mark["name"]
+        (closed if mark["slash"] else opened)[name] += 1
+        if not 0 <= opened[name] - closed[name] <= 1:
+            return f"<{name}> is not opened and closed in turn"
+    for name in (*_PAIRED, "answer"):
+        if opened[name] != closed[name]:
+            return f"<{name}> is not closed"
+    if not opened["think"]:
+        return "there is no <think>"
+    return "" if opened["answer"] == 1 else "there is not exactly one <answer>"
+
+
+def _result_problem(trajectory: Trajectory, form: TrajectoryForm) -> str:
+    if trajectory.forged():
+        return "the response wrote a tool's result itself"
+    for turn in trajectory.turns:
+        if any(turn.tagged(name) for name in _TOOLS) and not turn.results:
+            return "a tool was called and nothing came back"
+    return ""
+
+
+def _boxed(text: str) -> BapoAnswer:
+    spans = find_spans(text, "boxed")
+    return _filled(spans[0].texts[-1]) if spans else BapoAnswer(problem="the answer has no closed \\boxed{}")
+
+
+def _filled(text: str) -> BapoAnswer:
+    return BapoAnswer(text=text) if text.strip() else BapoAnswer(problem="the answer is empty")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BapoSchedule:
+    """The stage of a run: BAPO's early stage ends when the validation results have stopped improving.
+
+    The schedule is a value: `after` returns the next one, and a trainer that keeps it keeps it in its checkpoint as
+    JSON.  The release says "5 validations without improvement in a row", and counts all checks below the best one,
+    wherever they stand, until there are more than 5: `BapoSchedule(patience=6, in_a_row=False, ties="improve")`.  Its
+    validation result is the mean reward.
+
+    Attributes:
+        patience: checks without improvement that end the early stage.
+        in_a_row: whether an improvement starts the count anew.
+        ties: whether a result equal to the best one counts as an improvement ("improve") or as none ("stale").
+        best: the best result so far; None before the first.
+        stale: checks without improvement that count so far.
+        stage: "early" or "late"; once late, always late.
+    """
+
+    patience: int = 5
+    in_a_row: bool = True
+    ties: Literal["improve", "stale"] = "stale"
+    best: float | None = None
+    stale: int = 0
+    stage: Literal["early", "late"] = "early"
+
+    def __post_init__(self) -> None:
+        """Reject a state that no run can be in."""
+        check_options(self, {"patience": 1, "stale": 0, "best": None}, "schedule")
+
+    def after(self, result: float) -> Self:
+        """Return the schedule after one more validation result.
+
+        Raises:
+            ValueError: the result is no finite number.
+        """
+        check_finite(result, "schedule: the validation result")
+        if self.best is None or result > self.best:
+            return replace(self, best=float(result), stale=0 if self.in_a_row else self.stale)
+        if result == self.best and self.ties == "improve":
+            return replace(self, stale=0 if self.in_a_row else self.stale)
+        stale = self.stale + 1
+        return replace(self, stale=stale, stage="late" if stale >= self.patience else self.stage)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data from which `from_dict` makes an equal schedule."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the schedule that `to_dict` wrote.
+
+        Raises:
+            ValueError: a key is unknown or missing, or a value is out of range.
+        """
+        known = [item.name for item in fields(cls)]
+        if set(data) != set(known):
+            raise ValueError(f"schedule: the state has {', '.join(map(str, data))}; it must have {', '.join(known)}")
+        return cls(**data)
+
+
+Stage = Literal["early", "late", "always", "never"]
+
+STAGE: Final = "bapo_stage"
+RATE: Final = "abstention_rate"
+SIZE: Final = "group_size"
+
+_MALFORMED: Final = -1.0
+_CLOSED: Final = frozenset({"yes", "no", "noanswer"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One response of a group, as far as it can be read by itself.
+
+    Attributes:
+        score: its own score, before any bonus; without a number where the sample is at fault.
+        abstains: whether it is well formed and says that it does not know.
+        wrong: the normal form of its answer where that is well formed and earned nothing, else "".
+        size: how many members its group has, where the sample says so; else 0.
+    """
+
+    score: Score
+    abstains: bool = False
+    wrong: str = ""
+    size: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class BapoScorer:
+    """BAPO: -1 malformed, token F1, and 0.5 for "I don't know" where nobody in the group scored above 0.
+
+    The reference is a text, or a list of accepted texts; it should be the same in a group.  `Sample.group` names the
+    group; where `Sample.extra` has `group_size`, fewer responses are an incomplete group.
+
+    Attributes:
+        stage: "early", "late", "always" (the bonus is never held back) or "never" (no bonus, as in validation); the
+            column `bapo_stage` goes before it.
+        rate: share of the batch that abstains, in [0, 1]; the column `abstention_rate` goes before it.  The early stage
+            needs one of them.
+        ratio: the early stage pays no bonus from this rate on: 0.05 in the release, 0.1 in its documents.
+        bonus: for an abstention, above 0 and at most 1.
+        right_above: a token F1 above this, in [0, 1], is somebody who knows; 0 as published, where one shared word is.
+        most_distinct: the late stage pays no bonus in a group with more different wrong answers.
+        form: "search" asks for the release's elements; "plain" takes the last marked answer, or all of a response
+            without text of tools.
+        boxed: whether the answer of "search" stands in a box inside its element.
+        tool_text: "spans": `extra["tool_spans"]` says what tools wrote in a flat response; "tags" trusts the result
+            tags.  Chat turns say it themselves.
+        language: of token F1: "en", or "any" for other languages.
+        languages: which of the built-in lists of sentences count: "en", "zh".
+        sentences: sentences in their place.
+        truncated: whether a response that was cut off is malformed ("zero") or graded ("grade").
+    """
+
+    name: ClassVar[str] = "bapo"
+    version: ClassVar[str] = "1"
+    needs_reference: ClassVar[bool] = True
+    groupwise: ClassVar[bool] = True
+
+    stage: Stage = "early"
+    rate: float | None = None
+    ratio: float = 0.05
+    bonus: float = 0.5
+    right_above: float = 0.0
+    most_distinct: int = 3
+    form: Literal["search", "plain"] = "search"
+    boxed: bool = True
+    tool_text: ToolText = "spans"
+    language: Literal["en", "any"] = "en"
+    languages: tuple[str, ...] = ("en", "zh")
+    sentences: tuple[str, ...] | None = None
+    truncated: Literal["zero", "grade"] = "zero"
+    _known: Sentences = field(init=False, repr=False, compare=False)
+    _f1: TokenF1Verifier = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Reject options out of range."""
+        shares = dict.fromkeys(("rate", "ratio", "bonus", "right_above"), (0.0, 1.0))
+        check_options(self, {**shares, "most_distinct": 0})
+        if not self.bonus:
+            raise ValueError('bapo: bonus is 0; give stage="never" for no bonus')
+        object.__setattr__(self, "_known", sentences_of(self.languages, self.sentences, inside=self.name))
+        object.__setattr__(self, "_f1", TokenF1Verifier(language=self.language))
+
+    @property
+    def fingerprint(self) -> str:
+        """Name, version and options, as 16 hex digits after the name."""
+        return fingerprint_of(self, self._f1)
+
+    def validate(self, sample: Sample) -> None:
+        """Raise `ValueError` when the group, the reference, the stage or the rate is missing or malformed."""
+        where = f"bapo{f', sample {sample.id!r}' if sample.id else ''}"
+        if not sample.group:
+            raise ValueError(f"{where}: the sample has no group; set Sample.group, the same for all its responses")
+        try:
+            self._golds(sample)
+        except BadReferenceError as error:
+            if error.mistake:
+                raise ValueError(f"{where}: {error}") from error
+        try:
+            self._circumstances(sample)
+            if self.form == "search":
+                check_trajectory(sample, search_form(self.tool_text))
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from error
+
+    async def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Return one score per sample, in order; whole groups must be given."""
+        members = [self.read(sample) for sample in samples]
+        groups: defaultdict[str, list[int]] = defaultdict(list)
+        for place, sample in enumerate(samples):
+            groups[sample.group].append(place)
+        origin = Provenance(scorer=self.name, fingerprint=self.fingerprint)
+        scores = {}
+        for places in groups.values():
+            group = [members[place] for place in places]
+            missing = max(member.size for member in group) - len(places)
+            for place in places:
+                scores[place] = self._in_group(samples[place], members[place], group, missing)
+        return [replace(scores[place], provenance=origin) for place in range(len(samples))]
+
+    def rate_of(self, samples: Sequence[Sample]) -> float:
+        """Return the share of samples that abstain, for the column `abstention_rate` of a batch; 0 for none."""
+        return sum(self.read(sample).abstains for sample in samples) / len(samples) if samples else 0.0
+
+    def read(self, sample: Sample) -> Member:
+        """Return what a response is worth by itself."""
+        try:
+            golds = self._golds(sample)
+        except BadReferenceError as error:
+            return Member(score=Score.failed("gold_unparsable", error=str(error)))
+        try:
+            self._circumstances(sample)
+            answer, size = self._answer(sample), _size(sample)
+        except ValueError as error:
+            return Member(score=Score.failed("bad_sample", error=str(error)))
+        return replace(self._member(answer, golds), size=size)
+
+    def worth_resampling(self, samples: Sequence[Sample]) -> bool:
+        """Return whether BAPO draws a group anew: nobody scored above 0, and nobody abstains.
+
+        A group of which a response has no score, or none at all, is none to draw anew: nobody knows.
+        """
+        members = [self.read(sample) for sample in samples]
+        values = [member.score.value for member in members]
+        return bool(members) and all(
+            value is not None and value <= 0 and not member.abstains
+            for member, value in zip(members, values, strict=True)
+        )
+
+    def _member(self, answer: BapoAnswer, golds: Sequence[tuple[str, ...]]) -> Member:
+        if answer.problem:
+            return Member(score=Score.scored(_MALFORMED, "bad_format", problem=answer.problem))
+        if len(answer.text) > MAX_CHARACTERS:
+            return Member(score=Score.scored(0.0, "too_complex"), wrong=shorten(answer.text))
+        said = shorten(answer.text)
+        if self._known.whole(answer.text):
+            return Member(score=Score.scored(0.0, "no_answer", answer=said, abstains=True), abstains=True)
+        tokens = tuple(self._f1.tokens(answer.text))
+        value = max(_agreement(tokens, gold) for gold in golds)
+        if value > 0:
+            return Member(score=Score.scored(value, answer=said, abstains=False))
+        wrong = " ".join(tokens) or answer.text
+        return Member(score=Score.scored(0.0, "wrong", answer=said, abstains=False), wrong=wrong)
+
+    def _in_group(self, sample: Sample, member: Member, group: Sequence[Member], missing: int) -> Score:
+        """Return the score of a member: its own, with the bonus where it abstains and the group lets it."""
+        if not member.abstains:
+            return member.score
+        stage, rate = self._circumstances(sample)
+        evidence = {**member.score.evidence, "stage": stage}
+
+        def unpaid(why: str) -> Score:
+            return Score.scored(0.0, "no_answer", **evidence, bonus=why)
+
+        if stage == "never":
+            return unpaid("there is none")
+        if stage == "early" and rate is not None and rate >= self.ratio:
+            return unpaid("the batch abstains often enough")
+        if any((one.score.value or 0.0) > self.right_above for one in group):
+            return unpaid("a response of the group is right")
+        distinct = len({one.wrong for one in group if one.wrong})
+        if stage == "late" and distinct > self.most_distinct:
+            return unpaid("the group is still exploring")
+        if missing > 0:
+            return Score.failed("cohort_incomplete", missing=missing, error="one of them may be right")
+        if len(group) < 2:
+            return Score.failed("group_too_small", error="nobody else of the group has tried; two are needed")
+        if any(one.score.value is None for one in group):
+            return Score.failed("part_failed", error="a response of the group has no score; it may be right")
+        return Score.scored(self.bonus, "", **evidence, bonus="nobody in the group is right")
+
+    def _answer(self, sample: Sample) -> BapoAnswer:
+        if self.form == "search":
+            read = search_answer(sample, search_form(self.tool_text), boxed=self.boxed)
+        else:
+            read = plain_answer(sample)
+        if self.truncated == "zero" and sample.finish_reason == "length":
+            return BapoAnswer(problem="the response was cut off")
+        return read
+
+    def _golds(self, sample: Sample) -> tuple[tuple[str, ...], ...]:
+        golds = self._f1.read_reference(sample.reference)
+        for gold in [sample.reference] if isinstance(sample.reference, str) else sample.reference:
+            if self._known.whole(gold):
+                raise BadReferenceError(
+                    f"the gold answer {shorten(gold, 60)!r} is one of the sentences that abstain", mistake=False
+                )
+        return golds
+
+    def _circumstances(self, sample: Sample) -> tuple[Stage, float | None]:
+        """Return the stage and the rate that hold for a sample.
+
+        Raises:
+            ValueError: one of them, or the group's size, is missing or malformed.
+        """
+        _size(sample)
+        stage = sample.extra.get(STAGE, self.stage)
+        if stage not in get_args(Stage):
+            raise ValueError(f"extra[{STAGE!r}] is {stage!r}; it must be one of {', '.join(get_args(Stage))}")
+        rate = sample.extra.get(RATE, self.rate)
+        if rate is not None:
+            if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 <= float(rate) <= 1:
+                raise ValueError(f"bapo: extra[{RATE!r}] is {rate!r}; it must be a number in [0, 1]")
+        elif stage == "early":
+            raise ValueError(
+                f"the early stage needs the share of the batch that abstains: give extra[{RATE!r}] (BapoScorer.rate_of "
+                "counts it) or the option rate, or another stage"
+            )
+        return stage, rate
+
+
+def _agreement(tokens: tuple[str, ...], gold: tuple[str, ...]) -> float:
+    """Return the token F1; where one side is yes or no, only the same word agrees, as in the release."""
+    if tokens != gold and any(len(side) == 1 and side[0] in _CLOSED for side in (tokens, gold)):
+        return 0.0
+    return token_f1(Counter(tokens), Counter(gold)) if tokens else 0.0
+
+
+def _size(sample: Sample) -> int:
+    size: Any = sample.extra.get(SIZE)
+    if size is not None and (type(size) is not int or size < 1):
+        raise ValueError(f"extra[{SIZE!r}] is {size!r}; it must be a whole number from 1")
+    return size or 0

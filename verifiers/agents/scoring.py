@@ -1,0 +1,314 @@
+"""What the scorers of agents share: options, the form of trajectories, and a scorer's way from samples to scores.
+
+`TrajectoryVerifier` is for rules, `NestedScorer` for scorers that ask other scorers, and `TrajectoryModelScorer` for
+those that show a trajectory to a language model.  A subclass says what its reference is and what a trajectory is worth.
+
+Not covered: mixing scores of the same sample (`adjudge.compose`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
+
+from adjudge.attacks import AttackCase
+from adjudge.bad_reference import BadReferenceError
+from adjudge.engines.interface import Fault
+from adjudge.engines.loading import engine_of
+from adjudge.fingerprints import fingerprint_of
+from adjudge.prompts.asking import Answer, Reader
+from adjudge.prompts.scorer import Case, ModelScorer
+from adjudge.prompts.template import Rendered, Template, load_template
+from adjudge.protocol import MissingReferenceError, Provenance, Sample, Score, Verifier
+from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
+from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, plain_form
+from adjudge.verifiers.nested.number import check_count, check_number
+from adjudge.verifiers.nested.part import options_of, part_of
+
+T = TypeVar("T")
+
+LARGEST = 1e6
+"""The largest number that an option takes."""
+
+Range: TypeAlias = tuple[float, float] | int | None
+
+
+def check_options(options: Any, ranges: Mapping[str, Range], called: str = "") -> None:
+    """Raise `ValueError` for an option out of range; options that are a `Literal` or a bool tell theirs by that.
+
+    Args:
+        options: a dataclass.
+        ranges: for options that are numbers the lowest and highest one, or None for any that is finite; for whole
+            numbers the lowest.  An option may be None where that is its default.
+        called: whose options they are; "" for the name that they have.
+    """
+    whose = called or options.name
+    for option, allowed in _choices(cast(Hashable, type(options))).items():  # mypy takes no class for hashable
+        value = getattr(options, option)
+        if value not in allowed or (type(value) is int and True in allowed):  # 1 == True
+            raise ValueError(f"{whose}: {option} is {value!r}; it must be one of {', '.join(map(str, allowed))}")
+    usual = {item.name: item.default for item in dataclasses.fields(options)}
+    for option, limits in ranges.items():
+        value = getattr(options, option)
+        if value is None and usual[option] is None:
+            continue
+        if limits is None:
+            check_finite(value, f"{whose}: {option}")
+        elif isinstance(limits, int):
+            check_count(value, limits, f"{whose}: {option}")
+        else:
+            check_number(value, *limits, f"{whose}: {option}")
+
+
+def check_finite(value: Any, called: str) -> None:
+    """Raise `ValueError` unless a value is a finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{called} is {value!r}; it must be a finite number")
+
+
+@cache
+def _choices(kind: type) -> dict[str, tuple[Any, ...]]:
+    """The options of a class that are chosen from a list."""
+    hints = get_type_hints(kind)
+    hinted = {item.name: hints[item.name] for item in dataclasses.fields(kind) if item.init}
+    return {
+        name: (True, False) if hint is bool else get_args(hint)
+        for name, hint in hinted.items()
+        if hint is bool or get_origin(hint) is Literal
+    }
+
+
+def case_values(scorer: str, values: Any, known: Mapping[str, float]) -> dict[str, float]:
+    """Return the values of an option that takes the place of some of a table.
+
+    Args:
+        scorer: whose option it is.
+        values: what was given.
+        known: the table.
+
+    Raises:
+        ValueError: it is no mapping of the table's cases to numbers.
+    """
+    if not isinstance(values, Mapping):
+        raise ValueError(f"{scorer}: values is {values!r}; give a mapping of cases to numbers")
+    for case, value in values.items():
+        if case not in known:
+            raise ValueError(f"{scorer}: there is no case {case!r}; the cases are {', '.join(known)}")
+        check_number(value, -LARGEST, LARGEST, f"{scorer}: values[{case!r}]")
+    return dict(values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadsTrajectories:
+    """Part of every scorer that reads trajectories.
+
+    Attributes:
+        form: names of tags and tools, as `adjudge.responses.trajectories.trajectory.TrajectoryForm` has them.
+    """
+
+    name: ClassVar[str]
+    result_tag: ClassVar[str] = TrajectoryForm().result
+
+    form: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def more_tags(self) -> tuple[str, ...]:
+        """Tags that other options name."""
+        return ()
+
+    def check_options(self, ranges: Mapping[str, Range]) -> None:
+        """Raise `ValueError` for options out of range, and fill in the form."""
+        check_options(self, ranges)
+        given: Any = self.form
+        form = plain_form({"result": self.result_tag, **given} if isinstance(given, Mapping) else given, self.name)
+        tags = TrajectoryForm.of(form).tags
+        more = (*form["more"], *(tag for tag in self.more_tags if tag not in tags))
+        object.__setattr__(self, "form", plain_form({**form, "more": more}, self.name))
+
+    @cached_property
+    def shape(self) -> TrajectoryForm:
+        """The form as a record."""
+        return TrajectoryForm.of(self.form)
+
+    def gold(self, sample: Sample) -> Any:
+        """Return what a sample is compared with; `BadReferenceError` if it cannot be used."""
+        return sample.reference
+
+
+class ShipsSuite:
+    """Part of the scorers with an attack suite."""
+
+    name: ClassVar[str]
+
+    def attacks(self, folder: Path) -> Iterable[AttackCase]:
+        """Return the attack suite; its cases need no files."""
+        from adjudge.verifiers.agents.attacks import attack_cases
+
+        del folder
+        return attack_cases(self.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrajectoryVerifier(ReadsTrajectories, Verifier):
+    """Base of the verifiers of trajectories: the reference is looked at first, then the trajectory."""
+
+    @abstractmethod
+    def judged(self, sample: Sample, trajectory: Trajectory, gold: Any) -> Score:
+        """Return the score of a trajectory."""
+
+    def validate(self, sample: Sample) -> None:
+        """Raise `ValueError` when the reference is missing or of a wrong type, or the turns are malformed."""
+        super().validate(sample)
+        which = f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}"
+        try:
+            self.gold(sample)
+            check_trajectory(sample, self.shape)
+        except BadReferenceError as error:
+            if error.mistake:
+                raise ValueError(f"{which}: {error}") from error
+        except ValueError as error:
+            raise ValueError(f"{which}: {error}") from error
+
+    def verify(self, sample: Sample) -> Score:
+        """Return the score of a trajectory."""
+        try:
+            gold = self.gold(sample)
+        except BadReferenceError as error:
+            return Score.failed("gold_unparsable", error=str(error))
+        try:
+            trajectory = read_trajectory(sample, self.shape)
+        except ValueError as error:
+            return Score.failed("bad_sample", error=str(error))
+        return self.judged(sample, trajectory, gold)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NestedScorer(ReadsTrajectories, ABC):
+    """Base of the scorers of trajectories that ask other scorers."""
+
+    version: ClassVar[str] = "1"
+    needs_reference: ClassVar[bool] = True
+    inner: ClassVar[tuple[str, ...]] = ()
+    """The options that hold scorers."""
+
+    def check_options(self, ranges: Mapping[str, Range]) -> None:
+        """Raise `ValueError` for options out of range, and make the parts scorers; an engine is not loaded yet."""
+        super().check_options(ranges)
+        for option in self.inner:
+            object.__setattr__(self, option, part_of(getattr(self, option), f"{self.name}: {option}"))
+        self._engine()
+
+    @classmethod
+    def from_spec(cls, body: Any, loader: Any) -> Self:
+        """Read the options of a spec; those that hold scorers may be specs themselves."""
+        return cls(**options_of(cls, body, loader, cls.inner))
+
+    @abstractmethod
+    def read(self, sample: Sample) -> Any:
+        """Return what is judged of a sample whose trajectory and reference are fine, or its score."""
+
+    @abstractmethod
+    async def judge(self, read: Sequence[Any]) -> list[Score]:
+        """Return one score for each of what `read` returned that is none yet, in order."""
+
+    def asked(self) -> Any:
+        """Return whatever else is asked, with its fingerprint: the engine, or None."""
+        return self._engine()
+
+    def _engine(self) -> Any:
+        given = getattr(self, "engine", None)
+        return given and engine_of(given)
+
+    @property
+    def fingerprint(self) -> str:
+        """Name, version, options, scorers and engine."""
+        return fingerprint_of(self, self.asked(), without=("engine",))
+
+    def validate(self, sample: Sample) -> None:
+        """Raise `ValueError` naming the field and the remedy if the sample cannot be judged as given."""
+        which = f"the scorer {self.name!r}{f', sample {sample.id!r}' if sample.id else ''}"
+        if sample.reference is None:
+            raise MissingReferenceError(
+                f"{which}: there is no reference; set Sample.reference (score: --reference, label: --reference-column)"
+            )
+        try:
+            self.gold(sample)
+            check_trajectory(sample, self.shape)
+        except BadReferenceError as error:
+            raise BadReferenceError(f"{which}: {error}") from error
+        except ValueError as error:
+            raise ValueError(f"{which}: {error}") from error
+
+    async def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Return one score per sample, in order."""
+        ready = [self._ready(sample) for sample in samples]
+        work = [one for one in ready if not isinstance(one, Score)]
+        judged = iter(await self.judge(work) if work else [])
+        scores = [one if isinstance(one, Score) else next(judged) for one in ready]
+        if not scores:
+            return []
+        who = self._provenance()
+        return [replace(score, provenance=who) for score in scores]
+
+    def _ready(self, sample: Sample) -> Any:
+        try:
+            self.validate(sample)
+        except BadReferenceError as error:
+            return Score.failed("gold_unparsable", error=str(error))
+        except ValueError as error:
+            return Score.failed("bad_sample", error=str(error))
+        return self.read(sample)
+
+    def _provenance(self) -> Provenance:
+        engine = self._engine()
+        asked = {"engine": engine.name, "revision": str(engine.model)} if engine else {}
+        return Provenance(scorer=self.name, fingerprint=self.fingerprint, **asked)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrajectoryModelScorer(ReadsTrajectories, ModelScorer):
+    """Base of the scorers that show a trajectory to a language model."""
+
+    template: ClassVar[str]
+    """The name of the one prompt."""
+
+    def templates(self) -> tuple[Template, ...]:
+        """Return the one prompt there is."""
+        return (load_template(self.template),)
+
+    def check_reference(self, sample: Sample) -> None:
+        """Raise `ValueError` if there is nothing to compare with, or the trajectory is malformed."""
+        self.gold(sample)
+        check_trajectory(sample, self.shape)
+
+    def case(self, sample: Sample) -> Case | Score:
+        """Return what is shown to the model, or the score of a sample that is not shown to it."""
+        try:
+            self.validate(sample)
+        except ValueError as error:
+            gold = isinstance(error.__cause__, BadReferenceError)
+            return Score.failed("gold_unparsable" if gold else "bad_sample", error=str(error))
+        return self.read(sample, read_trajectory(sample, self.shape))
+
+    @abstractmethod
+    def read(self, sample: Sample, trajectory: Trajectory) -> Case | Score:
+        """Return what is shown of a trajectory, or its score."""
+
+    async def each_asked(
+        self, cases: Sequence[Any], prompt: Callable[[Any], Rendered], reader: Callable[[Any], Reader[T]]
+    ) -> list[Answer[T] | Fault]:
+        """Ask one prompt for each case, those with the same reader of answers together."""
+        alike: defaultdict[Reader[T], list[int]] = defaultdict(list)
+        for place, case in enumerate(cases):
+            alike[reader(case)].append(place)
+        said: dict[int, Answer[T] | Fault] = {}
+        for read, places in alike.items():
+            said.update(zip(places, await self.asked([cases[place] for place in places], prompt, read), strict=True))
+        return [said[place] for place in range(len(cases))]

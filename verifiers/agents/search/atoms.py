@@ -1,0 +1,356 @@
+"""Atom-Searcher's reward: the worth of atomic thoughts first, the answer later.
+
+    R = a * ATR + (1 - a) * outcome,   a = start * (1 - progress),   bad format: -1
+
+Atomic thoughts stand inside thoughts in tags that say what they are for, `<plan>..</plan>`, `<risk_analysis>..`.  The
+names are the agent's own; they never nest, and one that is never closed is none.
+
+ATR is the mean worth of the atoms, by a reward model or by a language model, which is asked once for a trajectory; the
+outcome is the token F1 of the answer.  `progress` goes from 0 to 1 over the training, as an option or as a column of
+the samples, so that the same sample always gets the same score.
+
+Source: arXiv 2508.12800; the public repository has no code of the reward.  start = 0.5, the straight line and -1 are
+from memory of the paper.  That a repeated or empty atom is worth 0 is ours: the mean could be raised by copies.
+
+Not covered: training the reward model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+from adjudge.engines.interface import Fault
+from adjudge.prompts.asking import Answer
+from adjudge.prompts.reading import keyed_lines
+from adjudge.prompts.scorer import Case, shortened
+from adjudge.prompts.template import Rendered
+from adjudge.protocol import Sample, Score, StepScore
+from adjudge.responses.trajectories.reading import read_trajectory
+from adjudge.responses.trajectories.searches import FinalAnswer, final_answer
+from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm
+from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer, TrajectoryModelScorer
+from adjudge.verifiers.nested.number import check_number
+from adjudge.verifiers.nested.part import asked, cost_of, without_number
+from adjudge.verifiers.rubric.phrases import plain
+from adjudge.verifiers.text.answer_span import Span
+from adjudge.verifiers.text.token_f1 import TokenF1Verifier
+
+_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9_-]{0,40})>")
+_LETTERS = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Atom:
+    """One atomic thought.
+
+    Attributes:
+        tag: its name.
+        text: what stands inside, without blanks around it.
+        start: first character of the opening tag, in `response_text` of the sample.
+        end: one past the closing tag.
+        fault: "", "empty" without a word, or "repeated" where the same letters stood in an atom before, whatever their
+            case and what stands between them.
+    """
+
+    tag: str
+    text: str
+    start: int
+    end: int
+    fault: str = ""
+
+
+def atoms_of(trajectory: Trajectory, form: TrajectoryForm) -> list[Atom]:
+    """Return the atoms of all thoughts, in order; linear in the length of the thoughts."""
+    atoms: list[Atom] = []
+    seen: set[str] = set()
+    for thought in trajectory.blocks(form.think) if form.think else ():
+        text = trajectory.text[thought.start : thought.end]
+        for tag, opened, inside, close, end in _places(text, frozenset(form.tags)):
+            letters = "".join(_LETTERS.findall(plain(text[inside:close])))
+            fault = "repeated" if letters in seen else "" if letters else "empty"
+            if letters:
+                seen.add(letters)
+            start, stop = thought.start + opened, thought.start + end
+            atoms.append(Atom(tag=tag, text=text[inside:close].strip(), start=start, end=stop, fault=fault))
+    return atoms
+
+
+def _places(text: str, reserved: frozenset[str]) -> list[tuple[str, int, int, int, int]]:
+    """Name of each atom, and where its opening tag, its inside, its closing tag and what follows begin."""
+    marks = [mark for mark in _TAG.finditer(text) if mark[2] not in reserved]
+    last = {mark[2]: mark.start() for mark in marks if mark[1]}
+    places: list[tuple[str, int, int, int, int]] = []
+    tag, opened, inside = "", 0, 0
+    for mark in marks:
+        if tag:
+            if mark[1] and mark[2] == tag:
+                places.append((tag, opened, inside, mark.start(), mark.end()))
+                tag = ""
+        elif not mark[1] and last.get(mark[2], -1) >= mark.end():
+            tag, opened, inside = mark[2], mark.start(), mark.end()
+    return places
+
+
+_BEST = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thoughts(Case):
+    """A trajectory's atoms, as the model is shown them."""
+
+    atoms: tuple[Atom, ...]
+
+    @property
+    def fine(self) -> list[Atom]:
+        """Those without a fault."""
+        return [atom for atom in self.atoms if not atom.fault]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtomNumbers:
+    """Reads a whole number from 0 to 10 for each atom from 1 to `count`, or nothing."""
+
+    count: int
+
+    def __call__(self, text: str, nonce: str = "", /) -> tuple[int, ...] | None:
+        """Return the numbers in order, or None."""
+        names = [str(at) for at in range(1, self.count + 1)]
+        numbers = keyed_lines(text, nonce, names, [str(number) for number in range(_BEST + 1)])
+        return None if numbers is None else tuple(int(numbers[name]) for name in names)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtomJudge(TrajectoryModelScorer):
+    """The mean worth of a trajectory's atomic thoughts in [0, 1], by a language model; `Score.steps` has each one's.
+
+    Atoms without a word and atoms said before are worth 0 and are not shown.
+
+    Attributes:
+        reasoning: not read; the atoms stand in the reasoning.
+        longest: not read; `AtomicThoughtScorer` has looked at the length, and at the number of atoms.
+    """
+
+    name: ClassVar[str] = "atom_judge"
+    version: ClassVar[str] = "1"
+    template: ClassVar[str] = "verifiers/agents/search/atoms"
+
+    reasoning: Literal["strip", "keep"] = "keep"
+
+    def __post_init__(self) -> None:
+        """Reject options out of range."""
+        super().__post_init__()
+        self.check_options({})
+
+    def read(self, sample: Sample, trajectory: Trajectory) -> Case | Score:
+        """Return the atoms, or the score of a trajectory without any that could be shown."""
+        thoughts = Thoughts(sample=sample, response="atoms", atoms=tuple(atoms_of(trajectory, self.shape)))
+        if thoughts.fine:
+            return thoughts
+        return Score(value=0.0, reason="no_answer", steps=steps_of(thoughts.atoms, [0.0] * len(thoughts.atoms)))
+
+    async def judge(self, cases: Sequence[Case]) -> list[Score]:
+        """Return one score per case, in order."""
+        thoughts = [case for case in cases if isinstance(case, Thoughts)]
+        answers = await self.each_asked(thoughts, self._prompt, lambda one: AtomNumbers(count=len(one.fine)))
+        return [self._scored(one, answer) for one, answer in zip(thoughts, answers, strict=True)]
+
+    def _prompt(self, thoughts: Thoughts) -> Rendered:
+        # the base asks with "-" for the response what made a prompt too long
+        atoms = thoughts.fine if thoughts.response != "-" else []
+        values = {
+            "question": thoughts.sample.prompt,
+            "atoms": "\n".join(_listed(number, atom) for number, atom in enumerate(atoms, start=1)),
+            "verdicts": "\n".join(f"{number}: 0 to {_BEST}" for number in range(1, len(atoms) + 1)),
+        }
+        return self.render(self.templates()[0], values)
+
+    def _scored(self, thoughts: Thoughts, answer: Answer[tuple[int, ...]] | Fault) -> Score:
+        if isinstance(answer, Fault):
+            return self.unanswered(answer)
+        said = iter(answer.value)
+        worth = [0.0 if atom.fault else next(said) / _BEST for atom in thoughts.atoms]
+        return Score(
+            value=sum(worth) / len(worth),
+            steps=steps_of(thoughts.atoms, worth),
+            evidence={"text": shortened(answer.text)},
+            cost=answer.cost,
+        )
+
+
+def steps_of(atoms: Sequence[Atom], worth: Sequence[float]) -> tuple[StepScore, ...]:
+    """Return the verdicts on atoms, labelled by their fault or their name."""
+    return tuple(
+        StepScore(value=value, label=atom.fault or atom.tag, start=atom.start, end=atom.end)
+        for atom, value in zip(atoms, worth, strict=True)
+    )
+
+
+def _listed(number: int, atom: Atom) -> str:
+    """An atom with its number at the start of a line and all else indented, so that no atom can make another."""
+    first, *rest = atom.text.splitlines() or [""]
+    return "\n".join([f"{number}: [{atom.tag}] {first}", *(f"    {line}" for line in rest)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """A well-formed trajectory."""
+
+    sample: Sample
+    answer: FinalAnswer
+    atoms: tuple[Atom, ...]
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtomicThoughtScorer(NestedScorer):
+    """The worth of atomic thoughts, mixed with the answer's by how far the training is (Atom-Searcher).
+
+    The reference is the answer, or a list of accepted ones; an `outcome` scorer gets it as it is.
+
+    Attributes:
+        engine: a language model that judges the atoms of a trajectory in one call; or none, with `reward`.
+        max_tokens: most tokens of its answer.
+        reward: a scorer of single atoms: its sample has the question as the prompt and the atom as the response.
+        low: what the reward gives the worst atom; its values are mapped to [0, 1] and cut off there.
+        high: what it gives the best.
+        outcome: a scorer of the whole response; None for the token F1 of the answer block.
+        start: a at the beginning, in [0, 1].
+        progress: how far the training is, in [0, 1]; None to read it from `column`.
+        column: the column of `Sample.extra` with the progress.
+        malformed: what a trajectory of bad form gets.
+        most_atoms: of more atoms, the form is bad (`too_complex`).
+        longest: most characters that the agent may write (`too_complex`).
+    """
+
+    name: ClassVar[str] = "atomic_thoughts"
+    version: ClassVar[str] = "1"
+    inner: ClassVar[tuple[str, ...]] = ("reward", "outcome")
+
+    engine: Any = None
+    max_tokens: int = 2048
+    reward: Any = None
+    low: float = 0.0
+    high: float = 1.0
+    outcome: Any = None
+    start: float = 0.5
+    progress: float | None = None
+    column: str = "progress"
+    malformed: float = -1.0
+    most_atoms: int = 64
+    longest: int = 200_000
+
+    def __post_init__(self) -> None:
+        """Reject options out of range, and both or none of engine and reward."""
+        if (self.engine is None) == (self.reward is None):
+            raise ValueError(f"{self.name}: give either an engine or a reward, which judges the atoms; not both")
+        counts = {"most_atoms": 1, "longest": 1, "max_tokens": 1}
+        values = dict.fromkeys(("low", "high", "malformed"), (-LARGEST, LARGEST))
+        self.check_options({**values, "start": (0.0, 1.0), "progress": (0.0, 1.0), **counts})
+        if not self.low < self.high:
+            raise ValueError(f"{self.name}: low is {self.low} and high {self.high}; low comes first")
+
+    def asked(self) -> Any:
+        """Return the judge of atoms, or None."""
+        return self._judge
+
+    @cached_property
+    def _judge(self) -> AtomJudge | None:
+        if self.engine is None:
+            return None
+        return AtomJudge(engine=self.engine, max_tokens=self.max_tokens, form=self.form)
+
+    @cached_property
+    def _answers(self) -> TokenF1Verifier:
+        return TokenF1Verifier()
+
+    def gold(self, sample: Sample) -> Any:
+        """Return the accepted answers, and how much the atoms count.
+
+        Raises:
+            BadReferenceError: there is no answer.
+            ValueError: the column with the progress is at fault.
+        """
+        answers = None if self.outcome is not None else self._answers.read_reference(sample.reference)
+        progress = sample.extra.get(self.column) if self.progress is None else self.progress
+        if progress is None:
+            raise ValueError(
+                f"nobody says how far the training is: set the option progress, or extra[{self.column!r}] from 0 to 1"
+            )
+        check_number(progress, 0.0, 1.0, f"extra[{self.column!r}]")
+        return answers, self.start * (1.0 - progress)
+
+    def read(self, sample: Sample) -> _Read | Score:
+        """Return the parts of a trajectory, or the score of one of bad form."""
+        trajectory = read_trajectory(sample, self.shape)
+        if trajectory.written > self.longest:
+            return Score.scored(self.malformed, "too_complex")
+        answer = final_answer(trajectory, self.shape)
+        atoms = atoms_of(trajectory, self.shape)
+        fault = answer.reason
+        if sample.finish_reason == "length":
+            fault = "truncated"
+        elif trajectory.forged():
+            fault = "tampering"
+        elif len(atoms) > self.most_atoms:
+            fault = "too_complex"
+        elif not fault and not any(not atom.fault for atom in atoms):
+            fault = "bad_format"
+        if fault:
+            return Score.scored(self.malformed, fault, atoms=len(atoms))
+        return _Read(sample=sample, answer=answer, atoms=tuple(atoms), share=self.gold(sample)[1])
+
+    async def judge(self, read: Sequence[_Read]) -> list[Score]:
+        """Return one score per trajectory, in order."""
+        outcomes = await self._outcomes(read)
+        thoughts = iter(await self._thoughts([one for one in read if one.share]))
+        return [
+            self._mixed(one, outcome, next(thoughts) if one.share else None)
+            for one, outcome in zip(read, outcomes, strict=True)
+        ]
+
+    async def _outcomes(self, ready: Sequence[_Read]) -> list[Score]:
+        if self.outcome is not None:
+            return await asked(self.outcome, [one.sample for one in ready], called=f"the outcome of {self.name!r}")
+        return [self._answers.judge([Span("tag", (one.answer.text,))], self.gold(one.sample)[0]) for one in ready]
+
+    async def _thoughts(self, ready: Sequence[_Read]) -> list[Score]:
+        """The worth of the atoms of each trajectory: the mean, and each one's in `steps`."""
+        if self._judge is not None:
+            return await self._judge.score([one.sample for one in ready])
+        single = [
+            Sample(
+                prompt=one.sample.prompt, response=atom.text, reference=one.sample.reference, extra={"tag": atom.tag}
+            )
+            for one in ready
+            for atom in one.atoms
+            if not atom.fault
+        ]
+        said = iter(await asked(self.reward, single, called=f"the reward of {self.name!r}"))
+        return [self._mean(one.atoms, [None if atom.fault else next(said) for atom in one.atoms]) for one in ready]
+
+    def _mean(self, atoms: Sequence[Atom], said: Sequence[Score | None]) -> Score:
+        """The mean worth of atoms; those that were not asked about are worth 0."""
+        given = [score for score in said if score is not None]
+        if missing := without_number({f"atom_{at}": score for at, score in enumerate(given, start=1)}):
+            return missing
+        span = self.high - self.low
+        worth = [0.0 if one is None else min(max(((one.value or 0.0) - self.low) / span, 0.0), 1.0) for one in said]
+        return Score(value=sum(worth) / len(worth), steps=steps_of(atoms, worth), cost=cost_of(given))
+
+    def _mixed(self, read: _Read, outcome: Score, thoughts: Score | None) -> Score:
+        parts = {"outcome": outcome} if thoughts is None else {"outcome": outcome, "atoms": replace(thoughts, steps=())}
+        if missing := without_number(parts):
+            return missing
+        worth = 0.0 if thoughts is None else thoughts.value or 0.0
+        return Score(
+            value=read.share * worth + (1.0 - read.share) * (outcome.value or 0.0),
+            reason=outcome.reason,
+            steps=() if thoughts is None else thoughts.steps,
+            parts=parts,
+            evidence={"share": read.share, "atoms": len(read.atoms)},
+            cost=cost_of(list(parts.values())),
+        )

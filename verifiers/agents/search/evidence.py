@@ -1,0 +1,188 @@
+"""R-Search's reward (arXiv 2506.04185): is the answer right, and would somebody else find it in the same evidence?
+
+    value = answer * F1(answer) + evidence * F1(second model's answer from the evidence alone) + well_formed
+
+| `source` | evidence |
+|---|---|
+| `results` | every document that a search returned, each once |
+| `quotes` | of the first 200 lines of the agent's evidence blocks those whose words stand in a row in earlier results |
+
+An agent's own words are never evidence, nor is what another tool printed: it could write the answer down.
+
+The weights were not found in public text; the defaults are ours.  A trajectory without one answer at its end, or with
+results that the agent wrote itself, is malformed: 0, and no model is asked.  Without evidence that part is 0, and no
+model is asked either.
+
+Not covered: what the second model knows by itself.  Take a small one, and compare with no evidence now and then.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+from adjudge.prompts.asking import Answer
+from adjudge.prompts.reading import answers as answers_in
+from adjudge.prompts.scorer import Case
+from adjudge.prompts.template import Rendered
+from adjudge.protocol import Sample, Score, StepScore
+from adjudge.responses.trajectories.searches import Search, SeveralAnswers, final_answer, goes_on, searches_of
+from adjudge.responses.trajectories.trajectory import Result, Trajectory
+from adjudge.verifiers.agents.scoring import LARGEST, TrajectoryModelScorer
+from adjudge.verifiers.agents.search.reference import SearchReference, read_answers
+from adjudge.verifiers.agents.search.signals import identity, words
+from adjudge.verifiers.text.answer_span import shorten
+
+_LEAST_WORDS = 3  # of a quote; fewer words stand in a row anywhere
+_MOST_QUOTES = 200  # lines that are looked for; each is a search through all results
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collection(Case):
+    """A trajectory's answer and evidence; `response` is the evidence, and the only part that the model sees."""
+
+    answer: str
+    f1: float
+    gold: SearchReference
+    span: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerReader:
+    """Reads one free answer on the line that the prompt asks for; two different ones are none."""
+
+    form: str
+
+    def __call__(self, text: str, nonce: str = "", /) -> str | None:
+        """Return the answer, or None."""
+        said = {answer for answer, _ in answers_in(text, self.form, nonce)}
+        return said.pop() or None if len(said) == 1 else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchEvidenceScorer(TrajectoryModelScorer):
+    """R-Search: answer F1, and the F1 of what a second model answers from the collected evidence alone.
+
+    The reference is the answer, or a list of accepted ones, or `{"answer": ..}`.
+
+    Attributes:
+        longest: a trajectory with more evidence or more text of the agent than so many characters gets 0
+            (`too_complex`).
+        answer_weight: weight of the answer's F1 (ours).
+        evidence_weight: weight of the second model's F1 (ours).
+        well_formed: what a trajectory earns that is not malformed (ours).
+        source: the evidence: all "results" of tools, or the agent's "quotes" from them.
+        evidence_tag: the tag of quotes.
+        several: "none": different answers are malformed; "last": the last one counts.
+    """
+
+    name: ClassVar[str] = "search_evidence"
+    version: ClassVar[str] = "1"
+    needs_reference: ClassVar[bool] = True
+    template: ClassVar[str] = "verifiers/agents/search/evidence"
+
+    max_tokens: int = 256
+    answer_weight: float = 1.0
+    evidence_weight: float = 0.5
+    well_formed: float = 0.1
+    source: Literal["results", "quotes"] = "results"
+    evidence_tag: str = "evidence"
+    several: SeveralAnswers = "none"
+
+    def __post_init__(self) -> None:
+        """Reject options out of range."""
+        super().__post_init__()
+        self.check_options(dict.fromkeys(("answer_weight", "evidence_weight", "well_formed"), (0.0, LARGEST)))
+
+    @property
+    def more_tags(self) -> tuple[str, ...]:
+        """The tag of quotes."""
+        return (self.evidence_tag,)
+
+    def gold(self, sample: Sample) -> SearchReference:
+        """Return the accepted answers; `BadReferenceError` if there are none."""
+        return read_answers(sample.reference)
+
+    def read(self, sample: Sample, trajectory: Trajectory) -> Case | Score:
+        """Return the evidence that is shown to the model, or the score of a sample that is not shown to it."""
+        if trajectory.written > self.longest:
+            return Score.scored(self.lowest, "too_complex")
+        answer = final_answer(trajectory, self.shape, several=self.several)
+        searches = searches_of(trajectory, self.shape)
+        fault = answer.reason or ("bad_format" if goes_on(trajectory, answer, searches) else "")
+        if fault or trajectory.forged():
+            return Score.scored(self.lowest, fault or "tampering", answers=answer.blocks)
+        if self.source == "results":
+            evidence = _results(searches)
+        else:
+            evidence = "\n".join(dict.fromkeys(_quotes(trajectory, searches, self.evidence_tag)))
+        if len(evidence) > self.longest:
+            return Score.scored(self.lowest, "too_complex", evidence=len(evidence))
+        gold = self.gold(sample)
+        last = trajectory.blocks(self.shape.answer)[-1]
+        case = Collection(
+            sample=sample,
+            response=evidence,
+            answer=answer.text,
+            f1=gold.answer_f1(answer.text),
+            gold=gold,
+            span=(last.start, last.end),
+        )
+        return case if evidence else self._scored(case, "")
+
+    async def judge(self, cases: Sequence[Case]) -> list[Score]:
+        """Return one score per case, in order."""
+        collections = [case for case in cases if isinstance(case, Collection)]
+        template = self.templates()[0]
+
+        def prompt(case: Collection) -> Rendered:
+            return self.render(template, {"question": case.sample.prompt, "evidence": case.response})
+
+        def scored(case: Collection, answer: Answer[str]) -> Score:
+            return self._scored(case, answer.value)
+
+        return await self.decided(collections, prompt, AnswerReader(form=template.form), scored)
+
+    def _scored(self, case: Collection, second: str) -> Score:
+        known = second.casefold() not in ("", "unknown")
+        evidence_f1 = case.gold.answer_f1(second) if known else 0.0
+        score = Score.scored(
+            self.answer_weight * case.f1 + self.evidence_weight * evidence_f1 + self.well_formed,
+            "" if case.f1 else "wrong",
+            answer=shorten(case.answer),
+            answer_f1=case.f1,
+            second_answer=shorten(second),
+            evidence_f1=evidence_f1,
+            evidence=len(case.response),
+        )
+        return replace(score, steps=(StepScore(value=case.f1, label="answer", start=case.span[0], end=case.span[1]),))
+
+
+def _results(searches: Sequence[Search]) -> str:
+    """Every document that a search returned, each once, where it came last."""
+    documents: dict[tuple[str, str], str] = {}
+    for search in searches:
+        for document in search.documents():
+            key = identity(document)
+            documents[key] = documents.pop(key, f"{document.title}\n{document.text}".strip())
+    return "\n\n".join(filter(None, documents.values()))
+
+
+def _quotes(trajectory: Trajectory, searches: Sequence[Search], tag: str) -> list[str]:
+    """The lines of evidence blocks that quote an earlier result."""
+    quotes: list[str] = []
+    results: defaultdict[int, list[Result]] = defaultdict(list)
+    for search in searches:
+        results[search.turn].extend(search.results)
+    returned, looked = " ", 0
+    for at, turn in enumerate(trajectory.turns):
+        for block in turn.tagged(tag):
+            for line in block.text.splitlines():
+                said = words(line)
+                looked += 1
+                if looked <= _MOST_QUOTES and len(said) >= _LEAST_WORDS and f" {' '.join(said)} " in returned:
+                    quotes.append(line.strip())
+        returned += "".join(f"{' '.join(words(result.text))} \n " for result in results[at])
+    return quotes

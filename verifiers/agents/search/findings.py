@@ -1,0 +1,253 @@
+"""O2-Searcher's reward for open questions, whose answer is a list of findings.
+
+    value = scale * (format + factual + 0.5 * diversity) / 2.5
+
+A finding is one line of the answer behind a bullet, `- ..`, `* ..` or `1. ..`.  `factual` is the F1 of findings beside
+reference findings, matched one-to-one, so that padding and copies lower it.  `diversity` is 1 less the mean similarity
+of pairs: of the findings that were matched, or of the queries that a tool answered, as in the released code.  Format
+and diversity count only where something is right (`gated`).
+
+Source: arXiv 2505.16582 and Acade-Mate/O2-Searcher @ 0e77e9a: weights 1, 1, 0.5, scale 0.5, threshold 0.75 on sentence
+embeddings.  Not taken over: splitting the answer at every hyphen, full marks of the format for ten findings whatever
+they say, weights by the number and the length of queries, and 0 where the similarity server is down, which here is a
+failed score.
+
+Not covered: closed questions, which `token_f1` judges, and lists inside lists.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+from adjudge.protocol import Sample, Score, StepScore
+from adjudge.responses.trajectories.reading import read_trajectory
+from adjudge.responses.trajectories.searches import final_answer, searches_of
+from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer, ShipsSuite
+from adjudge.verifiers.agents.search.reference import folded, read_findings
+from adjudge.verifiers.agents.search.signals import Rule, finding_f1, likeness, matched, spread, words_of
+from adjudge.verifiers.nested.part import asked, cost_of, without_number
+
+_MOST_QUERIES = 20  # as released
+_BULLET = re.compile(r"[ \t]{0,16}(?:[-*•]|\d{1,3}[.)])[ \t]+")
+_WORD = re.compile(r"\w")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One finding: its text without the bullet, and the place of its line in the graded text."""
+
+    text: str
+    start: int
+    end: int
+
+
+def findings_of(text: str, offset: int = 0) -> tuple[list[Finding], int]:
+    """Return the findings of an answer in order, and how many of its lines are none; blank lines do not count.
+
+    Args:
+        text: the answer.
+        offset: where it begins in the graded text.
+    """
+    findings: list[Finding] = []
+    others = 0
+    at = offset
+    for line in text.splitlines(keepends=True):
+        bullet = _BULLET.match(line)
+        rest = line[bullet.end() :].strip() if bullet else ""
+        if _WORD.search(rest):
+            findings.append(Finding(text=rest, start=at, end=at + len(line.rstrip())))
+        else:
+            others += bool(line.strip())
+        at += len(line)
+    return findings, others
+
+
+@dataclass(slots=True, kw_only=True)
+class _Work:
+    """One answer on its way to its score."""
+
+    sample: Sample
+    findings: list[Finding]
+    others: int
+    queries: list[str]
+    references: list[str]
+    pairs: list[tuple[int, int]] = field(default_factory=list)
+    likeness: list[float] = field(default_factory=list)
+    given: list[Score] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindingsScorer(ShipsSuite, NestedScorer):
+    """A list of findings beside reference findings: format, F1 by one-to-one matching, diversity (O2-Searcher).
+
+    The reference is `{"findings": ["..", ..]}` or a list of texts.
+
+    Attributes:
+        rule: how alike two texts are where no scorer is given: "token_f1" or "cosine" of their words.
+        similarity: a scorer in [0, 1] of two texts, one the response and one the reference; None for the rule.
+        threshold: the least similarity of a finding and the reference finding that it matches.
+        weights: of format, factual F1 and diversity; they are divided by their sum.
+        scale: what full marks are worth.
+        lines: "all": the format is 1 if every line of the answer is a finding and none is repeated, else 0; "share":
+            the share of such lines, less `repeat_cost` times the share of repeated findings, and at least 0.
+        repeat_cost: see `lines`; 3 as released.
+        diverse: whose diversity counts: "findings" for those that were matched, or "queries".
+        gated: whether format and diversity count only where the F1 is above 0.
+        most_findings: an answer with more scores 0 (`too_complex`).
+        longest: so does an answer of more characters.
+    """
+
+    name: ClassVar[str] = "findings"
+    version: ClassVar[str] = "1"
+    inner: ClassVar[tuple[str, ...]] = ("similarity",)
+
+    rule: Rule = "token_f1"
+    similarity: Any = None
+    threshold: float = 0.75
+    weights: tuple[float, float, float] = (1.0, 1.0, 0.5)
+    scale: float = 1.0
+    lines: Literal["all", "share"] = "all"
+    repeat_cost: float = 3.0
+    diverse: Literal["findings", "queries"] = "findings"
+    gated: bool = True
+    most_findings: int = 50
+    longest: int = 50_000
+
+    def __post_init__(self) -> None:
+        """Reject options out of range."""
+        ranges = {"threshold": (0.0, 1.0), "scale": (-LARGEST, LARGEST), "repeat_cost": (0.0, LARGEST)}
+        self.check_options({**ranges, "most_findings": 1, "longest": 1})
+        if not self.threshold:
+            raise ValueError(f"{self.name}: threshold is 0, so everything would match; give more than 0")
+        weights: Any = self.weights
+        numbers = isinstance(weights, list | tuple) and [
+            one for one in weights if isinstance(one, int | float) and not isinstance(one, bool) and 0 <= one < math.inf
+        ]
+        if not numbers or len(numbers) != 3 or len(weights) != 3 or not sum(numbers):
+            raise ValueError(
+                f"{self.name}: weights is {weights!r}; give three numbers from 0, for format, factual F1 and diversity"
+            )
+        object.__setattr__(self, "weights", tuple(weights))
+
+    def gold(self, sample: Sample) -> list[str]:
+        """Return the reference findings; `BadReferenceError` if there are none that could be matched."""
+        return read_findings(sample.reference)
+
+    def read(self, sample: Sample) -> _Work | Score:
+        """Return the findings of a sample, or its score if it has none."""
+        trajectory = read_trajectory(sample, self.shape)
+        answer = final_answer(trajectory, self.shape)
+        if sample.finish_reason == "length":
+            return Score.scored(0.0, "truncated")
+        if answer.reason:
+            return Score.scored(0.0, answer.reason)
+        block = trajectory.blocks(self.shape.answer)[-1]
+        inside, end = block.start + len(block.tag) + 2, block.end - len(block.tag) - 3
+        if end - inside > self.longest:
+            return Score.scored(0.0, "too_complex")
+        findings, others = findings_of(trajectory.text[inside:end], inside)
+        if not findings:
+            return Score.scored(0.0, "bad_format", lines=others)
+        if len(findings) > self.most_findings:
+            return Score.scored(0.0, "too_complex", findings=len(findings))
+        queries: list[str] = []
+        if self.diverse == "queries":  # what came back makes a query one, not what the agent says
+            answered = [search.query for search in searches_of(trajectory, self.shape) if search.answered]
+            queries = [query[:1_000] for query in answered if query.strip()][:_MOST_QUERIES]
+        references = self.gold(sample)
+        return _Work(sample=sample, findings=findings, others=others, queries=queries, references=references)
+
+    async def judge(self, read: Sequence[_Work]) -> list[Score]:
+        """Return one score per answer, in order."""
+        await self._match(read)
+        await self._compare(read)
+        return [self._scored(work) for work in read]
+
+    async def _match(self, works: Sequence[_Work]) -> None:
+        """Find out which findings are which reference findings."""
+        alike = await self._alike(
+            works, [[(finding.text, gold) for finding in one.findings for gold in one.references] for one in works]
+        )
+        for work, values in zip(works, alike, strict=True):
+            wide = len(work.references)
+            rows = [values[at : at + wide] for at in range(0, len(values), wide)]
+            work.pairs = matched(rows, self.threshold)
+
+    async def _compare(self, works: Sequence[_Work]) -> None:
+        """Find out how alike the texts are whose diversity counts."""
+        texts = [
+            work.queries if self.diverse == "queries" else [work.findings[row].text for row, _ in work.pairs]
+            for work in works
+        ]
+        alike = await self._alike(works, [list(itertools.combinations(one, 2)) for one in texts])
+        for work, values in zip(works, alike, strict=True):
+            work.likeness = values
+
+    async def _alike(self, works: Sequence[_Work], asked_for: Sequence[Sequence[tuple[str, str]]]) -> list[list[float]]:
+        """How alike the texts of each pair are, in [0, 1]; scores without a number are kept with the work."""
+        if self.similarity is None:
+            return [self._by_rule(pairs) for pairs in asked_for]
+        samples = [
+            replace(work.sample, response=one, reference=other, id="", group="", finish_reason=None, extra={})
+            for work, pairs in zip(works, asked_for, strict=True)
+            for one, other in pairs
+        ]
+        alike = iter(await asked(self.similarity, samples, called=f"the similarity of {self.name!r}"))
+        rows: list[list[float]] = []
+        for work, pairs in zip(works, asked_for, strict=True):
+            scores = [next(alike) for _ in pairs]
+            work.given += scores
+            rows.append([min(max(score.value or 0.0, 0.0), 1.0) for score in scores])
+        return rows
+
+    def _by_rule(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        words = {text: words_of(text) for text in dict.fromkeys(itertools.chain.from_iterable(pairs))}
+        return [likeness(words[one], words[other], self.rule) for one, other in pairs]
+
+    def _scored(self, work: _Work) -> Score:
+        unknown = next((one for one in work.given if one.value is None), None)
+        if unknown is not None:
+            parts = {"similarity": unknown}
+            return replace(without_number(parts) or unknown, cost=cost_of(work.given))
+        count, pairs = len(work.findings), len(work.pairs)
+        precision, recall, factual = finding_f1(pairs, count, len(work.references))
+        form, diversity = self._form(work), spread(work.likeness)
+        rewards = (form, factual, diversity) if factual or not self.gated else (0.0, 0.0, 0.0)
+        weighed = sum(weight * reward for weight, reward in zip(self.weights, rewards, strict=True))
+        columns = dict(work.pairs)
+        steps = tuple(
+            StepScore(
+                value=float(at in columns),
+                label="matched" if at in columns else "unmatched",
+                start=finding.start,
+                end=finding.end,
+            )
+            for at, finding in enumerate(work.findings)
+        )
+        return Score(
+            value=self.scale * weighed / sum(self.weights),
+            reason="" if factual else "wrong",
+            steps=steps,
+            evidence={
+                "format": form,
+                "factual": factual,
+                "diversity": diversity,
+                "precision": precision,
+                "recall": recall,
+                "pairs": [list(pair) for pair in work.pairs],
+            },
+            cost=cost_of(work.given),
+        )
+
+    def _form(self, work: _Work) -> float:
+        """How well the answer is a list, in [0, 1]."""
+        count = len(work.findings)
+        different = len({folded(finding.text) for finding in work.findings})
+        if self.lines == "all":
+            return float(not work.others and different == count)
+        return max(0.0, count / (count + work.others) - self.repeat_cost * (1 - different / count))

@@ -1,0 +1,241 @@
+"""ReSeek's reward (`TencentBAC/ReSeek`): the answer, and whether the agent knew which results were of use.
+
+After each result the agent says Yes or No.  `value = answer + the judgements' values`, from one of two tables:
+
+| case | by rule | with `relevance` |
+|---|---|---|
+| `yes_answered`: Yes, and the final answer is right | 0.4 | 0.1 |
+| `yes_relevant`: Yes, the result is relevant, the answer wrong | 0.3 | -0.025 |
+| `yes_irrelevant`: Yes, the result is not | -0.6 | -0.05 |
+| `no_relevant`: No, the result is relevant | -0.3 | -0.05 |
+| `no_irrelevant`: No, and it is not | 0.3 | 0.02 |
+| `no_irrelevant_answered`: the same, and the answer is right | 0.4 | 0.02 |
+
+By rule a result is relevant if it holds the gold answer as whole words (`signals.holds`); with `relevance`, a
+re-ranker, if that scores gold answer and result at `threshold` or above.
+
+A judgement is about what the searches of the turn before it returned.  Of each turn the first counts, if all of the
+turn's judgements say the same; what follows no result is about nothing.
+
+Where the released code differs: "no" is found in "know"; it reads results that the model wrote itself, judgements in
+thoughts, and one judgement for every result before it that has none of its own; the re-ranker sees the first accepted
+answer alone, here all; if it does not answer that is 0, here the score is failed; no answer is spared what wrong
+judgements cost, here it is not; and searching for nothing, to say No, pays without end (`most_paid`).
+
+Not covered: the environment that takes a result away after a No.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from adjudge.protocol import Sample, Score, StepScore
+from adjudge.responses.trajectories.reading import read_trajectory
+from adjudge.responses.trajectories.searches import FinalAnswer, Search, SeveralAnswers, final_answer, searches_of
+from adjudge.responses.trajectories.trajectory import Block, Trajectory, TrajectoryForm
+from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer, ShipsSuite, case_values
+from adjudge.verifiers.agents.search.reference import SearchReference, read_answers
+from adjudge.verifiers.agents.search.signals import holds, identity
+from adjudge.verifiers.nested.part import asked, cost_of, without_number
+from adjudge.verifiers.text.answer_span import shorten
+
+_CASES = (
+    "yes_answered",
+    "yes_relevant",
+    "yes_irrelevant",
+    "no_relevant",
+    "no_irrelevant",
+    "no_irrelevant_answered",
+)
+RULE: Mapping[str, float] = dict(zip(_CASES, (0.4, 0.3, -0.6, -0.3, 0.3, 0.4), strict=True))
+"""The values of the rule version."""
+
+RERANKED: Mapping[str, float] = dict(zip(_CASES, (0.1, -0.025, -0.05, -0.05, 0.02, 0.02), strict=True))
+"""The values of the re-ranker version."""
+
+Standing: TypeAlias = Literal["counts", "repeated_result", "no_result", "again", "disagreeing", "unreadable"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """One judgement.
+
+    Attributes:
+        useful: whether it says Yes; None if it can say neither.
+        result: the text of the results that it is about; "" if there is none.
+        standing: "counts"; "repeated_result" if all those documents came before; else why it is worth nothing.
+        block: where it stands.
+    """
+
+    useful: bool | None
+    result: str
+    standing: Standing
+    block: Block
+
+
+def judgements_of(trajectory: Trajectory, form: TrajectoryForm) -> tuple[Judgement, ...]:
+    """Return all judgements outside thoughts, in order."""
+    made: list[Judgement] = []
+    seen: set[tuple[str, str]] = set()
+    searches: defaultdict[int, list[Search]] = defaultdict(list)
+    for search in searches_of(trajectory, form):
+        searches[search.turn].append(search)
+    for at, turn in enumerate(trajectory.turns):
+        before = searches[at - 1] if at else []
+        result = "\n".join(one.text for search in before for one in search.results).strip()
+        documents = {identity(document) for search in before for document in search.documents()}
+        blocks = turn.tagged(form.judge)
+        words = {_word(block) for block in blocks}
+        for number, block in enumerate(blocks):
+            standing: Standing = "repeated_result" if documents <= seen else "counts"
+            if not result:
+                standing = "no_result"
+            elif len(words) > 1:
+                standing = "disagreeing"
+            elif words == {None}:
+                standing = "unreadable"
+            elif number:
+                standing = "again"
+            made.append(Judgement(useful=_word(block), result=result, standing=standing, block=block))
+        seen |= documents
+    return tuple(made)
+
+
+def _word(block: Block) -> bool | None:
+    return {"yes": True, "no": False}.get(block.text.casefold())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Episode:
+    """A trajectory on its way to its score; `right` is whether its answer is."""
+
+    answer: FinalAnswer
+    right: bool
+    judgements: tuple[Judgement, ...]
+    gold: SearchReference
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchJudgementsScorer(ShipsSuite, NestedScorer):
+    """ReSeek: exact match of the answer, plus a value for each judgement of a result.
+
+    The reference is the answer, or a list of accepted ones, or `{"answer": ..}`.
+
+    Attributes:
+        relevance: a scorer of how well a response answers a prompt, such as a re-ranker; it is asked with the gold
+            answer as the prompt and reference and a result as the response.  None decides by rule.
+        threshold: from which of its values on a result is relevant.
+        values: values of the table that take the place of the published ones, by case.
+        trust_yes: whether a Yes is right wherever the final answer is, as published; else the result is looked at.
+        several: what different answers are worth: "none", or "last" for the last one, as published.
+        many_answers: with "last", the number of answer tags beyond which a right answer is worth `many_value`.
+        many_value: see there.
+        most_paid: how many judgements can earn something (ours); penalties have no end.  With 3, right judgements and a
+            wrong answer (0.9) stay below a right answer (1).
+        longest: most characters that the agent may write; more is worth 0 (`too_complex`).
+    """
+
+    name: ClassVar[str] = "search_judgements"
+    inner: ClassVar[tuple[str, ...]] = ("relevance",)
+
+    relevance: Any = None
+    threshold: float = 0.5
+    values: Mapping[str, float] = field(default_factory=dict)
+    trust_yes: bool = True
+    several: SeveralAnswers = "none"
+    many_answers: int = 10
+    many_value: float = 0.25
+    most_paid: int = 3
+    longest: int = 200_000
+
+    def __post_init__(self) -> None:
+        """Reject options out of range, and values of cases that there are not."""
+        counts = {"many_answers": 1, "most_paid": 0, "longest": 1}
+        self.check_options({"threshold": (-LARGEST, LARGEST), "many_value": (0.0, 1.0), **counts})
+        object.__setattr__(self, "values", case_values(self.name, self.values, RULE))
+
+    def gold(self, sample: Sample) -> SearchReference:
+        """Return the accepted answers; `BadReferenceError` if there are none."""
+        return read_answers(sample.reference)
+
+    def read(self, sample: Sample) -> _Episode | Score:
+        """Return what is judged of a sample, or its score."""
+        trajectory = read_trajectory(sample, self.shape)
+        if trajectory.written > self.longest:
+            return Score.scored(0.0, "too_complex")
+        gold = self.gold(sample)
+        answer = final_answer(trajectory, self.shape, several=self.several)
+        right = not answer.reason and gold.is_answer(answer.text)
+        return _Episode(answer=answer, right=right, judgements=judgements_of(trajectory, self.shape), gold=gold)
+
+    async def judge(self, read: Sequence[_Episode]) -> list[Score]:
+        """Return one score per episode, in order; the re-ranker is asked about each answer and result once."""
+        pairs = list({pair: None for episode in read for pair in self._pairs(episode)})
+        samples = [Sample(prompt=gold, response=result, reference=gold) for gold, result in pairs]
+        said = await asked(self.relevance, samples, called=f"{self.name}: relevance") if pairs else []
+        verdicts = dict(zip(pairs, said, strict=True))
+        return [self._scored(episode, verdicts) for episode in read]
+
+    def _pairs(self, episode: _Episode) -> dict[tuple[str, str], None]:
+        """The gold answers and results that the re-ranker is asked about, each once."""
+        if self.relevance is None:
+            return {}
+        looked_at = [judgement.result for judgement in episode.judgements if self._looks(episode, judgement)]
+        return {(accepted, result): None for result in looked_at for accepted in episode.gold.answers}
+
+    def _looks(self, episode: _Episode, judgement: Judgement) -> bool:
+        """Whether a judgement's value depends on its result."""
+        if judgement.standing not in ("counts", "repeated_result"):
+            return False
+        return not (judgement.useful and episode.right and self.trust_yes)
+
+    def _scored(self, episode: _Episode, verdicts: Mapping[tuple[str, str], Score]) -> Score:
+        mine = {
+            f"{number}: {shorten(accepted, 40)}": verdicts[accepted, result]
+            for number, (accepted, result) in enumerate(self._pairs(episode))
+        }
+        if (missing := without_number(mine)) is not None:
+            return missing
+        base = float(episode.right)
+        if episode.right and self.several == "last" and episode.answer.blocks > self.many_answers:
+            base = self.many_value
+        steps = self._steps(episode, verdicts)
+        return Score(
+            value=base + math.fsum(step.value or 0.0 for step in steps),
+            reason="" if base else episode.answer.reason or "wrong",
+            steps=steps,
+            evidence={"answer": shorten(episode.answer.text), "answer_value": base, "judgements": len(steps)},
+            cost=cost_of(list(mine.values())),
+        )
+
+    def _steps(self, episode: _Episode, verdicts: Mapping[tuple[str, str], Score]) -> tuple[StepScore, ...]:
+        table = {**(RULE if self.relevance is None else RERANKED), **self.values}
+        steps, paid = [], 0
+        for judgement in episode.judgements:
+            label: str = judgement.standing
+            value = 0.0
+            if label in ("counts", "repeated_result"):
+                case = self._case(episode, judgement, verdicts)
+                value, label = table[case], case
+                # No answer and an old result earn nothing, and neither does what comes after the last that is paid.
+                earns = not episode.answer.reason and judgement.standing == "counts" and paid < self.most_paid
+                if value > 0:
+                    value, paid = (value, paid + 1) if earns else (0.0, paid)
+            steps.append(StepScore(value=value, label=label, start=judgement.block.start, end=judgement.block.end))
+        return tuple(steps)
+
+    def _case(self, episode: _Episode, judgement: Judgement, verdicts: Mapping[tuple[str, str], Score]) -> str:
+        if judgement.useful and episode.right and self.trust_yes:
+            return "yes_answered"
+        if self.relevance is None:
+            relevant = holds(judgement.result, episode.gold.answers)
+        else:
+            values = [verdicts[accepted, judgement.result].value for accepted in episode.gold.answers]
+            relevant = any(value is not None and value >= self.threshold for value in values)
+        if judgement.useful:
+            return ("yes_answered" if episode.right else "yes_relevant") if relevant else "yes_irrelevant"
+        return "no_relevant" if relevant else "no_irrelevant_answered" if episode.right else "no_irrelevant"

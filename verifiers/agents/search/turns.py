@@ -1,0 +1,233 @@
+"""Rewards of single search turns against gold evidence: StepSearch and InForage.
+
+The answer must stand, once, at the end.  An agent that gives different answers, or goes on after the answer, has given
+none: nothing is earned then, and searches cost what they cost, or falling silent would be the way out of a bad
+trajectory.  Only what tools returned is evidence, and only queries that a tool answered are asked.
+
+StepSearch (arXiv 2505.15107; `Zillwang/StepSearch`): new evidence in each turn, and the answer at the end.
+
+    turn  = gain - repeat_weight * repeat               (`adjudge.verifiers.agents.search.signals`), on the search
+    value = answer F1 + key_weight * key-word score + the turns' values
+
+Where its released code differs: it reads results that the model wrote itself; it lets a later query take the place of
+a better one for a sub-question; a document counts as another one if a blank or the document after it differs; text
+after the answer spares what repeats cost; it rounds each F1 to four digits.  Its reward for single tags is left out;
+the scorer `format` says whether a response has its form.
+
+InForage: the outcome, the gold evidence that each turn finds first, and what turns cost.
+
+    turn  = gain * share of gold evidence newly covered - cost, the cost from search `free` + 1 on
+    value = outcome * answer + the turns' values
+
+The coefficients were not found in public text; the defaults are ours.  Evidence is covered where what a tool returned
+holds it (`how`), and it is covered once: no sum of gains passes 1.
+
+Not covered: evidence that a page has in other words; PPO: the turns' values reach tokens by `Score.steps`
+(docs/credit.md).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+from adjudge.protocol import Sample, Score, StepScore
+from adjudge.responses.trajectories.searches import Search, SeveralAnswers, final_answer, goes_on, searches_of
+from adjudge.responses.trajectories.trajectory import Trajectory
+from adjudge.verifiers.agents.scoring import LARGEST, Range, ShipsSuite, TrajectoryVerifier
+from adjudge.verifiers.agents.search.reference import SearchReference, prompt_text, read_reference
+from adjudge.verifiers.agents.search.signals import (
+    best_similarities,
+    evidence_gains,
+    holds,
+    identity,
+    keyword_score,
+    repeats,
+    words,
+)
+from adjudge.verifiers.text.answer_span import shorten
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchTurnsVerifier(ShipsSuite, TrajectoryVerifier):
+    """Base of the verifiers that give each search a value.
+
+    Attributes:
+        malformed: the value of a trajectory without one answer at its end, less what its searches cost.
+        turns: what the value takes of the turns' values: their "sum", their "mean", or "none"; `Score.steps` has them
+            all the same.
+        several: "none": different answers are malformed; "last": the last one counts, as in released code.
+        longest: most characters that the agent may write; more is malformed (`too_complex`).
+    """
+
+    malformed: float = 0.0
+    turns: Literal["sum", "mean", "none"] = "sum"
+    several: SeveralAnswers = "none"
+    longest: int = 200_000
+
+    @property
+    def ranges(self) -> dict[str, Range]:
+        """The ranges of the numbers among the options."""
+        return {"malformed": (-LARGEST, LARGEST), "longest": 1}
+
+    def __post_init__(self) -> None:
+        """Reject options out of range."""
+        self.check_options(self.ranges)
+
+    @abstractmethod
+    def gains_and_costs(self, searches: Sequence[Search], gold: SearchReference) -> tuple[list[float], list[float]]:
+        """Return what each search earns and what it costs, both from 0; its value is the difference."""
+
+    @abstractmethod
+    def whole(self, sample: Sample, answer: str, searches: Sequence[Search], gold: SearchReference) -> Score:
+        """Return the score of a trajectory with an answer, without the turns."""
+
+    def judged(self, sample: Sample, trajectory: Trajectory, gold: SearchReference) -> Score:
+        """Return the value of a trajectory; `Score.steps` has a value for each search."""
+        if trajectory.written > self.longest:
+            return Score.scored(self.malformed, "too_complex")
+        answer = final_answer(trajectory, self.shape, several=self.several)
+        searches = searches_of(trajectory, self.shape)
+        gains, costs = self.gains_and_costs(searches, gold)
+        if fault := answer.reason or ("bad_format" if goes_on(trajectory, answer, searches) else ""):
+            gains = [0.0] * len(gains)
+            score = Score.scored(self.malformed, fault, answers=answer.blocks)
+        else:
+            score = self.whole(sample, answer.text, searches, gold)
+        values = [gain - cost for gain, cost in zip(gains, costs, strict=True)]
+        mixed = math.fsum(values) if self.turns != "none" else 0.0
+        if self.turns == "mean" and values:
+            mixed /= len(values)
+        labels = [
+            "unanswered" if not search.answered else "new" if gain else "nothing_new"
+            for search, gain in zip(searches, gains, strict=True)
+        ]
+        return replace(
+            score,
+            value=(score.value or 0.0) + mixed,
+            steps=tuple(
+                StepScore(value=value, label=label, start=search.start, end=search.end)
+                for value, label, search in zip(values, labels, searches, strict=True)
+            ),
+            evidence={**score.evidence, "gains": gains, "costs": costs, "forged": len(trajectory.forged())},
+        )
+
+    def killed(self, sample: Sample, reason: str) -> Score:
+        """Return the value of a trajectory that could not be judged within the limits."""
+        return Score.scored(self.malformed, reason)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchStepsVerifier(SearchTurnsVerifier):
+    """StepSearch: answer F1, key words, and for each search new gold evidence less repeated documents.
+
+    The reference is `{"answer": .., "documents": [gold texts], "keywords": [[ways to ask sub-question 1], ..]}`;
+    without `keywords` the key-word score is left out.
+
+    Attributes:
+        malformed: the value of a trajectory without one answer at its end, less what its repeats cost.
+        key_weight: weight of the key-word score.
+        repeat_weight: weight of the share of documents that were there before.
+        prompt_words: "count" compares queries with key words as released; "ignore" leaves out the words that the
+            prompt gives away.
+    """
+
+    name: ClassVar[str] = "search_steps"
+    version: ClassVar[str] = "1"
+
+    malformed: float = -1.0
+    key_weight: float = 0.618
+    repeat_weight: float = 1.0
+    prompt_words: Literal["count", "ignore"] = "count"
+
+    @property
+    def ranges(self) -> dict[str, Range]:
+        """The ranges of the numbers among the options."""
+        return {**super().ranges, "key_weight": (0.0, LARGEST), "repeat_weight": (0.0, LARGEST)}
+
+    def gold(self, sample: Sample) -> SearchReference:
+        """Return the reference; `BadReferenceError` if it cannot be read."""
+        return read_reference(sample.reference, lists="documents", keywords=True)
+
+    def gains_and_costs(self, searches: Sequence[Search], gold: SearchReference) -> tuple[list[float], list[float]]:
+        """Return each search's new evidence, and its share of repeated documents times their weight."""
+        again = repeats([[identity(document) for document in search.documents()] for search in searches])
+        similar = best_similarities([search.documents() for search in searches], gold.documents)
+        return evidence_gains(similar), [self.repeat_weight * share for share in again]
+
+    def whole(self, sample: Sample, answer: str, searches: Sequence[Search], gold: SearchReference) -> Score:
+        """Return answer and key words."""
+        queries = [line for search in searches if search.answered for line in search.query.splitlines()]
+        ignored = frozenset(words(prompt_text(sample.prompt))) if self.prompt_words == "ignore" else frozenset()
+        key_score = keyword_score(queries, gold.keywords, ignored)
+        f1 = gold.answer_f1(answer)
+        value, reason = f1 + self.key_weight * key_score, "" if f1 else "wrong"
+        return Score.scored(value, reason, answer=shorten(answer), answer_f1=f1, key_score=key_score)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchGainVerifier(SearchTurnsVerifier):
+    """InForage: outcome, plus the share of gold evidence that each search finds first, less a cost for turns.
+
+    The reference is `{"answer": .., "evidence": [texts that must be found]}`.
+
+    Attributes:
+        metric: what an answer is worth: "exact_match" 0 or 1, "f1" between them.
+        outcome: weight of the answer (ours).
+        gain: weight of the evidence (ours).
+        cost: what each search beyond `free` costs (ours); attempts count, whether answered or not.
+        free: how many searches cost nothing (ours).
+        how: "phrase": a result holds the evidence in its own words, in a row; "words": it holds at least `least` of the
+            evidence's different words.
+        least: the share of words that is enough for "words" (ours).
+    """
+
+    name: ClassVar[str] = "search_gain"
+    version: ClassVar[str] = "1"
+
+    metric: Literal["exact_match", "f1"] = "exact_match"
+    outcome: float = 1.0
+    gain: float = 0.5
+    cost: float = 0.05
+    free: int = 1
+    how: Literal["phrase", "words"] = "phrase"
+    least: float = 0.8
+
+    @property
+    def ranges(self) -> dict[str, Range]:
+        """The ranges of the numbers among the options."""
+        weights: dict[str, Range] = dict.fromkeys(("outcome", "gain", "cost"), (0.0, LARGEST))
+        return {**super().ranges, **weights, "least": (0.0, 1.0), "free": 0}
+
+    def __post_init__(self) -> None:
+        """Reject options out of range."""
+        super().__post_init__()
+        if not self.least:
+            raise ValueError(f"{self.name}: least is 0, so that every result would hold everything; give a share above")
+
+    def gold(self, sample: Sample) -> SearchReference:
+        """Return the reference; `BadReferenceError` if it cannot be read."""
+        return read_reference(sample.reference, lists="evidence")
+
+    def gains_and_costs(self, searches: Sequence[Search], gold: SearchReference) -> tuple[list[float], list[float]]:
+        """Return each search's share of new evidence times its weight, and the cost of searches beyond `free`."""
+        covered = [[float(self._covers(search, text)) for text in gold.documents] for search in searches]
+        gains = [self.gain * share for share in evidence_gains(covered)]
+        return gains, [self.cost * (number >= self.free) for number in range(len(searches))]
+
+    def whole(self, sample: Sample, answer: str, searches: Sequence[Search], gold: SearchReference) -> Score:
+        """Return what the answer is worth."""
+        right = gold.answer_f1(answer) if self.metric == "f1" else float(gold.is_answer(answer))
+        evidence: dict[str, Any] = {"answer_value": right, "searches": len(searches)}
+        return Score.scored(self.outcome * right, "" if right else "wrong", answer=shorten(answer), **evidence)
+
+    def _covers(self, search: Search, evidence: str) -> bool:
+        texts = [f"{document.title}\n{document.text}" for document in search.documents()]
+        if self.how == "phrase":
+            return any(holds(text, [evidence]) for text in texts)
+        wanted = set(words(evidence))
+        enough = self.least * len(wanted) - 1e-9  # 0.56 * 25 is a little more than 14
+        return any(len(wanted & set(words(text))) >= enough for text in texts)

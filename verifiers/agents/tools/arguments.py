@@ -1,0 +1,346 @@
+"""Arguments of calls: which values are data, when one is the one that was asked for, and what a tool's schema allows.
+
+An expected value is data, or a choice: `{"any_of": [..]}`, any one of these, and with `"optional": true` an argument or
+a key that may be left out.  Choices may stand at any depth.
+
+A tool is `{"name": .., "parameters": {..}}`, or the OpenAI form with that under "function".  Types are strict: `true`
+is no number, and 5.0 no "integer"; any number is a "number".  Arguments that the schema does not name are refused,
+unless its "additionalProperties" says otherwise.  BFCL's names of types ("dict", "float", "tuple", "any") are
+understood.  Schemas are checked by `jsonschema` (the extra `tools`), which fetches nothing here: a `$ref` must stand in
+the schema.
+
+Not covered: "format", which is an annotation in JSON Schema; expecting a mapping whose only keys are "any_of" and
+"optional", which is always read as a choice.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any, Final, Literal, TypeAlias
+
+from adjudge.bad_reference import BadReferenceError
+from adjudge.extras import install_hint
+from adjudge.verifiers.text.answer_span import shorten
+
+Strings: TypeAlias = Literal["exact", "normal"]
+
+MAX_DEPTH: Final = 64
+MOST_ALLOWED: Final = 512
+_LARGEST: Final = 10**300  # so that every number has a float
+_CHOICE: Final = frozenset({"any_of", "optional"})
+_BLANKS: Final = re.compile(r"\s+")
+_AROUND: Final = re.compile(r" ?([,./*^_-]) ?")
+
+
+class NotDataError(ValueError):
+    """A value that no JSON text can hold, or that is beyond the limits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equality:
+    """When two values are the same.
+
+    Attributes:
+        tolerance: relative difference that numbers may have if one of them is a float.
+        typed: whether a schema has judged the types, so that 5 and 5.0 are the same number; without one, a whole number
+            is asked for where the expected value is one.
+    """
+
+    tolerance: float = 0.0
+    typed: bool = False
+
+    def same(self, expected: Any, offered: Any) -> bool:
+        """Return whether a value is the expected one, or one of a choice."""
+        if is_choice(expected):
+            return any(self.same(one, offered) for one in expected["any_of"])
+        if isinstance(expected, bool) or isinstance(offered, bool) or expected is None or offered is None:
+            return expected is offered
+        if isinstance(expected, int | float):
+            return isinstance(offered, int | float) and self._close(expected, offered)
+        if isinstance(expected, str):
+            return isinstance(offered, str) and expected == offered
+        if isinstance(expected, list):
+            return (
+                isinstance(offered, list)
+                and len(expected) == len(offered)
+                and all(self.same(one, other) for one, other in zip(expected, offered, strict=True))
+            )
+        return isinstance(offered, dict) and self.same_mapping(expected, offered)
+
+    def same_mapping(self, expected: Mapping[str, Any], offered: Mapping[str, Any]) -> bool:
+        """Return whether a mapping has the expected values, nothing else, and nothing less but what is optional."""
+        if not offered.keys() <= expected.keys():
+            return False
+        return all(
+            self.same(value, offered[name]) if name in offered else is_choice(value) and value.get("optional", False)
+            for name, value in expected.items()
+        )
+
+    def _close(self, expected: float, offered: float) -> bool:
+        if not self.typed and isinstance(expected, int) and isinstance(offered, float):
+            return False
+        if expected == offered:
+            return True
+        if isinstance(expected, int) and isinstance(offered, int):
+            return False
+        return math.isclose(expected, offered, rel_tol=self.tolerance)
+
+
+def normal(value: Any) -> Any:
+    """Return data, or what is expected of it, with every text but keys as `normal_text` has it."""
+    if isinstance(value, str):
+        return normal_text(value)
+    if isinstance(value, list):
+        return [normal(item) for item in value]
+    if isinstance(value, Mapping):
+        return {name: normal(item) for name, item in value.items()}
+    return value
+
+
+def normal_text(text: str) -> str:
+    """Return a text without case, the kind of quotes, the amount of white space, and blanks beside `, . / * ^ _ -`."""
+    plain = _BLANKS.sub(" ", text.casefold()).strip()
+    for quote in "'`‘’“”":
+        plain = plain.replace(quote, '"')
+    return _AROUND.sub(r"\1", plain)
+
+
+def is_choice(value: Any) -> bool:
+    """Return whether an expected value is a choice."""
+    return isinstance(value, Mapping) and "any_of" in value and value.keys() <= _CHOICE
+
+
+def allowed(expected: Any) -> list[Any]:
+    """Return the values that an expected one allows; if they are more than `MOST_ALLOWED`, one more than that."""
+    ways: Iterator[Any]
+    if is_choice(expected):
+        ways = itertools.chain.from_iterable(map(allowed, expected["any_of"]))
+    elif isinstance(expected, dict):
+        ways = (
+            dict(pair for pair in pairs if pair)
+            for pairs in itertools.product(*(_pairs(name, value) for name, value in expected.items()))
+        )
+    elif isinstance(expected, list):
+        ways = map(list, itertools.product(*map(allowed, expected)))
+    else:
+        return [expected]
+    return list(itertools.islice(ways, MOST_ALLOWED + 1))
+
+
+def _pairs(name: str, expected: Any) -> list[tuple[str, Any] | tuple[()]]:
+    left_out: list[tuple[()]] = [()] if is_choice(expected) and expected.get("optional", False) else []
+    return [*left_out, *((name, value) for value in allowed(expected))]
+
+
+def data(value: Any, depth: int = 0) -> Any:
+    """Return a value as JSON holds it, tuples as lists.
+
+    Raises:
+        NotDataError: it is no JSON data, not finite, nested too deeply, or a number beyond 1e300.
+    """
+    if depth > MAX_DEPTH:
+        raise NotDataError(f"it is nested more than {MAX_DEPTH} levels deep")
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, int | float):
+        if not -_LARGEST < value < _LARGEST:  # NaN is not between them either
+            raise NotDataError("a number is not finite, or beyond 1e300")
+        return value
+    if isinstance(value, list | tuple):
+        return [data(item, depth + 1) for item in value]
+    if isinstance(value, Mapping):
+        if not all(isinstance(name, str) for name in value):
+            raise NotDataError("the keys of a mapping must be texts")
+        return {name: data(item, depth + 1) for name, item in value.items()}
+    raise NotDataError(f"a {type(value).__name__} is no JSON data")
+
+
+def check_choices(expected: Any) -> None:
+    """Look at the choices in an expected value that is data.
+
+    Raises:
+        NotDataError: one offers nothing, or says neither true nor false to being optional.
+    """
+    if is_choice(expected):
+        options = expected["any_of"]
+        if not isinstance(options, list) or not options:
+            raise NotDataError('"any_of" must be a list that is not empty')
+        if type(expected.get("optional", False)) is not bool:
+            raise NotDataError('"optional" must be true or false')
+        expected = options
+    for item in expected.values() if isinstance(expected, dict) else expected if isinstance(expected, list) else ():
+        check_choices(item)
+
+
+_REMEDY: Final = f"schemas of tools need jsonschema, which is not installed; {install_hint('tools')}"
+_TYPES: Final = {"dict": "object", "float": "number", "tuple": "array"}
+_ONE: Final = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
+_SEVERAL: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
+_NAMED: Final = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+
+
+class NoSchemasError(RuntimeError):
+    """The package that checks schemas is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """Tools by name; each value has the `iter_errors` of jsonschema."""
+
+    validators: Mapping[str, Any]
+
+    def fault(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """Return why a call is not valid, or ""."""
+        validator = self.validators.get(name)
+        if validator is None:
+            return f"there is no tool {shorten(repr(name), 60)}"
+        try:
+            error = next(validator.iter_errors(arguments), None)
+        except (RecursionError, OverflowError):
+            return "the arguments are beyond what the schema's checker can take"
+        return "" if error is None else shorten(str(error.message))
+
+
+def read_tools(given: Any) -> Tools:
+    """Return the tools of a reference.
+
+    Raises:
+        BadReferenceError: they are malformed, or a schema is none.
+        NoSchemasError: `jsonschema` is not installed.
+    """
+    if isinstance(given, str | Mapping) or not isinstance(given, Sequence) or not given:
+        raise BadReferenceError('"tools" must be a list of tools that is not empty', mistake=True)
+    return _read(json_text(list(given), '"tools"'))
+
+
+def json_text(value: Any, what: str) -> str:
+    """Return a value as JSON.
+
+    Raises:
+        BadReferenceError: it is no JSON data; the message names it.
+    """
+    try:
+        return json.dumps(value, default=_plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadReferenceError(f"{what}: no JSON data: {error}", mistake=True) from error
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"a {type(value).__name__}; give texts, numbers, true, false, null, lists and mappings")
+
+
+@lru_cache(maxsize=256)
+def _read(text: str) -> Tools:
+    make, wrong = _checker()
+    validators: dict[str, Any] = {}
+    for at, tool in enumerate(json.loads(text)):
+        function = tool.get("function", tool) if isinstance(tool, dict) else None
+        name = function.get("name") if isinstance(function, dict) else None
+        if not isinstance(function, dict) or not isinstance(name, str) or not name:
+            raise BadReferenceError(f'tool {at} needs a "name", and "parameters" as a JSON schema', mistake=True)
+        if name in validators:
+            raise BadReferenceError(f"two tools are named {name!r}; names tell them apart", mistake=True)
+        schema = function.get("parameters") or {"type": "object", "properties": {}}
+        if not isinstance(schema, dict):
+            raise BadReferenceError(f"the parameters of {name!r} are no JSON schema", mistake=True)
+        schema = {"additionalProperties": False, **_standard(schema)}
+        try:
+            validators[name] = make(schema)
+        except wrong as error:
+            raise BadReferenceError(
+                f"the schema of {name!r} is none: {getattr(error, 'message', error)}"[:300], mistake=True
+            ) from error
+    return Tools(validators)
+
+
+def _standard(schema: Any) -> Any:
+    """Return a schema with BFCL's types renamed, wherever a schema can stand in it."""
+    if not isinstance(schema, dict):
+        return schema
+    made = dict(schema)
+    if isinstance(kind := made.get("type"), str):
+        made["type"] = _TYPES.get(kind, kind)
+        if kind == "any":
+            del made["type"]
+    for key in _ONE:
+        if key in made:
+            made[key] = _standard(made[key])
+    for key in _SEVERAL:
+        if isinstance(made.get(key), list):
+            made[key] = [_standard(one) for one in made[key]]
+    for key in _NAMED:
+        if isinstance(made.get(key), dict):
+            made[key] = {name: _standard(one) for name, one in made[key].items()}
+    return made
+
+
+@cache
+def _checker() -> tuple[Any, tuple[type[Exception], ...]]:
+    """Return what makes a validator of a schema, and what it raises if that is none."""
+    try:
+        import jsonschema  # type: ignore[import-untyped]
+        import jsonschema.validators  # type: ignore[import-untyped]
+        import referencing.exceptions
+        import referencing.jsonschema
+    except ImportError as error:
+        raise NoSchemasError(_REMEDY) from error
+    base = jsonschema.Draft202012Validator
+    types = base.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
+    strict: Any = jsonschema.validators.extend(base, {"uniqueItems": _unique}, type_checker=types)
+    nowhere: Any = referencing.Registry()  # without it, jsonschema opens the addresses that a `$ref` names
+
+    def make(schema: dict[str, Any]) -> Any:
+        strict.check_schema(schema)
+        made = strict(schema, registry=nowhere)
+        resource = referencing.jsonschema.DRAFT202012.create_resource(schema)
+        resolver = nowhere.with_resource("", resource).resolver()
+        for target in _targets(schema):  # one that leads nowhere is the reference's fault, whatever the response says
+            resolver.lookup(target)
+        return made
+
+    return make, (jsonschema.SchemaError, referencing.exceptions.Unresolvable, RecursionError, re.error)
+
+
+def _unique(validator: Any, wanted: Any, items: Any, schema: Any) -> Iterator[Exception]:
+    """Check "uniqueItems" in linear time; jsonschema compares each pair of items of different types."""
+    import jsonschema
+
+    del schema
+    if wanted and validator.is_type(items, "array") and len({_key(item) for item in items}) < len(items):
+        yield jsonschema.ValidationError("an item of a list stands there twice")
+
+
+def _key(value: Any) -> str:
+    """Return a text that two values share if JSON Schema takes them for equal, such as 1 and 1.0, or -0.0 and 0."""
+    return json.dumps(_whole(value), sort_keys=True)
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _whole(item) for name, item in value.items()}
+    return value
+
+
+def _targets(schema: Any) -> Iterator[str]:
+    """Where the references in a schema lead."""
+    if isinstance(schema, list):
+        for item in schema:
+            yield from _targets(item)
+    elif isinstance(schema, dict):
+        for key, value in schema.items():
+            if key in ("$ref", "$dynamicRef") and isinstance(value, str):
+                yield value
+            else:
+                yield from _targets(value)

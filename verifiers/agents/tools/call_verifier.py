@@ -1,0 +1,132 @@
+"""Are the calls of a response those that were asked for?
+
+    credit="all":       value = 1 if every wanted call is made once and nothing else is, else 0
+    credit="fraction":  value = matched / max(wanted, made)
+
+Calls are matched one to one, as many as possible (`matching`).  A call matches if its name and its arguments are the
+wanted ones (`values`) and, where the reference has the tool's schema, if it is valid (`schemas`).  With no calls
+wanted, a response is right exactly if it makes none; with tools alone, if it makes calls and all of them are valid.
+
+Not covered: what the calls do; `tool_execution` runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from adjudge.verifier_base import require_choice
+from adjudge.protocol import Sample, Score, StepScore
+from adjudge.responses.trajectories.trajectory import Call
+from adjudge.verifiers.agents.matching import match
+from adjudge.verifiers.agents.tools.arguments import Equality, Strings, normal
+from adjudge.verifiers.agents.tools.reading import (
+    Called,
+    CallsVerifier,
+)
+from adjudge.verifiers.agents.tools.reference import CallReference, Wanted, read_reference
+from adjudge.verifiers.text.answer_span import shorten
+
+_SHOWN = 8  # faults in the evidence
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolCallVerifier(CallsVerifier):
+    """Are the tool calls of a response the wanted ones, each once and no others?
+
+    The reference is `{"calls": [{"name": .., "arguments": {..}}, ..]}`, where a value may be a choice
+    `{"any_of": [..], "optional": true}`, with "tools" (JSON schemas) and "order" ("any", "given", or "turns" with a
+    list of calls for each turn) if wanted.  An empty list of calls wants none made, and "tools" alone wants valid
+    calls, whichever (docs/tool_calls.md).
+
+    Attributes:
+        strings: "exact", or "normal": case, quotes and blanks do not matter (`arguments.normal_text`).
+        tolerance: relative difference that numbers may have if one of them is a float.
+    """
+
+    name: ClassVar[str] = "tool_calls"
+    version: ClassVar[str] = "3"
+
+    strings: Strings = "exact"
+    tolerance: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Reject options out of their range."""
+        self.check_options({"tolerance": (0.0, 1.0)})
+        if self.tolerance == 1:
+            raise ValueError(f"{self.name}: tolerance is {self.tolerance!r}; it must be at least 0 and below 1")
+
+    def gold(self, sample: Sample) -> CallReference:
+        """Return what the reference asks for; `BadReferenceError` if it cannot be read."""
+        return read_reference(sample.reference)
+
+    def judged(self, called: Called, gold: CallReference) -> Score:
+        """Return the score of the calls of a response beside the wanted ones."""
+        if called.fault:
+            return Score.scored(0.0, called.fault, made=len(called.calls))
+        verdicts = self._verdicts(called, gold)
+        steps = tuple(
+            StepScore(value=float(label == "right"), label=label, start=call.start, end=call.end)
+            for call, label, _ in verdicts
+        )
+        right, made = sum(label == "right" for _, label, _ in verdicts), len(called.calls)
+        wanted = gold.count if gold.turns is not None else made
+        evidence: dict[str, Any] = {"made": made, "wanted": wanted, "right": right}
+        if gold.turns is None:
+            del evidence["wanted"]
+        faults = [f"{call.name}: {why}" for call, _, why in verdicts if why]
+        if faults:
+            evidence["faults"] = [shorten(fault) for fault in faults[:_SHOWN]]
+        value, reason = self._value(called, gold, right, max(wanted, made))
+        return Score(value=value, reason=reason, steps=steps, evidence=evidence)
+
+    def _value(self, called: Called, reference: CallReference, right: int, of: int) -> tuple[float, str]:
+        if not of:
+            return (1.0, "") if reference.turns is not None else (0.0, "no_answer")
+        if right == of:
+            return 1.0, ""
+        return self.share(called, right, of)
+
+    def _verdicts(self, called: Called, reference: CallReference) -> list[tuple[Call, str, str]]:
+        """Return each call with its label and, where it has one, its fault."""
+        tools = reference.tools
+        faults = [
+            [call.fault or ("" if tools is None else tools.fault(call.name, call.arguments)) for call in calls]
+            for calls in called.turns
+        ]
+        made = [list(zip(calls, whys, strict=True)) for calls, whys in zip(called.turns, faults, strict=True)]
+        matched = {} if reference.turns is None else self._matched(reference.turns, made, reference)
+        names = {target.name for turn in reference.turns or () for target in turn}
+        return [
+            (call, _label(call, fault, (turn, at) in matched or reference.turns is None, names), fault)
+            for turn, calls in enumerate(made)
+            for at, (call, fault) in enumerate(calls)
+        ]
+
+    def _matched(
+        self, wanted: Sequence[Sequence[Wanted]], made: Sequence[Sequence[tuple[Call, str]]], reference: CallReference
+    ) -> Mapping[tuple[int, int], tuple[int, int]]:
+        equality = Equality(tolerance=self.tolerance, typed=reference.tools is not None)
+        if self.strings == "normal":  # once for each text, not for each pair
+            wanted = [[replace(call, arguments=normal(call.arguments)) for call in calls] for calls in wanted]
+            made = [
+                [(call if fault else replace(call, arguments=normal(call.arguments)), fault) for call, fault in calls]
+                for calls in made
+            ]
+
+        def fits(target: Wanted, offered: tuple[Call, str]) -> bool:
+            call, fault = offered
+            return not fault and call.name == target.name and equality.same_mapping(target.arguments, call.arguments)
+
+        return match(wanted, made, fits, reference.order)
+
+
+def _label(call: Call, fault: str, matched: bool, names: set[str]) -> str:
+    if call.fault:
+        return "unreadable"
+    if fault:
+        return "invalid"
+    if matched:
+        return "right"
+    return "other_arguments" if call.name in names else "other_tool"

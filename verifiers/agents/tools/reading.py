@@ -1,0 +1,368 @@
+"""The calls that a response makes, turn by turn.
+
+| where a call stands | read by |
+|---|---|
+| `tool_calls` of a chat turn; `<tool_call>{"name": .., "arguments": {..}}</tool_call>` | `adjudge.responses` |
+| marks of models that have their own, such as `<function=f>` and `[TOOL_CALLS]` | `dialects` |
+| a turn that is nothing but a JSON object or list of such objects, or Python calls, in a code fence or not | here |
+
+Calls inside thoughts, comments and texts are none.  An attempt that cannot be read is a call with a `fault`: a
+`<tool_call>` that is never closed, say, or a call of a known tool in another form (`attempts`).  So is a call that the
+turn takes back (`claims`).
+
+Not covered: calls in running text.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Literal, TypeAlias
+
+from adjudge.bad_reference import BadReferenceError
+from adjudge.instructions.rendering import without_hidden
+from adjudge.protocol import Sample, Score, Verifier, split_reasoning
+from adjudge.responses.trajectories.reading import check_trajectory, read_json, read_trajectory
+from adjudge.responses.trajectories.trajectory import Block, Call, Trajectory, TrajectoryForm, Turn
+from adjudge.verifiers.agents.scoring import ReadsTrajectories, ShipsSuite
+from adjudge.verifiers.agents.tools.arguments import NoSchemasError, NotDataError, data
+from adjudge.verifiers.agents.tools.attempts import attempted_calls, makes_up_results, takes_back
+from adjudge.verifiers.agents.tools.dialects import (
+    MOST_CALLS,
+    bare_calls,
+    dialect_calls,
+    json_call,
+    named_call,
+    python_calls,
+    unwrapped,
+)
+from adjudge.verifiers.text.answer_span import shorten
+
+Bare: TypeAlias = Literal["auto", "json", "python", "none"]
+
+_MOST_JSON: Final = 200_000  # characters of a bare text; a `<tool_call>` is read whatever its length
+_FENCE: Final = re.compile(r"\A```[\w-]{0,20}[ \t]{0,8}\r?\n(.*?)\r?\n?```\Z", re.DOTALL)
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{},]', re.DOTALL)
+_MAY_HIDE: Final = re.compile(r"<[!?A-Za-z]|\]:|\A---")
+_SIGNS: Final = tuple(map(chr, range(0xF0000, 0xF0000 + MOST_CALLS + 2)))  # one for each call, as what stands there
+_SIGN: Final = re.compile(r"[\U000f0000-\U000f1000]")
+_JSON_ATTEMPT: Final = re.compile(r'(?:\[\s{0,20})?\{\s{0,20}["\'](?:name|type|id|function|arguments|parameters)["\']')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called:
+    """What a response calls.
+
+    Attributes:
+        turns: the calls of each turn that makes any; the arguments of those without a fault are JSON data.
+        trajectory: the response.
+        fault: why the response is worth nothing whatever it calls, a code of `adjudge.reasons`; "" otherwise.
+    """
+
+    turns: tuple[tuple[Call, ...], ...]
+    trajectory: Trajectory
+    fault: str = ""
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """All calls, in order."""
+        return tuple(call for turn in self.turns for call in turn)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadsCalls(ReadsTrajectories):
+    """Part of every scorer that reads calls; results stand in `tool_response` tags, as Hermes and Qwen have it.
+
+    Attributes:
+        bare: how a turn that is nothing but calls, without tags, may be written: "json", "python", "auto" for both, or
+            "none".
+        form: names of tags, as `adjudge.responses.trajectories.trajectory.TrajectoryForm` has them; results stand in
+            `tool_response`.
+    """
+
+    result_tag: ClassVar[str] = "tool_response"
+
+    bare: Bare = "auto"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallsVerifier(ShipsSuite, ReadsCalls, Verifier):
+    """Base of the verifiers that compare calls, or what they give, with wanted ones.
+
+    Attributes:
+        credit: "all", or "fraction" for a share; see the module.
+        truncated: what a response with `finish_reason="length"` gets: "zero", or "grade" as if it were complete.
+    """
+
+    credit: Literal["all", "fraction"] = "all"
+    truncated: Literal["zero", "grade"] = "zero"
+
+    @abstractmethod
+    def judged(self, called: Called, gold: Any) -> Score:
+        """Return the score of the calls of a response beside what the reference asks for."""
+
+    def validate(self, sample: Sample) -> None:
+        """Raise `ValueError` when the reference, or what the rollout recorded, is malformed; nothing is run."""
+        super().validate(sample)
+        try:
+            self.gold(sample)
+        except (BadReferenceError, NoSchemasError) as error:
+            raise ValueError(f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
+        check_response(sample, self.shape)
+
+    def verify(self, sample: Sample) -> Score:
+        """Return the score; the steps are the calls, 1 for each that is right."""
+        try:
+            gold = self.gold(sample)
+        except BadReferenceError as error:
+            return Score.failed("gold_unparsable", error=str(error))
+        except NoSchemasError as error:
+            return Score.failed("engine_unavailable", error=str(error))
+        try:
+            called = read_calls(sample, self.shape, bare=self.bare, truncated=self.truncated, names=gold.names)
+        except ValueError as error:
+            return Score.failed("bad_sample", error=str(error))
+        return self.judged(called, gold)
+
+    def share(self, called: Called, right: int, of: int) -> tuple[float, str]:
+        """Return value and reason of a response of which not all is right."""
+        if not called.calls:
+            return 0.0, "no_answer"
+        value = right / of if self.credit == "fraction" and of else 0.0
+        return value, "unparsable_answer" if any(call.fault for call in called.calls) else "wrong"
+
+
+def with_spans(sample: Sample) -> Sample:
+    """Return a sample whose flat text is all the assistant's, where nobody says that a tool wrote some of it."""
+    if isinstance(sample.response, str) and "tool_spans" not in sample.extra:
+        return replace(sample, extra={**sample.extra, "tool_spans": []})
+    return sample
+
+
+def check_response(sample: Sample, form: TrajectoryForm) -> None:
+    """Raise `ValueError` if what the rollout recorded is malformed; what a model wrote never matters."""
+    check_trajectory(with_spans(sample), form)
+
+
+def read_calls(
+    sample: Sample,
+    form: TrajectoryForm,
+    *,
+    bare: Bare,
+    truncated: Literal["zero", "grade"],
+    names: Container[str] = (),
+) -> Called:
+    """Return what a response calls; a result that the assistant wrote itself is `tampering`.
+
+    Args:
+        sample: with the response.
+        form: the tags.
+        bare: how a turn that is nothing but calls may be written.
+        truncated: what becomes of a response that was cut off.
+        names: the tools that are known; attempts to call these count.
+
+    Raises:
+        ValueError: as `check_response` says.
+    """
+    trajectory = read_trajectory(with_spans(sample), form)
+    by_turn, made, made_up = [], set[str](), False
+    for turn in trajectory.turns:
+        calls = calls_of_turn(turn, form, bare=bare)
+        rest = _rest(turn, form, calls)
+        made_up |= bool(calls) and makes_up_results(rest[min(call.end for call in calls) - turn.start :])
+        if calls and takes_back(rest):
+            calls = [replace(call, fault=call.fault or "the turn takes it back") for call in calls]
+        recorded = {call.name for call in _recorded(turn, form)}
+        told = made | recorded if recorded or not calls else set()  # a report of calls is no attempt at more
+        tried = [call for call in attempted_calls(rest, turn.start, names) if call.name not in told]
+        by_turn.append([*calls, *(one for one in tried if not any(_announces(one, call) for call in calls))])
+        made.update(call.name for call in calls)
+    turns = tuple(tuple(calls) for calls in by_turn if calls)
+    fault = ""
+    if made_up or any(turn.forged for turn in trajectory.turns):
+        fault = "tampering"
+    elif sum(map(len, turns)) > MOST_CALLS:
+        fault = "too_complex"
+    elif truncated == "zero" and sample.finish_reason == "length":
+        fault = "truncated"
+    elif trajectory.turns and form.think and _still_thinking(trajectory.turns[-1], form.think):
+        fault = "unfinished_reasoning"
+    return Called(turns=turns, trajectory=trajectory, fault=fault)
+
+
+def _still_thinking(turn: Turn, tag: str) -> bool:
+    """Return whether a turn ends within its thoughts."""
+    last = max((block.end for block in turn.tagged(tag)), default=-1)
+    return split_reasoning(turn.text)[2] or (last == turn.end and not turn.text.endswith(f"</{tag}>"))
+
+
+def calls_of_turn(turn: Turn, form: TrajectoryForm, *, bare: Bare) -> list[Call]:
+    """Return the calls of one turn, with arguments that are JSON data."""
+    blocks = turn.tagged(form.tool_call) if form.tool_call else ()
+    recorded, thoughts = list(_recorded(turn, form)), _thoughts(turn, form)
+    tagged = zip(turn.calls[len(recorded) :], blocks, strict=True)
+    calls = [inner for call, block in tagged for inner in _in_tag(call, block)]
+    if form.tool_call:
+        written = [call for start, text in _said(turn, form) for call in dialect_calls(text, start)]
+        calls = [call for call in calls if not any(_overlap(call, other) for other in written if call.fault)]
+        written = [call for call in written if not any(_overlap(call, other) for other in calls)]
+        calls = [*recorded, *_seen([*calls, *written, *_unread(turn, form.tool_call, thoughts)], turn)]
+    else:
+        calls = recorded
+    if not calls and bare != "none":
+        calls = _bare_calls(turn, max((end for _, end in thoughts), default=turn.start), bare)
+    return [_checked(call) for call in calls]
+
+
+def _recorded(turn: Turn, form: TrajectoryForm) -> Sequence[Call]:
+    """Return the calls that stand beside the text of a turn, not in it."""
+    return turn.calls[: len(turn.calls) - (len(turn.tagged(form.tool_call)) if form.tool_call else 0)]
+
+
+def _in_tag(call: Call, block: Block) -> list[Call]:
+    """Return the calls of one tag: several in a list or below each other, in a fence, or with other keys."""
+    if not call.fault and named_call(read_json(block.text)[0], argued=False):
+        return [call]
+    text = _unfenced(block.text)[0]
+    calls, end = bare_calls(text, 0)
+    if calls and end == len(text):
+        return [replace(inner, start=block.start, end=block.end) for inner in calls]
+    return [call if call.fault else replace(call, name="", arguments=block.text, fault="it is no call, or several")]
+
+
+def _rest(turn: Turn, form: TrajectoryForm, calls: Sequence[Call]) -> str:
+    """Return a turn's text with blanks in the place of its thoughts and of the calls that are read in it."""
+    beside = len(_recorded(turn, form))
+    covered = [*_thoughts(turn, form), *((call.start, call.end) for call in calls[beside:])]
+    parts, at = [], turn.start
+    for start, end in sorted(covered):
+        if end > (before := max(at, start)):
+            parts += [turn.text[at - turn.start : before - turn.start], "\n".rjust(end - before)]
+            at = end
+    return "".join([*parts, turn.text[at - turn.start :]])
+
+
+def _announces(attempt: Call, call: Call) -> bool:
+    """Return whether what looks like an attempt is the name of a call that follows, "Action: book"."""
+    return not attempt.arguments and attempt.name == call.name and attempt.end <= call.start
+
+
+def _overlap(one: Call, other: Call) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+def _seen(calls: list[Call], turn: Turn) -> list[Call]:
+    """Return the calls, those that a reader of the turn does not see, as in a comment, with a fault."""
+    if not _MAY_HIDE.search(turn.text):
+        return calls
+    kept, at, signs = [], 0, dict(zip(sorted({call.start for call in calls}), _SIGNS, strict=False))
+    for call in sorted(calls, key=lambda call: call.start):
+        start, end = call.start - turn.start, call.end - turn.start
+        if start >= at and end > start and (start, end) != (0, len(turn.text)):
+            kept += [_SIGN.sub(" ", turn.text[at:start]), signs.get(call.start, "")]
+            at = end
+    shown = without_hidden("".join([*kept, _SIGN.sub(" ", turn.text[at:])]))
+    hidden = {start for start, sign in signs.items() if sign in kept and sign not in shown}
+    return [replace(call, fault=call.fault or "it is hidden") if call.start in hidden else call for call in calls]
+
+
+def _said(turn: Turn, form: TrajectoryForm) -> list[tuple[int, str]]:
+    """Return the parts of a turn outside its thoughts, each with where it begins."""
+    thoughts = _thoughts(turn, form)
+    starts, ends = [turn.start, *(end for _, end in thoughts)], [*(start for start, _ in thoughts), turn.end]
+    return [(start, turn.text[start - turn.start : end - turn.start]) for start, end in zip(starts, ends, strict=True)]
+
+
+def _thoughts(turn: Turn, form: TrajectoryForm) -> list[tuple[int, int]]:
+    return [(block.start, block.end) for block in turn.blocks if form.think and block.tag == form.think]
+
+
+def _unread(turn: Turn, tag: str, thoughts: Sequence[tuple[int, int]]) -> list[Call]:
+    """Return the openings of the call tag that are part of no call: never closed, or hidden in another block."""
+    covered = [*thoughts, *((block.start, block.end) for block in turn.tagged(tag))]
+    covered.sort()
+    openings: list[Call] = []
+    opening, at, next_cover = f"<{tag}>", 0, 0
+    while (at := turn.text.find(opening, at)) >= 0:
+        start = turn.start + at
+        while next_cover < len(covered) and covered[next_cover][1] <= start:
+            next_cover += 1
+        inside = next_cover < len(covered) and covered[next_cover][0] <= start
+        if not inside:
+            end = start + len(opening)
+            openings.append(Call(name="", arguments="", start=start, end=end, fault="it is never closed, or hidden"))
+        at += len(opening)
+    return openings[: MOST_CALLS + 1]
+
+
+def _bare_calls(turn: Turn, start: int, bare: Bare) -> list[Call]:
+    """Return the calls of a turn whose text, behind its thoughts, is nothing else."""
+    raw = turn.text[start - turn.start :]
+    text, inside = _unfenced(raw)
+    start += inside
+    if bare != "python" and text[:1] in ("[", "{"):
+        calls = _json_calls(text, start)
+        if calls is not None:
+            return calls
+    return python_calls(text, start) if bare != "json" and text else []
+
+
+def _unfenced(raw: str) -> tuple[str, int]:
+    """Return a text without blanks and a code fence around it, and where it begins."""
+    text, start = raw.strip(), len(raw) - len(raw.lstrip())
+    if fenced := _FENCE.match(text):
+        start, text = start + fenced.start(1), fenced[1]
+        start, text = start + len(text) - len(text.lstrip()), text.strip()
+    return text, start
+
+
+def _json_calls(text: str, start: int) -> list[Call] | None:
+    """Return the calls of a JSON text, an attempt as a faulty one; None if the text is something else."""
+    value, fault = read_json(text) if len(text) <= _MOST_JSON else (None, f"it has more than {_MOST_JSON} characters")
+    if fault:
+        calls, end = bare_calls(text, 0) if text[0] == "{" and len(text) <= _MOST_JSON else ([], 0)
+        if calls and end == len(text):  # objects below each other
+            return [replace(call, start=call.start + start, end=call.end + start) for call in calls]
+        attempt = _JSON_ATTEMPT.match(text)
+        return [Call(name="", arguments=text, start=start, end=start + len(text), fault=fault)] if attempt else None
+    if unwrapped(value) is not value:
+        value, spans = unwrapped(value), []
+    else:
+        spans = _item_spans(text) if isinstance(value, list) else []
+    items = value if isinstance(value, list) else [value]
+    if not any(map(named_call, items)):
+        return []
+    spans = spans or [(0, len(text))] * len(items)
+    return [json_call(item, start + first, start + last) for item, (first, last) in zip(items, spans, strict=True)]
+
+
+def _item_spans(text: str) -> list[tuple[int, int]]:
+    """Return where the items of a JSON list stand; the text is one, so brackets match."""
+    depth, begin, spans = 0, 1, []
+    for token in _TOKEN.finditer(text):
+        sign = token[0]
+        if sign in "[{":
+            depth += 1
+        elif depth == 1 and sign in ",]":
+            spans.append((begin, token.start()))
+            begin = token.end()
+            depth -= sign == "]"
+        elif sign in "]}":
+            depth -= 1
+    return [_trimmed(text, *span) for span in spans]
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    inside = text[start:end]
+    return start + len(inside) - len(inside.lstrip()), end - (len(inside) - len(inside.rstrip()))
+
+
+def _checked(call: Call) -> Call:
+    if call.fault:
+        return replace(call, fault=shorten(call.fault))
+    try:
+        return replace(call, arguments=data(call.arguments))
+    except NotDataError as error:
+        return replace(call, fault=f"its arguments: {error}")

@@ -1,0 +1,232 @@
+"""A task's own tools in the sandbox of the code verifier, called one after another with data.
+
+The tools are Python functions of the reference.  What a response calls can be nothing but one of these, and its
+arguments cross over as values, never as source.  One session keeps its state from call to call, across turns.
+
+Not covered: tools in other languages, classes as tools, and tools that need files or the network.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from adjudge.bad_reference import BadReferenceError
+from adjudge.responses.trajectories.trajectory import Call
+from adjudge.verifiers.code.outcome import shorten
+from adjudge.verifiers.code.python_candidate import Candidate, NotLoadedError
+from adjudge.verifiers.execution import codec, frames
+from adjudge.verifiers.execution.peer import Peer, PeerLostError, Raised, serves_nothing
+from adjudge.verifiers.execution.program import RunLimits
+from adjudge.verifiers.execution.sandbox import Isolation
+from adjudge.verifiers.execution.warm_python import flavour_of, shared
+from adjudge.verifiers.execution.zygote import ZygoteLostError
+
+_STATE: Final = "adjudge_final_state"
+_PROCESSES: Final = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toolbox:
+    """Tools, and how to see their state.
+
+    Attributes:
+        source: a program that defines them, its state, and how to read that.
+        names: the functions that may be called.
+        has_state: whether there is a state to read.
+    """
+
+    source: str
+    names: tuple[str, ...]
+    has_state: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionLimits:
+    """What a session may use: seconds for each call and for all of them, and MiB of memory."""
+
+    seconds: float
+    total_seconds: float
+    memory_mb: int
+    isolation: Isolation
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What one call gave: a value, or why there is none.
+
+    Attributes:
+        value: what came back; see `is_data`.
+        error: the exception that the tool raised, or why it was not called; "" with a value.
+    """
+
+    value: Any = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What came of all calls.
+
+    Attributes:
+        results: one for each call; fewer if the session was lost.
+        state: the final state; None without one.
+        lost: why the session was lost, a code of `adjudge.reasons`; "" otherwise.
+    """
+
+    results: tuple[Returned, ...]
+    state: Any = None
+    lost: str = ""
+
+
+def make_toolbox(source: str, setup: str, state: str) -> Toolbox:
+    """Return the public functions that a source defines at its top level.
+
+    Args:
+        source: Python.
+        setup: Python that runs after it, once for each session.
+        state: an expression whose value is the state; "" for none.
+
+    Raises:
+        BadReferenceError: one of them is no Python, or there is no function.
+    """
+    tree = _parsed(source, "tools_source")
+    _parsed(setup, "setup")
+    if state:
+        _parsed(state.strip(), "state", "eval")
+    functions = (node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+    names = tuple(dict.fromkeys(name for name in functions if not name.startswith("_")))
+    if not names:
+        raise BadReferenceError('"tools_source" defines no function whose name begins without "_"', mistake=True)
+    if _STATE in names:
+        raise BadReferenceError(f"{_STATE} is a name that the verifier uses; rename that tool", mistake=True)
+    look = f"def {_STATE}():\n    return (\n{state}\n    )\n" if state else ""
+    return Toolbox(source=f"{source}\n\n{setup}\n\n{look}", names=names, has_state=bool(state))
+
+
+def _parsed(source: str, what: str, mode: Literal["exec", "eval"] = "exec") -> Any:
+    try:
+        return ast.parse(source, mode=mode)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise BadReferenceError(f'"{what}" is not Python: {error}', mistake=True) from error
+
+
+def play(toolbox: Toolbox, calls: Sequence[Call], limits: SessionLimits) -> Played:
+    """Return what calls give, in order, in a fresh session.
+
+    Raises:
+        BadReferenceError: the tools do not load, or their state cannot be read before any call.
+        SandboxUnavailableError: this host cannot isolate.
+    """
+    warm = shared(limits.isolation)
+    with warm.lock:
+        for last in (False, True):
+            try:
+                return _play(toolbox, calls, limits)
+            except ZygoteLostError as error:
+                if last:
+                    warm.script("print()", b"", RunLimits())  # raises if it is not the session
+                    return Played((), lost=_crash(toolbox, calls, limits, error))
+    raise AssertionError("both tries ended without an outcome")
+
+
+def _crash(toolbox: Toolbox, calls: Sequence[Call], limits: SessionLimits, error: ZygoteLostError) -> str:
+    """Say whose fault it is that sandboxes are lost: the tools' if they are without any call."""
+    if not calls:
+        raise BadReferenceError(f"the tools break the sandbox: {error}", mistake=False) from error
+    play(toolbox, (), limits)
+    return "candidate_crash"
+
+
+def _play(toolbox: Toolbox, calls: Sequence[Call], limits: SessionLimits) -> Played:
+    warm = shared(limits.isolation)
+    wanted = [*toolbox.names, *([_STATE] if toolbox.has_state else [])]
+    run = RunLimits(seconds=limits.seconds, memory_mb=limits.memory_mb, processes=_PROCESSES)
+    try:
+        with Candidate(warm, toolbox.source, run, flavour_of(toolbox.source), wanted) as loaded:
+            return _Session(loaded, toolbox, limits).played(calls)
+    except NotLoadedError as error:
+        raise BadReferenceError(f"the tools do not load: {error}", mistake=False) from error
+
+
+class _LostError(Exception):
+    """The session's process is gone; the argument says why, a code of `adjudge.reasons`."""
+
+
+class _Session:
+    """One loaded set of tools."""
+
+    def __init__(self, loaded: Candidate, toolbox: Toolbox, limits: SessionLimits) -> None:
+        self._loaded = loaded
+        self._toolbox = toolbox
+        self._limits = limits
+        self._peer = Peer(loaded.run.channel, serves_nothing, lifts=False)
+
+    def played(self, calls: Sequence[Call]) -> Played:
+        """Call what is called, and read the state before and after."""
+        results: list[Returned] = []
+        for name in self._toolbox.names:
+            self._handle(name)
+        if self._toolbox.has_state:
+            try:
+                before = self._ask(_STATE, {})
+            except _LostError as error:
+                raise BadReferenceError(f"reading the state loses the tools: {error}", mistake=False) from error
+            if isinstance(before, Raised):
+                raise BadReferenceError(f'"state" raises {_said(before)}', mistake=False)
+            if not is_data(before):
+                raise BadReferenceError(
+                    f'"state" is {shorten(before, 60)}, which stands for an object; give an expression of plain data',
+                    mistake=False,
+                )
+        try:
+            for call in calls:
+                results.append(self._returned(call))  # noqa: PERF401 what came before a loss is kept
+            state = self._ask(_STATE, {}) if self._toolbox.has_state else None
+        except _LostError as error:
+            return Played(tuple(results), lost=str(error))
+        if isinstance(state, Raised):
+            return Played(tuple(results), lost="candidate_error")
+        return Played(tuple(results), state)
+
+    def _returned(self, call: Call) -> Returned:
+        if call.fault:
+            return Returned(error=call.fault)
+        if call.name not in self._toolbox.names:
+            return Returned(error="there is no such tool")
+        answer = self._ask(call.name, call.arguments)
+        return Returned(error=_said(answer)) if isinstance(answer, Raised) else Returned(answer)
+
+    def _ask(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """Return what a function gives: a value, or a `Raised`."""
+        handle = self._handle(name)
+        self._loaded.limit.restart(self._limits.seconds, within=self._limits.total_seconds)
+        self._peer.deadline = self._loaded.limit.left
+        try:
+            return self._peer.exchange("call", handle, (), dict(arguments))
+        except frames.FrameTimeoutError:
+            raise _LostError(self._loaded.fate("candidate_timeout")) from None
+        except PeerLostError:
+            raise _LostError(self._loaded.fate("candidate_error")) from None
+
+    def _handle(self, name: str) -> codec.Handle:
+        handle = self._loaded.names.get(name, ("", None))[1]
+        if type(handle) is not codec.Handle:
+            raise BadReferenceError(f"{name!r} is no function once the tools are loaded", mistake=False)
+        return handle
+
+
+def is_data(value: Any) -> bool:
+    """Return whether what came back is data throughout; a `codec.Handle` stands for an object that is none."""
+    kind = type(value)
+    if kind is dict:
+        return all(is_data(key) and is_data(item) for key, item in value.items())
+    if isinstance(value, list | tuple | set | frozenset):
+        return all(map(is_data, value))
+    return kind is not codec.Handle
+
+
+def _said(raised: Raised) -> str:
+    return f"{raised.names[0] if raised.names else 'an exception'}: {raised.text}"[:200]

@@ -1,0 +1,293 @@
+"""The simulated user of RLVER and SAGE: how does somebody feel at the end of a conversation?
+
+A model is asked after each turn of the assistant's by how much the user's feeling changes; `dialogue.Emotion` does the
+rest.  The calls of one dialogue come one after the other, since each needs the feeling before it; the dialogues of a
+batch go side by side.  A change that cannot be read is no change that is known: the whole has no number.
+
+Not covered: writing the user's own turns; `adjudge.verifiers.agents.user.session` does that while a dialogue goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final, Literal, TypeVar
+
+from adjudge import wire
+from adjudge.engines.interface import Fault
+from adjudge.prompts.asking import Answer, Reader, cost_of
+from adjudge.prompts.reading import NumberReader
+from adjudge.prompts.scorer import Case, ModelScorer
+from adjudge.prompts.template import Rendered, Template, Value, load_template
+from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, StepScore
+from adjudge.verifiers.agents.scoring import check_options
+from adjudge.verifiers.agents.user.dialogue import (
+    LEAST,
+    MANNERS,
+    MOST_CHANGE,
+    START,
+    TOP,
+    Emotion,
+    Person,
+    Turn,
+    read_person,
+    turns_of,
+)
+
+_SHOWN = 600  # characters of what a model says about one turn
+_UNHEARD = "unheard"
+_UNJUDGED = "unjudged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment(Case):
+    """What a model is asked about: a dialogue until a turn of the assistant's, and how the user felt before it.
+
+    `response` is what the assistant has said in all; where a prompt is too long, the base tries another in its place,
+    which then stands for every turn of the assistant's.
+    """
+
+    person: Person
+    dialogue: tuple[Message, ...]
+    emotion: Emotion
+    most: int
+
+    def shown(self) -> tuple[Message, ...]:
+        """Return the dialogue that is shown."""
+        if self.response == spoken(self.dialogue):
+            return self.dialogue
+        return tuple(
+            turn if turn["role"] == "user" else {"role": "assistant", "content": self.response}
+            for turn in self.dialogue
+        )
+
+
+def spoken(dialogue: Sequence[Message]) -> str:
+    """Return all that the assistant says in a dialogue."""
+    return "\n".join(turn["content"] for turn in dialogue if turn["role"] == "assistant")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Felt:
+    """What one turn did.
+
+    Attributes:
+        change: by how much the feeling changed, clipping done.
+        emotion: the feeling after it.
+        said: the change that the model named; None for a silent turn, about which nobody is asked.
+        text: the model's reasons.
+    """
+
+    change: float
+    emotion: Emotion
+    said: float | None = None
+    text: str = ""
+
+    def told(self) -> dict[str, Any]:
+        """Return it as evidence."""
+        told: dict[str, Any] = {"change": self.change, "emotion": self.emotion.value, "band": self.emotion.band}
+        if self.said is None:
+            return {**told, "silent": True}
+        return {
+            **told,
+            "said": self.said,
+            "text": f"... {self.text[-_SHOWN:]}" if len(self.text) > _SHOWN else self.text,
+        }
+
+
+@dataclass(slots=True, kw_only=True)
+class Course:
+    """One dialogue under way: the assistant's turns that count, what they did so far, and how the user feels now.
+
+    `fault` is why it cannot go on, `most` the largest change of one turn.
+    """
+
+    sample: Sample
+    person: Person
+    turns: Sequence[Turn]
+    emotion: Emotion
+    most: int
+    felt: list[Felt] = field(default_factory=list)
+    fault: Fault | None = None
+    cost: Cost = NO_COST
+
+    def next(self) -> Moment | None:
+        """Return what the model is asked next; None when there is nothing left to ask.  Silent turns are passed."""
+        while not (self.emotion.over or self.fault) and len(self.felt) < len(self.turns):
+            turn = self.turns[len(self.felt)]
+            if not turn.silent:
+                return self.moment(turn)
+            self._move(-float(self.most), None, "")
+        return None
+
+    def moment(self, turn: Turn) -> Moment:
+        """Return a turn as a model is asked about it, with the feeling of now."""
+        dialogue = turn.dialogue
+        return Moment(
+            sample=self.sample,
+            response=spoken(dialogue),
+            person=self.person,
+            dialogue=dialogue,
+            emotion=self.emotion,
+            most=self.most,
+        )
+
+    def take(self, answer: Answer[float] | Fault) -> None:
+        """Go on with what the model said."""
+        self.cost += cost_of([answer])
+        if isinstance(answer, Fault):
+            self.fault = answer
+        else:
+            self._move(answer.value, answer.value, answer.text)
+
+    def _move(self, change: float, said: float | None, text: str) -> None:
+        after = self.emotion.after(change, self.most)
+        self.felt.append(Felt(change=after.value - self.emotion.value, emotion=after, said=said, text=text))
+        self.emotion = after
+
+    def steps(self, all_turns: Sequence[Turn]) -> tuple[StepScore, ...]:
+        """Return what each turn did to the feeling; None for those that do not count, behind the last that does."""
+        steps = []
+        for number, turn in enumerate(all_turns):
+            known = number < len(self.felt)
+            label = self.felt[number].emotion.band if known else _UNJUDGED if self.fault else _UNHEARD
+            value = self.felt[number].change if known else None
+            steps.append(StepScore(value=value, label=label, start=turn.start, end=turn.end))
+        return tuple(steps)
+
+    def evidence(self) -> dict[str, Any]:
+        """Return plain data that lets a person check the course."""
+        end = "unknown" if self.fault else self.emotion.band if self.emotion.over else "open"
+        return {"emotion": self.emotion.value, "end": end, "turns": [felt.told() for felt in self.felt]}
+
+
+T = TypeVar("T")
+
+_FARTHEST: Final = 1000  # a change beyond it is no change but noise
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulatedUserScorer(ModelScorer):
+    """How a simulated user feels after a dialogue, by 100; `Score.steps` has the change after each turn (RLVER, SAGE).
+
+    The reference is who the user is: a text, or `{"persona": .., "background": .., "goal": .., "start": 40}`.
+
+    The prompt is what the user said first, or the turns until then; the response is one text, or turns.
+
+    Attributes:
+        start: the feeling at first, from 10 to below 100, where the reference has none.
+        most_change: the largest change of one turn.
+        most_turns: turns of the assistant's that count; the user does not hear later ones.
+        truncated: what a response with `finish_reason="length"` gets: "zero", or "grade" as if it were complete: a
+            dialogue may well end at a limit of turns.
+    """
+
+    name: ClassVar[str] = "simulated_user"
+    version: ClassVar[str] = "1"
+    needs_reference: ClassVar[bool] = True
+
+    start: float = START
+    most_change: int = MOST_CHANGE
+    most_turns: int = 20
+    truncated: Literal["zero", "grade"] = "grade"
+
+    def __post_init__(self) -> None:
+        """Reject options out of range."""
+        super().__post_init__()
+        check_options(self, {"most_change": 1, "most_turns": 1})
+        if isinstance(self.start, bool) or not isinstance(self.start, int | float) or not LEAST <= self.start < TOP:
+            raise ValueError(f"{self.name}: start is {self.start!r}; it must be a number from 10 to below 100")
+
+    def templates(self) -> tuple[Template, ...]:
+        """Return the one prompt there is."""
+        return (load_template("verifiers/agents/user/change"),)
+
+    def check_reference(self, sample: Sample) -> None:
+        """Raise `ValueError` if nobody can be made of the reference, or the prompt is no dialogue."""
+        read_person(sample.reference)
+        turns_of(replace(sample, response=""), self.reasoning)
+
+    def case(self, sample: Sample) -> Case | Score:
+        """Return what is judged, or the zero of a response that says nothing, or too much."""
+        try:
+            heard = "\n".join(turn.text for turn in turns_of(sample, self.reasoning))
+        except ValueError:
+            heard = ""
+        ready = super().case(replace(sample, response=heard))
+        if isinstance(ready, Score):
+            return ready
+        if sample.finish_reason == "length" and self.truncated == "zero":
+            return Score.scored(0.0, "truncated")
+        return replace(ready, sample=sample)
+
+    async def judge(self, cases: Sequence[Case]) -> list[Score]:
+        """Return one score per case, in order."""
+        heard = [turns_of(case.sample, self.reasoning) for case in cases]
+        courses = [self.course(case.sample, turns) for case, turns in zip(cases, heard, strict=True)]
+        while moments := {place: moment for place, one in enumerate(courses) if (moment := one.next()) is not None}:
+            for place, answer in zip(moments, await self.changes(list(moments.values())), strict=True):
+                courses[place].take(answer)
+        return [self._score(course, turns) for course, turns in zip(courses, heard, strict=True)]
+
+    def course(self, sample: Sample, turns: Sequence[Turn], emotion: Emotion | None = None) -> Course:
+        """Return a dialogue that begins, or goes on from a feeling."""
+        person = read_person(sample.reference)
+        start = Emotion(float(self.start if person.start is None else person.start)) if emotion is None else emotion
+        return Course(
+            sample=sample, person=person, turns=turns[: self.most_turns], emotion=start, most=self.most_change
+        )
+
+    def _score(self, course: Course, turns: Sequence[Turn]) -> Score:
+        fault = course.fault
+        score = Score.scored(course.emotion.reward) if fault is None else self.unanswered(fault)
+        evidence = {**score.evidence, **course.evidence()}
+        return replace(score, steps=course.steps(turns), evidence=evidence, cost=course.cost)
+
+    async def changes(self, moments: Sequence[Moment]) -> list[Answer[float] | Fault]:
+        """Return by how much each moment changes a feeling, as the model says it, or why that is not known."""
+        template = self.templates()[0]
+        read = NumberReader(form=template.form, low=-_FARTHEST, high=_FARTHEST)
+
+        def prompt(moment: Moment) -> Rendered:
+            values: dict[str, Value] = {
+                **moment.person.texts(),
+                "dialogue": moment.shown(),
+                "emotion": f"{moment.emotion.value:g}",
+                "band": MANNERS[moment.emotion.band],
+                "most": str(moment.most),
+            }
+            return self.render(template, values)
+
+        return await self.seeded(moments, prompt, read)
+
+    async def seeded(
+        self, moments: Sequence[Moment], prompt: Callable[[Moment], Rendered], read: Reader[T]
+    ) -> list[Answer[T] | Fault]:
+        """Ask one prompt for each moment, each with a seed of its own, made of the option `seed` and the dialogue.
+
+        So the same dialogue has the same course, alone or in a batch, live or scored afterwards.  Where nothing is
+        drawn, no seed matters, and all go to the engine in one call.
+        """
+        if self.temperature == 0 and self.retry_temperature is None:
+            return await self.asked(moments, prompt, read)
+        alike: defaultdict[int, list[int]] = defaultdict(list)
+        for place, moment in enumerate(moments):
+            alike[seed_of(self.seed, moment)].append(place)
+
+        async def ask(seed: int, places: Sequence[int]) -> list[Answer[T] | Fault]:
+            return await replace(self, seed=seed).asked([moments[place] for place in places], prompt, read)
+
+        answered = await asyncio.gather(*(ask(seed, places) for seed, places in alike.items()))
+        said = dict(zip(itertools.chain(*alike.values()), itertools.chain(*answered), strict=True))
+        return [said[place] for place in range(len(moments))]
+
+
+def seed_of(seed: int, moment: Moment) -> int:
+    """Return the seed of a turn: of the option, the user and all that was said until then; from 0 to 2 ** 31 - 1."""
+    turns = [[turn["role"], turn["content"]] for turn in moment.dialogue]
+    text = wire.dumps([seed, moment.person.texts(), moment.emotion.value, turns])
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:4]) >> 1
