@@ -36,7 +36,7 @@ CORE = {
     "extras",
 }
 ENGINE_ROOM = CORE | {"runtime", "engines", "io"}
-FRONT = ENGINE_ROOM | {"compose", "registry", "api", "conformance"}
+FRONT = ENGINE_ROOM | {"compose", "presets", "registry", "api", "conformance"}
 ALLOWED: dict[str, set[str]] = {
     "reasons": set(),
     "wire": set(),
@@ -65,7 +65,8 @@ ALLOWED: dict[str, set[str]] = {
     "verifiers": ENGINE_ROOM | {"prompts"},
     "reward_models": ENGINE_ROOM | {"prompts", "compose", "training"},
     "judges": ENGINE_ROOM | {"prompts", "compose"},
-    "registry": ENGINE_ROOM | {"compose"},
+    "presets": ENGINE_ROOM | {"compose", "registry"},
+    "registry": ENGINE_ROOM | {"compose", "presets"},
     "api": ENGINE_ROOM | {"compose", "registry"},
     "conformance": ENGINE_ROOM | {"registry"},
     "data_pipelines": FRONT | {"prompts"},

@@ -9,7 +9,7 @@ Not covered: whether the way to the answer is right, and questions without one r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from adjudge.judges.pointwise.judge import Judge
@@ -28,9 +28,9 @@ class AnswerJudge(Judge):
     needs_reference: ClassVar[bool | None] = True
     text_template: ClassVar[str] = "judges/answer"
     direct_template: ClassVar[str] = "judges/answer_direct"
-    reasons: ClassVar[Mapping[str, str]] = {"different": "wrong", "invalid": "no_answer"}
 
     shortest: int = 1
+    reasons: Mapping[str, str] = field(default_factory=lambda: {"different": "wrong", "invalid": "no_answer"})
     labels: Mapping[str, float] | None = None
 
     @property

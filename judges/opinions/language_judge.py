@@ -18,9 +18,11 @@ from adjudge.prompts.asking import Answer, Reader, cost_of
 from adjudge.prompts.reading import WHOLE
 from adjudge.prompts.scorer import Case, ModelScorer
 from adjudge.prompts.template import Template, Value, load_template
-from adjudge.protocol import NO_COST, Cost, Score
+from adjudge.protocol import NO_COST, Cost, Sample, Score
 
 C = TypeVar("C", bound=Case)
+
+_LEVELS = ("1", "2", "3", "4", "5")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,8 @@ class LanguageJudge(ModelScorer):
 
     Attributes:
         criteria: what the judge shall look at, in words, put into the prompt as it is.
+        rubric: for prompts that have a place for one, what the levels mean, as a text or `{"criteria": .., "1": .., ..
+            "5": ..}`; `extra["rubric"]` of a sample goes before.
         readout: "text" lets the model reason and reads the verdict out of its text; "probabilities" reads how likely
             each label is as its first word, which needs no sampling and has no ties.
         least_mass: with probabilities, how likely the labels together must be.
@@ -57,6 +61,7 @@ class LanguageJudge(ModelScorer):
     direct_template: ClassVar[str] = ""
 
     criteria: str = ""
+    rubric: Any = None
     readout: Literal["text", "probabilities"] = "text"
     least_mass: float = 0.5
     low_mass: Literal["abstain", "sample"] = "abstain"
@@ -91,6 +96,10 @@ class LanguageJudge(ModelScorer):
             )
         if self.criteria and not any("criteria" in template.trusted for template in self.templates()):
             raise ValueError(f"{self.name}: its prompt has no place for criteria; use the judge of that name, or none")
+        if not self.criteria.strip() and any("criteria" in {*each.trusted} - each.optional for each in self.prompts()):
+            raise ValueError(f"{self.name}: it rates by a criterion, and criteria is empty; say what counts")
+        if self.rubric is not None and not self._takes_rubric:
+            raise ValueError(f"{self.name}: its prompt has no place for a rubric; use prometheus, or none")
 
     def prompts(self) -> tuple[Template, ...]:
         """Return the prompts that ask for a verdict: the first is asked first, the last is answered by text."""
@@ -103,6 +112,36 @@ class LanguageJudge(ModelScorer):
     def templates(self) -> tuple[Template, ...]:
         """Return every prompt that is used with these options."""
         return self.prompts()
+
+    @property
+    def _takes_rubric(self) -> bool:
+        return any("rubric" in (*template.untrusted, *template.trusted) for template in self.prompts())
+
+    def validate(self, sample: Sample) -> None:
+        """Raise `ValueError` naming the field and the remedy if the sample cannot be judged as given."""
+        super().validate(sample)
+        if self._takes_rubric:
+            self.rubric_of(sample)
+
+    def rubric_of(self, sample: Sample) -> str | None:
+        """Return the sample's own rubric, else the judge's, as text; None where the prompt has no place for one.
+
+        Raises:
+            ValueError: it has a place, and there is no rubric, or one of another form.
+        """
+        if not self._takes_rubric:
+            return None
+        rubric = sample.extra.get("rubric", self.rubric)
+        if isinstance(rubric, str) and rubric.strip():
+            return rubric
+        if isinstance(rubric, Mapping):
+            told = {str(key).removeprefix("score").removesuffix("_description"): text for key, text in rubric.items()}
+            if set(told) == {"criteria", *_LEVELS} and all(isinstance(text, str) for text in told.values()):
+                return "\n".join([f"[{told['criteria']}]", *(f"Score {level}: {told[level]}" for level in _LEVELS)])
+        raise ValueError(
+            f"the scorer {self.name!r} judges by a rubric, and got {rubric!r}; give the option rubric or "
+            'Sample.extra["rubric"] as a text or as {"criteria": .., "1": .., .. "5": ..}'
+        )
 
     def sampling(self, **changes: Any) -> Sampling:
         """Return how the model answers; keyword arguments replace single parameters."""

@@ -148,6 +148,7 @@ class PairwiseJudge(LanguageJudge):
             "response_a": shown[0],
             "response_b": shown[1],
             "criteria": self.criteria or None,
+            "rubric": self.rubric_of(pair.sample),
             "answers": "one of: " + ", ".join(self.advantages),
         }
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 from adjudge.engines.interface import Fault
 from adjudge.judges.opinions.language_judge import LanguageJudge
 from adjudge.judges.opinions.opinion import Opinion
-from adjudge.prompts.asking import Answer, cost_of
+from adjudge.prompts.asking import Answer, ask, cost_of
 from adjudge.prompts.reading import LabelReader, NumberReader
 from adjudge.prompts.scorer import Case, shortened
 from adjudge.prompts.template import Template, Value, load_template
@@ -24,6 +24,7 @@ from adjudge.protocol import Sample, Score
 
 _WIDEST = 101  # numbers of a scale; each is a text to read the probability of
 _CRITIQUE = "judges/critique"
+_STEPS = "judges/g_eval_steps"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,17 +38,21 @@ class Judge(LanguageJudge):
         labels: label to its worth, instead of a scale: `{"good": 1, "fair": 0.5, "bad": 0}`.
         output: "unit" maps the worst verdict to 0 and the best to 1; "scale" keeps the verdict's own worth.
         critique: whether the model writes a critique first, in a call of its own, and rates with it in view.
+        steps: for prompts that have a place for them, the steps of the evaluation; "" lets the model write them, once
+            for each call of `score`.
+        reasons: label to the reason code of a score whose likeliest label it is.
     """
 
     name: ClassVar[str] = "judge"
     text_template: ClassVar[str] = "judges/pointwise"
     direct_template: ClassVar[str] = "judges/pointwise_direct"
-    reasons: ClassVar[Mapping[str, str]] = {}
 
     scale: tuple[int, int] | None = None
     labels: Mapping[str, float] | None = None
     output: Literal["unit", "scale"] = "unit"
     critique: bool = False
+    steps: str = ""
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Reject scales and labels that are none, and such as the prompt does not ask for."""
@@ -87,8 +92,12 @@ class Judge(LanguageJudge):
 
     def templates(self) -> tuple[Template, ...]:
         """Return the prompts that are used with these options."""
-        own = super().templates()
-        return (load_template(_CRITIQUE), *own) if self.critique else own
+        before = (load_template(_CRITIQUE),) if self.critique else ()
+        return (*before, *super().templates(), *((load_template(_STEPS),) if self._writes_steps else ()))
+
+    @property
+    def _writes_steps(self) -> bool:
+        return not self.steps and any("steps" in template.untrusted for template in self.prompts())
 
     def read(self, text: str, nonce: str = "", /) -> str | None:
         """Return the verdict that a text ends in, as one of the labels or as a whole number's text, or None."""
@@ -112,6 +121,8 @@ class Judge(LanguageJudge):
             "response": case.response,
             "critique": case.notes or None,
             "criteria": self.criteria or None,
+            "rubric": self.rubric_of(case.sample),
+            "steps": self.steps or None,
             "answers": self.answers(),
         }
 
@@ -128,11 +139,23 @@ class Judge(LanguageJudge):
 
     async def judge(self, cases: Sequence[Case]) -> list[Score]:
         """Return one score per case, in order."""
+        if self._writes_steps:
+            return await self._by_own_steps(cases)
         opinions = await (self._criticised(cases) if self.critique else self._plain_opinions(cases))
         return [
             self.unanswered(opinion) if isinstance(opinion, Fault) else self.scored(case, opinion)
             for case, opinion in zip(cases, opinions, strict=True)
         ]
+
+    async def _by_own_steps(self, cases: Sequence[Case]) -> list[Score]:
+        """Let the model write the steps of the evaluation, and judge by them; the first score has their cost."""
+        prompt = self.filled(load_template(_STEPS), {"criteria": self.criteria, "answers": self.answers()})
+        (steps,) = await ask(self.resolved(), [prompt], self.sampling(temperature=0.0), _not_empty)
+        if isinstance(steps, Fault):
+            return [self.unanswered(steps) for _ in cases]
+        scores = await replace(self, steps=steps.value).judge(cases)
+        scores[0] = replace(scores[0], cost=scores[0].cost + steps.cost)
+        return [replace(score, evidence={**score.evidence, "steps": steps.value}) for score in scores]
 
     async def _plain_opinions(self, cases: Sequence[Case]) -> list[Opinion | Fault]:
         return await self.opinions(cases, self.values, self.read, tuple(self.worth))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 from adjudge.judges.equivalence.judge import AnswerJudge, accepted_answers
@@ -37,10 +37,10 @@ class GeneralReasonerJudge(AnswerJudge):
     name: ClassVar[str] = "general_reasoner"
     text_template: ClassVar[str] = "judges/general_reasoner"
     direct_template: ClassVar[str] = ""
-    reasons: ClassVar[Mapping[str, str]] = {"No": "wrong"}
 
     longest: int = 2_000_000
     output: Literal["unit", "scale"] = "unit"
+    reasons: Mapping[str, str] = field(default_factory=lambda: {"No": "wrong"})
 
     @property
     def worth(self) -> Mapping[str, float]:

@@ -7,7 +7,7 @@ address that no tool ever showed is no page.
 
 Beyond the published protocol (CaRR): a name must stand in the answer itself, pages that support nothing lower the
 reward, and an answer that cites more pages than are read gets nothing for them.  Each is an option, and
-`examples/rubrics/carr.yaml` has the published ones.
+the preset `carr` has the published ones.
 
 Not covered: whether a page tells the truth.
 """

@@ -104,6 +104,7 @@ class ModelScorer(ABC):
         attempts: how often a model is asked at most that gives no verdict; at temperature 0 it is asked once, unless
             `retry_temperature` is set.
         retry_temperature: the temperature from the second attempt on; None keeps the first one.
+        nudge: a request put after an answer without a verdict, instead of asking the same again; "" for none.
         system_turn: whether the model's chat template knows a system turn; else its text goes before the user's.
     """
 
@@ -121,6 +122,7 @@ class ModelScorer(ABC):
     seed: int = 0
     attempts: int = 3
     retry_temperature: float | None = None
+    nudge: str = ""
     system_turn: bool = True
 
     def __post_init__(self) -> None:
@@ -163,7 +165,7 @@ class ModelScorer(ABC):
 
     def retry(self) -> Retry:
         """Return when the model is asked again."""
-        return Retry(attempts=self.attempts, temperature=self.retry_temperature)
+        return Retry(attempts=self.attempts, temperature=self.retry_temperature, nudge=self.nudge)
 
     def resolved(self) -> Engine:
         """Return the engine itself; one that is given by name is shared by this process."""

@@ -6,7 +6,6 @@ import asyncio
 import json
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from adjudge.protocol import Sample, Score
 from adjudge.verifiers.abstention.bapo import BapoScorer
 from adjudge.verifiers.abstention.schedule import BapoSchedule
 
-RECIPES = Path(__file__).parents[3] / "examples" / "recipes"
 IDK = "I don't know"
 GOLD = "Marie Curie"
 
@@ -337,7 +335,7 @@ def test_a_state_that_no_run_can_be_in_is_refused(state: dict[str, Any]) -> None
 def test_the_fingerprint_follows_the_options_and_the_recipe_is_the_release() -> None:
     given: list[dict[str, Any]] = [{}, {"ratio": 0.1}, {"sentences": ("no idea",)}]
     assert len({BapoScorer(**options).fingerprint for options in given}) == 3
-    recipe = load(RECIPES / "bapo.yaml")
+    recipe = load("bapo")
     assert isinstance(recipe, BapoScorer)
     assert (recipe.stage, recipe.ratio, recipe.bonus, recipe.most_distinct) == ("early", 0.05, 0.5, 3)
 

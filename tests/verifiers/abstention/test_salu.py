@@ -22,7 +22,6 @@ from adjudge.verifiers.abstention.sentences import BUILT_IN, Sentences
 from adjudge.verifiers.abstention.table import CASES, Case, SaluTable, detection, mean_probability
 from adjudge.verifiers.text.token_f1 import TokenF1Verifier
 
-RECIPES = Path(__file__).parents[3] / "examples" / "recipes"
 HERE = "adjudge.verifiers.abstention.scorer:AbstentionScorer"
 KNOWN = Sentences.of(BUILT_IN["en"] + BUILT_IN["zh"])
 
@@ -355,7 +354,7 @@ def test_a_spec_names_both_scorers_and_the_recipe_is_salu() -> None:
     assert loaded.answer.name == loaded.detector.name == "token_f1"
     with pytest.raises(ValueError, match="no option 'anwser'"):
         load({HERE: {"anwser": "exact"}})
-    recipe = load(RECIPES / "salu.yaml")
+    recipe = load("salu")
     assert isinstance(recipe, AbstentionScorer)
     assert recipe.fingerprint == AbstentionScorer().fingerprint
 
