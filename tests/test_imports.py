@@ -64,7 +64,7 @@ ALLOWED: dict[str, set[str]] = {
     "compose": ENGINE_ROOM,
     "verifiers": ENGINE_ROOM | {"prompts"},
     "reward_models": ENGINE_ROOM | {"prompts", "compose", "training"},
-    "judges": ENGINE_ROOM | {"prompts", "compose"},
+    "judges": ENGINE_ROOM | {"prompts", "compose", "verifiers"},
     "presets": ENGINE_ROOM | {"compose", "registry"},
     "registry": ENGINE_ROOM | {"compose", "presets"},
     "api": ENGINE_ROOM | {"compose", "registry"},

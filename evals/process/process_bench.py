@@ -9,7 +9,7 @@ benchmark's.  So is one whose steps before the prediction were not judged.
 
 `processbench_f1` and `best_threshold` need no rows; the authors choose the threshold on the gsm8k part.
 
-Not covered: critics that write text (`adjudge.verifiers.critic` reads them), and votes over several critiques.
+Not covered: critics that write text (`adjudge.judges.items.critic` reads them), and votes over several critiques.
 """
 
 from __future__ import annotations

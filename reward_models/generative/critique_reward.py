@@ -26,7 +26,7 @@ from adjudge.prompts.asking import NoVerdict
 from adjudge.prompts.scorer import shortened
 from adjudge.protocol import NO_COST, Cost
 from adjudge.reward_models.generative.assistant_turn import own_turn
-from adjudge.reward_models.generative.estimate import standard_error
+from adjudge.reward_models.generative.decision import standard_error
 from adjudge.reward_models.scalar.rating import Rating, Unratable
 from adjudge.reward_models.scalar.reward_scorer import RewardScorer, Turns
 

@@ -26,9 +26,8 @@ from adjudge.prompts.escaping import escape
 from adjudge.prompts.scorer import Case
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import Score
-from adjudge.reward_models.generative.chain import Chain, Draft, VerdictReader
-from adjudge.reward_models.generative.chain_scorer import Found, cost_of
-from adjudge.reward_models.generative.step_scorer import StepScorer, as_turns, step_scores
+from adjudge.reward_models.generative.chain_scorer import Chain, Draft, Found, VerdictReader, cost_of
+from adjudge.reward_models.generative.think_prm import StepScorer, as_turns, step_scores
 from adjudge.solutions.aggregate import AGGREGATES, Aggregate, aggregate
 from adjudge.solutions.steps import Step
 

@@ -18,8 +18,7 @@ from adjudge.engines.interface import Fault
 from adjudge.prompts.scorer import Case
 from adjudge.prompts.template import Template, Value, load_template
 from adjudge.protocol import Sample, Score
-from adjudge.reward_models.generative.chain import VerdictReader
-from adjudge.reward_models.generative.chain_scorer import ChainScorer
+from adjudge.reward_models.generative.chain_scorer import ChainScorer, VerdictReader
 from adjudge.reward_models.generative.decision import YES_NO, Decision, Unsure, decision_of
 
 _DIRECT = "reward_models/generative/genrm_direct"

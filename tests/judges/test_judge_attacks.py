@@ -18,11 +18,10 @@ import pytest
 from tests.engines.scripted import ScriptedEngine, field_of, key_of
 
 from adjudge.engines.interface import Prompt
-from adjudge.judges.equivalence.judge import AnswerJudge
-from adjudge.judges.pairwise.judge import PairwiseJudge
-from adjudge.judges.pointwise.judge import Judge
-from adjudge.judges.published.deepseek_grm import DeepSeekGrmJudge
-from adjudge.judges.published.general_reasoner import GeneralReasonerJudge
+from adjudge.judges.general_reasoner import GeneralReasonerJudge
+from adjudge.judges.group_ratings import DeepSeekGrmJudge
+from adjudge.judges.pairwise import PairwiseJudge
+from adjudge.judges.pointwise import AnswerJudge, Judge
 from adjudge.presets import preset
 from adjudge.protocol import Sample, Score
 

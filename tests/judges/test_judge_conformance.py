@@ -14,13 +14,11 @@ from tests.engines.tiny_models import write_model
 
 from adjudge.conformance import check_scorer
 from adjudge.engines.interface import Prompt
-from adjudge.judges.equivalence.judge import AnswerJudge
-from adjudge.judges.pairwise.judge import PairwiseJudge
-from adjudge.judges.pointwise.judge import Judge
-from adjudge.judges.published.deepseek_grm import DeepSeekGrmJudge
-from adjudge.judges.published.general_reasoner import GeneralReasonerJudge
-from adjudge.judges.published.rlbff import PrincipleJudge
-from adjudge.judges.yes_no.judge import YesNoJudge
+from adjudge.judges.general_reasoner import GeneralReasonerJudge
+from adjudge.judges.group_ratings import DeepSeekGrmJudge
+from adjudge.judges.pairwise import PairwiseJudge
+from adjudge.judges.pointwise import AnswerJudge, Judge
+from adjudge.judges.yes_no import PrincipleJudge, YesNoJudge
 from adjudge.presets import preset
 from adjudge.protocol import Sample
 

@@ -11,8 +11,8 @@ import pytest
 from tests.engines.scripted import ScriptedEngine, field_of, text_of
 
 from adjudge.engines.interface import Fault, Prompt
-from adjudge.judges.published.deepseek_grm import DeepSeekGrmJudge
-from adjudge.judges.published.general_reasoner import GeneralReasonerJudge, count_tokens, extracted_answer, last_tokens
+from adjudge.judges.general_reasoner import GeneralReasonerJudge, count_tokens, extracted_answer, last_tokens
+from adjudge.judges.group_ratings import DeepSeekGrmJudge
 from adjudge.presets import preset
 from adjudge.protocol import Sample, Score
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from tests.engines.scripted import ScriptedEngine, fault, field_of, text_of
 
-from adjudge.judges.published.rlbff import PrincipleJudge, principles_of
-from adjudge.judges.yes_no.judge import YesNoJudge
+from adjudge.judges.yes_no import PrincipleJudge, YesNoJudge, principles_of
 from adjudge.presets import preset
 from adjudge.protocol import Sample, Score
 

@@ -10,13 +10,12 @@ import pytest
 from tests.engines.scripted import ScriptedEngine, field_of, text_of
 
 from adjudge.engines.interface import Prompt
-from adjudge.judges.published.general_reasoner import GeneralReasonerJudge
+from adjudge.judges.general_reasoner import GeneralReasonerJudge
+from adjudge.judges.items.citation_rules import group_rewards, read_statements
 from adjudge.presets import preset
 from adjudge.protocol import Sample
-from adjudge.verifiers.citations.mixing import group_rewards
-from adjudge.verifiers.citations.statements import read_statements
-from adjudge.verifiers.nuggets.label_lists import read_labels
 from adjudge.verifiers.verdict.label_list import LabelListVerifier
+from adjudge.verifiers.verdict.support_labels import read_labels
 from adjudge.verifiers.verdict.verifier import VerdictVerifier
 
 

@@ -25,7 +25,6 @@ from adjudge.prompts.reading import NumberReader
 from adjudge.prompts.scorer import Case, ModelScorer
 from adjudge.prompts.template import Rendered, Template, Value, load_template
 from adjudge.protocol import Sample, Score
-from adjudge.verifiers.rubric.itemised import require_count
 from adjudge.verifiers.user.course import Course, Moment
 from adjudge.verifiers.user.dialogue import Turn, turns_of
 from adjudge.verifiers.user.emotion import LEAST, MANNERS, MOST_CHANGE, START, TOP, Emotion
@@ -65,8 +64,8 @@ class SimulatedUserScorer(ModelScorer):
         """Reject options out of range."""
         super().__post_init__()
         self.require("truncated", ("zero", "grade"))
-        require_count(self, "most_change")
-        require_count(self, "most_turns")
+        self.require_count("most_change")
+        self.require_count("most_turns")
         if isinstance(self.start, bool) or not isinstance(self.start, int | float) or not LEAST <= self.start < TOP:
             raise ValueError(f"{self.name}: start is {self.start!r}; it must be a number from 10 to below 100")
 

@@ -142,6 +142,12 @@ class ModelScorer(ABC):
         if value not in allowed:
             raise ValueError(f"{self.name}: {option} is {value!r}; it must be one of {', '.join(map(str, allowed))}")
 
+    def require_count(self, option: str, least: int = 1) -> None:
+        """Raise `ValueError` unless an option is a whole number from `least`."""
+        value = getattr(self, option)
+        if type(value) is not int or value < least:
+            raise ValueError(f"{self.name}: {option} is {value!r}; it must be a whole number from {least}")
+
     @abstractmethod
     def templates(self) -> tuple[Template, ...]:
         """Return every template this scorer may use; they are part of its fingerprint."""

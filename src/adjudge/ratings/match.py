@@ -1,6 +1,6 @@
 """One comparison between two players, and what a set of them connects.
 
-Not covered: who plays whom (`adjudge.judges.ranking.tournament`), and what the outcomes say about strength
+Not covered: who plays whom (`adjudge.judges.tournament`), and what the outcomes say about strength
 (`bradley_terry`, `elo`).
 """
 

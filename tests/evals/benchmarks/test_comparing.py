@@ -18,7 +18,7 @@ from adjudge.engines.interface import Prompt
 from adjudge.evals.benchmarks.case import Case
 from adjudge.evals.benchmarks.comparing import Comparing, beside, compares
 from adjudge.evals.benchmarks.given import Given
-from adjudge.judges.pairwise.judge import PairwiseJudge
+from adjudge.judges.pairwise import PairwiseJudge
 from adjudge.protocol import Cost, Sample, Scorer
 from adjudge.registry import as_scorer
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from adjudge.judges.ranking.tournament import Pair, Played, knock_out, one_by_one, round_robin, swiss, swiss_rounds
+from adjudge.judges.tournament import Pair, Played, knock_out, one_by_one, round_robin, swiss, swiss_rounds
 from adjudge.ratings.bradley_terry import fit_strengths
 from adjudge.ratings.match import Match
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.engines.interface import LabelLogprobs
-from adjudge.reward_models.generative.decision import Decision, Unsure, decision_of, log_odds
-from adjudge.reward_models.generative.estimate import combined, standard_error
+from adjudge.reward_models.generative.decision import Decision, Unsure, combined, decision_of, log_odds, standard_error
 
 CHANCES = st.floats(1e-6, 0.5)
 

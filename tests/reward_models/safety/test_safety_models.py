@@ -15,8 +15,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from adjudge import registry
 from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample
-from adjudge.reward_models.safety.categories import DUOGUARD
-from adjudge.reward_models.safety.scorer import SafetyClassifier
+from adjudge.reward_models.safety.scorer import DUOGUARD, SafetyClassifier
 
 TEXTS = ["four", "No, it is five, and you are wrong.", "The answer is 4.\n\nYes.", "4" * 40]
 SAMPLES = [Sample(prompt="Is 2+2 four?", response=text) for text in TEXTS]

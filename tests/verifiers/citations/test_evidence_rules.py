@@ -8,13 +8,18 @@ from typing import Any
 import pytest
 
 from adjudge.bad_reference import BadReferenceError
+from adjudge.judges.items.citation_pages import pages_of
+from adjudge.judges.items.citation_rules import (
+    Findings,
+    cited,
+    connected,
+    entities_of,
+    explanation,
+    group_rewards,
+    mixed,
+    read_statements,
+)
 from adjudge.protocol import Sample
-from adjudge.verifiers.citations.connections import connected
-from adjudge.verifiers.citations.evidence import Findings
-from adjudge.verifiers.citations.links import cited, explanation
-from adjudge.verifiers.citations.mixing import group_rewards, mixed
-from adjudge.verifiers.citations.pages import pages_of
-from adjudge.verifiers.citations.statements import entities_of, read_statements
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from adjudge.verifiers.critic.penalties import solution_reward, step_rewards
-from adjudge.verifiers.critic.votes import first_error, wrong_degrees
+from adjudge.judges.items.critic import first_error, solution_reward, step_rewards, wrong_degrees
 
 
 @pytest.mark.parametrize(

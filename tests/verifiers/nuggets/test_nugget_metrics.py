@@ -7,10 +7,15 @@ from typing import Any
 import pytest
 
 from adjudge.bad_reference import BadReferenceError
-from adjudge.verifiers.nuggets.label_lists import NOTATIONS, Notation, read_labels
-from adjudge.verifiers.nuggets.label_reward import label_reward, macro_f1, reasoning_credit
-from adjudge.verifiers.nuggets.metrics import NuggetScores, mean_scores, nugget_scores
-from adjudge.verifiers.nuggets.nugget import Nugget, read_nuggets
+from adjudge.judges.items.nuggets import Nugget, NuggetScores, mean_scores, nugget_scores, read_nuggets
+from adjudge.verifiers.verdict.support_labels import (
+    NOTATIONS,
+    Notation,
+    label_reward,
+    macro_f1,
+    read_labels,
+    reasoning_credit,
+)
 
 S, P, N = "support", "partial_support", "not_support"
 

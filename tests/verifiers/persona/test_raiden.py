@@ -20,8 +20,8 @@ from adjudge.verifiers.execution.bubblewrap import SandboxUnavailableError
 from adjudge.verifiers.execution.program import Program, RunLimits
 from adjudge.verifiers.execution.sandbox import Sandbox
 from adjudge.verifiers.persona import raiden
+from adjudge.verifiers.persona.admission import TrialTimeoutError, try_checker
 from adjudge.verifiers.persona.attacks import attack_cases
-from adjudge.verifiers.persona.checkers import TrialTimeoutError, try_checker
 from adjudge.verifiers.persona.raiden import RaidenVerifier
 
 KEYS = {"keys": [["Ron", "Ronald"]], "excluded": ["Percy"]}

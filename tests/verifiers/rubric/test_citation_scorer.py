@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from adjudge.conformance import check_scorer
+from adjudge.judges.items.citations import CitationScorer
 from adjudge.protocol import Sample, Score
-from adjudge.verifiers.citations.scorer import CitationScorer
 
 DATA = os.environ.get("ADJUDGE_DATA", "")
 PUBLISHED: dict[str, Any] = {"only_right": False, "idle": "ignore", "excess": "ignore", "grounded": False}

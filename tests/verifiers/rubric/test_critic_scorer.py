@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from adjudge.conformance import check_scorer
+from adjudge.judges.items.critic import CriticScorer
 from adjudge.protocol import Sample, Score, response_text
 from adjudge.solutions.steps import split_steps
-from adjudge.verifiers.critic.scorer import CriticScorer
 
 DATA = os.environ.get("ADJUDGE_DATA", "")
 

@@ -6,11 +6,22 @@ import math
 
 import pytest
 
-from adjudge.verifiers.rubric.constraints import all_met, met_count, rules_times_judge
-from adjudge.verifiers.rubric.item import Item
-from adjudge.verifiers.rubric.signed_points import benchmark_score, bootstrap_error, signed_points
-from adjudge.verifiers.rubric.tally import Combine, mean_and_error, tally
-from adjudge.verifiers.rubric.weighted_means import absolute_mean, checklist_item, implicit_rating, weighted_mean
+from adjudge.judges.items.formulas import (
+    Combine,
+    absolute_mean,
+    all_met,
+    benchmark_score,
+    bootstrap_error,
+    checklist_item,
+    implicit_rating,
+    mean_and_error,
+    met_count,
+    rules_times_judge,
+    signed_points,
+    tally,
+    weighted_mean,
+)
+from adjudge.judges.items.item import Item
 
 
 @pytest.mark.parametrize(

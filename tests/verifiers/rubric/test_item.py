@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from adjudge.bad_reference import BadReferenceError
-from adjudge.verifiers.rubric.item import Item, read_rubric
+from adjudge.judges.items.item import Item, read_rubric
 
 PROGRAM = "def check(prompt, response):\n    return True\n"
 

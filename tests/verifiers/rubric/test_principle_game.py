@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from adjudge.verifiers.principles.game import GameConfig, GameResult, Writing, play
+from adjudge.judges.items.principle_game import GameConfig, GameResult, Writing, play
 
 GOOD = [Writing(prompt=f"greet {name}", text=f"Dear {name}, our boat waits.", good=True) for name in "ABCDEF"]
 BAD = [Writing(prompt=f"greet {name}", text=f"Dear {name}, all the best.", good=False) for name in "ABCDEF"]

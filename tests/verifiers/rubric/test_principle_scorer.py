@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from adjudge.conformance import check_scorer
+from adjudge.judges.items.principles import PrincipleScorer
 from adjudge.protocol import Sample, Score
-from adjudge.verifiers.principles.scorer import PrincipleScorer
 
 RULES = ("Names something only the two of you know.", "Avoids stock phrases.")
 

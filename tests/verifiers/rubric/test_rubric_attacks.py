@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
+from adjudge.judges.items.citations import CitationScorer
+from adjudge.judges.items.critic import CriticScorer
+from adjudge.judges.items.nuggets import NuggetScorer
+from adjudge.judges.items.principles import PrincipleScorer
+from adjudge.judges.items.rubric import RubricScorer
 from adjudge.protocol import Sample, Score, Verifier
-from adjudge.verifiers.citations.scorer import CitationScorer
-from adjudge.verifiers.critic.scorer import CriticScorer
-from adjudge.verifiers.nuggets.scorer import NuggetScorer
 from adjudge.verifiers.persona.verifier import PersonaVerifier
-from adjudge.verifiers.principles.scorer import PrincipleScorer
 from adjudge.verifiers.rubric.program import ProgramVerifier
-from adjudge.verifiers.rubric.scorer import RubricScorer
 
 ROWS: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "attacks" / "rubric_attacks.json").read_text(encoding="utf-8")

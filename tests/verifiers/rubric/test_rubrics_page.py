@@ -5,15 +5,14 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+from adjudge.judges.items.citations import CitationScorer
+from adjudge.judges.items.critic import CriticScorer
+from adjudge.judges.items.formulas import COMBINES
+from adjudge.judges.items.item import IMPORTANCE, KINDS
+from adjudge.judges.items.nuggets import METRICS, NuggetScorer
+from adjudge.judges.items.principles import PrincipleScorer
+from adjudge.judges.items.rubric import IMPLICIT, RubricScorer
 from adjudge.prompts.scorer import ModelScorer
-from adjudge.verifiers.citations.scorer import CitationScorer
-from adjudge.verifiers.critic.scorer import CriticScorer
-from adjudge.verifiers.nuggets.metrics import METRICS
-from adjudge.verifiers.nuggets.scorer import NuggetScorer
-from adjudge.verifiers.principles.scorer import PrincipleScorer
-from adjudge.verifiers.rubric.item import IMPORTANCE, KINDS
-from adjudge.verifiers.rubric.scorer import IMPLICIT, RubricScorer
-from adjudge.verifiers.rubric.tally import COMBINES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "rubrics.md").read_text(encoding="utf-8")
 SCORERS = (RubricScorer, NuggetScorer, CitationScorer, PrincipleScorer, CriticScorer)

@@ -13,12 +13,12 @@ import pytest
 from tests.engines.tiny_models import write_model
 
 from adjudge.engines.interface import Fault
+from adjudge.judges.items.citations import CitationScorer
+from adjudge.judges.items.critic import CriticScorer
+from adjudge.judges.items.nuggets import NuggetScorer
+from adjudge.judges.items.principles import PrincipleScorer
+from adjudge.judges.items.rubric import RubricScorer
 from adjudge.protocol import Sample
-from adjudge.verifiers.citations.scorer import CitationScorer
-from adjudge.verifiers.critic.scorer import CriticScorer
-from adjudge.verifiers.nuggets.scorer import NuggetScorer
-from adjudge.verifiers.principles.scorer import PrincipleScorer
-from adjudge.verifiers.rubric.scorer import RubricScorer
 
 WINDOW = 6_000
 LONG = "All of it is so.\n\n" * 500
