@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal
 from adjudge.engines.interface import Fault
 from adjudge.prompts.asking import Answer, ask, cost_of
 from adjudge.prompts.reading import NumberListReader
-from adjudge.prompts.scorer import Case, ModelScorer, shortened
+from adjudge.prompts.scorer import Case, ModelScorer, require_text, shortened
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import NO_COST, Sample, Score
 
@@ -71,8 +71,7 @@ class DeepSeekGrmJudge(ModelScorer):
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` unless the reference is a text, or there is none."""
-        if sample.reference is not None and not (isinstance(sample.reference, str) and sample.reference.strip()):
-            raise ValueError(f"the reference is {sample.reference!r}; it must be a text that is not empty, or left out")
+        require_text(sample.reference)
 
     async def judge(self, cases: Sequence[Case]) -> list[Score]:
         """Return one score per case, in order."""

@@ -12,16 +12,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from adjudge.engines.interface import Engine, Fault, LabelLogprobs, Sampling
 from adjudge.judges.budget import BudgetForced
 from adjudge.prompts.asking import Answer, Reader, cost_of
 from adjudge.prompts.reading import WHOLE
-from adjudge.prompts.scorer import Case, ModelScorer, shortened
+from adjudge.prompts.scorer import Case, ModelScorer, Unsure, shortened
 from adjudge.prompts.template import Template, Value, load_template
-from adjudge.protocol import NO_COST, Cost, Sample, Score
+from adjudge.protocol import NO_COST, Cost, Sample
 
 
 def label_texts(labels: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
@@ -135,18 +135,6 @@ def _median(weighted: Sequence[tuple[float, float]]) -> float:
 C = TypeVar("C", bound=Case)
 
 _LEVELS = ("1", "2", "3", "4", "5")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unsure(Fault):
-    """A model whose probabilities say that it was about to say something else than a label.
-
-    Attributes:
-        mass: the probability of all labels together.
-    """
-
-    mass: float = 0.0
-    cost: Cost = NO_COST
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -295,11 +283,6 @@ class LanguageJudge(ModelScorer):
                 opinions[place] = opinion
         return opinions
 
-    def filled(self, template: Template, values: Mapping[str, Value]) -> Any:
-        """Return a template's prompt with those of the values that it has fields for."""
-        known = {*template.untrusted, *template.trusted}
-        return self.render(template, {name: value for name, value in values.items() if name in known})
-
     async def _voted(
         self,
         cases: Sequence[C],
@@ -309,14 +292,6 @@ class LanguageJudge(ModelScorer):
     ) -> list[Opinion | Fault]:
         answers = await self.asked_often(cases, lambda case: self.filled(template, values(case)), read, self.samples)
         return [counted(several, self.quorum) for several in answers]
-
-    def unanswered(self, fault: Fault, *, cost: Cost = NO_COST) -> Score:
-        """Return the score of a sample on which the model gave no verdict, or was not sure enough to give one."""
-        if isinstance(fault, Unsure):
-            return replace(
-                Score.abstained("low_confidence", fault=fault.detail, mass=fault.mass), cost=fault.cost + cost
-            )
-        return super().unanswered(fault, cost=cost)
 
 
 def counted(answers: Sequence[Answer[str] | Fault], quorum: float) -> Opinion | Fault:

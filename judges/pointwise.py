@@ -22,7 +22,7 @@ from adjudge.engines.interface import Fault
 from adjudge.judges.language_judge import LanguageJudge, Opinion
 from adjudge.prompts.asking import Answer, ask, cost_of
 from adjudge.prompts.reading import LabelReader, NumberReader
-from adjudge.prompts.scorer import Case, shortened
+from adjudge.prompts.scorer import Case, require_text, shortened
 from adjudge.prompts.template import Template, Value, load_template
 from adjudge.protocol import Sample, Score
 
@@ -114,8 +114,7 @@ class Judge(LanguageJudge):
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` unless the reference is a text, or there is none."""
-        if sample.reference is not None and not (isinstance(sample.reference, str) and sample.reference.strip()):
-            raise ValueError(f"the reference is {sample.reference!r}; it must be a text that is not empty, or left out")
+        require_text(sample.reference)
 
     def values(self, case: Case) -> dict[str, Value]:
         """Return what fills the prompt's fields."""

@@ -249,9 +249,7 @@ class CriticScorer(ModelScorer):
             }
             return self.render(template, values)
 
-        if self.critiques > 1:
-            return await self.asked_often(solutions, prompt, read, self.critiques)
-        return [[answer] for answer in await self.asked(solutions, prompt, read)]
+        return await self.asked_often(solutions, prompt, read, self.critiques)
 
     def _score(self, solution: Solution, answers: Sequence[Answer[tuple[int, ...]] | Fault]) -> Score:
         cost = cost_of(answers)

@@ -95,13 +95,9 @@ async def ask_items(
     for at, question in enumerate(questions):
         alike.setdefault(reader_of(question.items, unsure=unsure), []).append(at)
 
-    async def call(read: VerdictReader, asked: Sequence[int]) -> list[list[Answer[tuple[str, ...]] | Fault]]:
-        chosen = [questions[at] for at in asked]
-        if samples > 1:
-            return await scorer.asked_often(chosen, prompt, read, samples)
-        return [[answer] for answer in await scorer.asked(chosen, prompt, read)]
-
-    results = await asyncio.gather(*(call(read, asked) for read, asked in alike.items()))
+    results = await asyncio.gather(
+        *(scorer.asked_often([questions[at] for at in asked], prompt, read, samples) for read, asked in alike.items())
+    )
     answered: dict[int, list[Answer[tuple[str, ...]] | Fault]] = {}
     for asked, found in zip(alike.values(), results, strict=True):
         answered.update(zip(asked, found, strict=True))

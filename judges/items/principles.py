@@ -119,11 +119,7 @@ class PrincipleScorer(ModelScorer):
             values = {"principles": numbered(listed), "question": case.sample.prompt, "response": case.response}
             return self.render(template, values)
 
-        if self.samples > 1:
-            answered = await self.asked_often(cases, prompt, read, self.samples)
-        else:
-            answered = [[answer] for answer in await self.asked(cases, prompt, read)]
-        return [self._score(answers) for answers in answered]
+        return [self._score(answers) for answers in await self.asked_often(cases, prompt, read, self.samples)]
 
     def _score(self, answers: Sequence[Answer[str] | Fault]) -> Score:
         cost = cost_of(answers)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, Protocol, Self, TypeAlias
 
 from adjudge.bad_reference import BadReferenceError
+from adjudge.engines.interface import Fault
 from adjudge.judges.items.formulas import (
     COMBINES,
     Combine,
@@ -30,11 +31,11 @@ from adjudge.judges.items.formulas import (
     worst_value,
 )
 from adjudge.judges.items.item import JUDGED, Item, Verdicts, ask_items, criteria_text, read_rubric
-from adjudge.prompts.asking import Answer
+from adjudge.prompts.asking import Answer, cost_of
 from adjudge.prompts.reading import NumberReader
 from adjudge.prompts.scorer import Case, ModelScorer, shortened
 from adjudge.prompts.template import Rendered, Template, load_template
-from adjudge.protocol import NO_COST, Sample, Score, Scorer, Verifier
+from adjudge.protocol import Sample, Score, Scorer, Verifier
 from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
 from adjudge.runtime.verifying import VerifierScorer
 from adjudge.verifiers.execution.sandbox import Isolation
@@ -304,22 +305,16 @@ class RubricScorer(ModelScorer):
             values = {"question": case.sample.prompt, "response": case.response, "criteria": criteria}
             return self.render(template, values)
 
-        def score(_: Case, answer: Answer[float]) -> Score:
-            value = implicit_rating(int(answer.value), top=high)
-            return Score.scored(value, combine=IMPLICIT, rating=int(answer.value), text=shortened(answer.text))
-
-        if self.samples == 1:
-            return await self.decided(cases, prompt, read, score)
         scores = []
-        for case, answers in zip(cases, await self.asked_often(cases, prompt, read, self.samples), strict=True):
-            made = [score(case, answer) for answer in answers if isinstance(answer, Answer)]
-            fault = next((answer for answer in answers if not isinstance(answer, Answer)), None)
+        for answers in await self.asked_often(cases, prompt, read, self.samples):
+            fault = next((answer for answer in answers if isinstance(answer, Fault)), None)
             if fault is not None:
                 scores.append(self.unanswered(fault))
                 continue
-            value, error = mean_and_error([one.value for one in made if one.value is not None])
-            cost = sum((answer.cost for answer in answers if isinstance(answer, Answer)), NO_COST)
-            scores.append(replace(made[0], value=value, uncertainty=error, cost=cost))
+            said = [answer for answer in answers if isinstance(answer, Answer)]
+            value, error = mean_and_error([implicit_rating(int(answer.value), top=high) for answer in said])
+            evidence = {"combine": IMPLICIT, "rating": int(said[0].value), "text": shortened(said[0].text)}
+            scores.append(Score(value=value, uncertainty=error, evidence=evidence, cost=cost_of(answers)))
         return scores
 
     @property

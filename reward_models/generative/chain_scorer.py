@@ -15,7 +15,7 @@ One chain of verification: what a model wrote before its verdict, and how its te
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
@@ -23,7 +23,7 @@ from adjudge.engines.interface import Fault, LabelLogprobs, Sampling
 from adjudge.prompts.asking import Answer, NoVerdict, Reader, ask, ask_labels
 from adjudge.prompts.reading import LabelReader, frame
 from adjudge.prompts.scorer import Case, ModelScorer, shortened
-from adjudge.prompts.template import Rendered, Template, Value, load_template
+from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import NO_COST, THINK_END, THINK_START, Cost, Score
 from adjudge.reward_models.generative.assistant_turn import CLOSE, OPEN, own_turn
 from adjudge.reward_models.generative.decision import (
@@ -257,21 +257,6 @@ class ChainScorer(ModelScorer):
         """Return how the model answers; keyword arguments replace single parameters."""
         return super().sampling(**{"top_p": self.top_p, **changes})
 
-    def filled(self, template: Template, values: Mapping[str, Value]) -> Rendered:
-        """Return a template's prompt with those of the values that it has fields for."""
-        known = {*template.untrusted, *template.trusted}
-        return self.render(template, {name: value for name, value in values.items() if name in known})
-
-    def broken_up(self) -> tuple[str, ...]:
-        """Return what is broken up in untrusted text beside the form of the prompt."""
-        return ()
-
-    def render(self, template: Template, values: Mapping[str, Value]) -> Rendered:
-        """Return a prompt of a template, with special tokens and `broken_up` broken up in untrusted text."""
-        special = (*getattr(self.resolved(), "special_tokens", ()), *self.broken_up())
-        rendered = template.render(values, special=special)
-        return rendered if self.system_turn else rendered.without_system()
-
     async def found(
         self, cases: Sequence[C], prompt: Callable[[C], Rendered], read: Reader[Draft]
     ) -> list[list[Found]]:
@@ -375,14 +360,6 @@ class ChainScorer(ModelScorer):
             found["rationale"] = shortened(known[0][0].text)
         attempts = max((chain.attempts for chain, _ in known), default=1)
         return found | ({"attempts": attempts} if attempts > 1 else {})
-
-    def unanswered(self, fault: Fault, *, cost: Cost = NO_COST) -> Score:
-        """Return the score of a sample on which the model gave no verdict, or was not sure enough to give one."""
-        if isinstance(fault, Unsure):
-            return replace(
-                Score.abstained("low_confidence", fault=fault.detail, mass=fault.mass), cost=fault.cost + cost
-            )
-        return super().unanswered(fault, cost=cost)
 
 
 def cost_of(row: Sequence[Found]) -> Cost:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from adjudge.engines.interface import Fault, LabelLogprobs, Labels
+from adjudge.prompts.scorer import Unsure
 from adjudge.protocol import NO_COST, Cost
 
 Combine: TypeAlias = Literal["mean", "majority"]
@@ -71,18 +72,6 @@ class Decision:
 
     chance: float
     mass: float | None = None
-    cost: Cost = NO_COST
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unsure(Fault):
-    """A model whose probabilities say that it was about to say neither word.
-
-    Attributes:
-        mass: the probability of both words together.
-    """
-
-    mass: float = 0.0
     cost: Cost = NO_COST
 
 

@@ -30,6 +30,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias, get_args
 
+from adjudge.prompts.scorer import Case
 from adjudge.protocol import NO_COST, Message, Sample, Score, response_text, split_reasoning
 from adjudge.reward_models.generative.assistant_turn import CLOSE, EMPTY_BLOCK, OPEN, policy_turn
 from adjudge.reward_models.generative.forced_scorer import (
@@ -116,9 +117,9 @@ class ReferenceProbability(ForcedScorer):
         if not isinstance(self.debias, bool):
             raise ValueError(f"{self.name}: debias is {self.debias!r}; it must be true or false")
 
-    async def judge(self, samples: Sequence[Sample]) -> list[Score]:
-        """Return one score per sample, in order."""
-        special = tuple(getattr(self.resolved(), "special_tokens", ()))
+    async def judge(self, cases: Sequence[Case]) -> list[Score]:
+        """Return one score per case, in order."""
+        samples, special = [case.sample for case in cases], self.special_tokens
         kept = [self._kept(sample, special) for sample in samples]
         ready = [one for one in kept if not isinstance(one, Score)]
         asked = [

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from adjudge.engines.interface import Fault
 from adjudge.prompts.reading import answers as places_of
-from adjudge.prompts.scorer import Case
+from adjudge.prompts.scorer import Case, require_text
 from adjudge.prompts.template import Rendered
 from adjudge.protocol import THINK_END, Message, Sample, Score, StepScore, response_text
 from adjudge.reward_models.generative.chain_scorer import ChainScorer, Found, VerdictReader
@@ -47,8 +47,7 @@ class StepScorer(ChainScorer):
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` if the reference is no text, or `extra["steps"]` is no list of texts."""
-        if sample.reference is not None and not (isinstance(sample.reference, str) and sample.reference.strip()):
-            raise ValueError(f"the reference is {sample.reference!r}; it must be a text that is not empty, or left out")
+        require_text(sample.reference)
         given = sample.extra.get("steps")
         if given is not None and (
             isinstance(given, str)
