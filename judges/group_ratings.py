@@ -139,17 +139,14 @@ class DeepSeekGrmJudge(ModelScorer):
             self._prompt(sample, [texts[place] for place in order])
             for (sample, texts), order in zip(groups, orders, strict=True)
         ]
-        found: dict[int, Answer[tuple[float, ...]] | Fault] = {}
+        form = self.templates()[0].form
+        reads = [NumberListReader(form=form, count=len(order), low=_LOW, high=_HIGH) for order in orders]
         sampling = self.sampling(seed=self.seed + number * self.attempts)
-        for size in sorted({len(order) for order in orders}):
-            places = [place for place, order in enumerate(orders) if len(order) == size]
-            read = NumberListReader(form=self.templates()[0].form, count=size, low=_LOW, high=_HIGH)
-            answers = await ask(
-                self.resolved(), [prompts[place] for place in places], sampling, read, retry=self.retry()
-            )
-            for place, answer in zip(places, answers, strict=True):
-                found[place] = answer if isinstance(answer, Fault) else _in_place(answer, orders[place])
-        return [found[place] for place in range(len(groups))]
+        answers = await ask(self.resolved(), prompts, sampling, reads, retry=self.retry())
+        return [
+            answer if isinstance(answer, Fault) else _in_place(answer, order)
+            for answer, order in zip(answers, orders, strict=True)
+        ]
 
     def _prompt(self, sample: Sample, texts: Sequence[str]) -> Rendered:
         blocks = [{"role": f"response_{place}", "content": text} for place, text in enumerate(texts, start=1)]

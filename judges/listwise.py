@@ -181,16 +181,12 @@ class ListwiseJudge(ModelScorer):
         return [scores[place] for place in range(len(cases))]
 
     async def _ask(self, sheets: Sequence[_Sheet]) -> None:
-        by_count: dict[int, list[_Sheet]] = {}
-        for sheet in sheets:
-            by_count.setdefault(len(sheet.players), []).append(sheet)
         form = self.templates()[0].form
-        for count, same in sorted(by_count.items()):
-            reader = RankingReader(form=form, count=count)
-            prompts = [sheet.ranking.prompt(sheet.players) for sheet in same]
-            given = await ask(self.resolved(), prompts, self.sampling(), reader, retry=self.retry())
-            for sheet, answer in zip(same, given, strict=True):
-                sheet.answer = answer
+        reads = [RankingReader(form=form, count=len(sheet.players)) for sheet in sheets]
+        prompts = [sheet.ranking.prompt(sheet.players) for sheet in sheets]
+        given = await ask(self.resolved(), prompts, self.sampling(), reads, retry=self.retry())
+        for sheet, answer in zip(sheets, given, strict=True):
+            sheet.answer = answer
 
 
 @dataclass(kw_only=True)

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, TypeVar, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.interface import Fault
@@ -39,7 +39,7 @@ from adjudge.judges.items.citation_rules import (
     unsupported,
 )
 from adjudge.judges.items.item import one_line
-from adjudge.prompts.asking import Answer, Reader, cost_of
+from adjudge.prompts.asking import Answer, cost_of
 from adjudge.prompts.reading import LabelReader, json_object, keyed_lines
 from adjudge.prompts.scorer import Case, ModelScorer, shortened
 from adjudge.prompts.template import Rendered, Template, Value, load_template
@@ -154,9 +154,6 @@ def _shown(number: int, url: str, page: Page, characters: int) -> str:
 
 def _numbered(texts: Sequence[str]) -> str:
     return "\n".join(f"{number}. {one_line(text)}" for number, text in enumerate(texts, start=1))
-
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -393,7 +390,8 @@ class CitationScorer(ModelScorer):
         def prompt(claim: Claim) -> Rendered:
             return self.render(template, entity_values(claim))
 
-        return await self._by_reader(claims, prompt, lambda claim: NameReader(entities=entities_of(claim.statements)))
+        reads = [NameReader(entities=entities_of(claim.statements)) for claim in claims]
+        return await self.asked(claims, prompt, reads)
 
     async def _support(self, claims: Sequence[Claim]) -> list[Answer[dict[str, bool]] | Fault]:
         template = self.templates()[-1]
@@ -406,23 +404,5 @@ class CitationScorer(ModelScorer):
             share = min(self.page_characters, self.all_characters // max(1, len(shown.pages)))
             return self.render(template, support_values(shown, pages=pages, characters=share))
 
-        return await self._by_reader(
-            claims, prompt, lambda claim: SupportReader(names=support_names(claim, pages=pages))
-        )
-
-    async def _by_reader(
-        self,
-        claims: Sequence[Claim],
-        prompt: Callable[[Claim], Rendered],
-        reader: Callable[[Claim], Reader[T]],
-    ) -> list[Answer[T] | Fault]:
-        """Ask one prompt for each claim; claims that are read alike are asked together."""
-        alike: defaultdict[Reader[T], list[int]] = defaultdict(list)
-        for place, claim in enumerate(claims):
-            alike[reader(claim)].append(place)
-        answers: dict[int, Answer[T] | Fault] = {}
-        for read, places in alike.items():
-            answers.update(
-                zip(places, await self.asked([claims[place] for place in places], prompt, read), strict=True)
-            )
-        return [answers[place] for place in range(len(claims))]
+        reads = [SupportReader(names=support_names(claim, pages=pages)) for claim in claims]
+        return await self.asked(claims, prompt, reads)

@@ -22,7 +22,7 @@ every token carries the outcome, and those of wrong steps carry the penalty too.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
@@ -214,28 +214,23 @@ class CriticScorer(ModelScorer):
 
     async def judge(self, cases: Sequence[Case]) -> list[Score]:
         """Return one score per case, in order."""
-        template = self.templates()[0]
         scores: dict[int, Score] = {}
-        alike: defaultdict[WrongStepsReader, dict[int, Solution]] = defaultdict(dict)
+        solutions: dict[int, Solution] = {}
         for place, case in enumerate(cases):
             steps = self._steps(case)
             if steps is None:
                 scores[place] = Score.scored(0.0, "bad_format", error='extra["steps"] are not the response')
-                continue
-            read = WrongStepsReader(form=template.form, steps=len(steps), several=self.ask == "all")
-            alike[read][place] = Solution(sample=case.sample, response=case.response, steps=steps)
-        for read, solutions in alike.items():
-            for place, answers in zip(solutions, await self._asked(list(solutions.values()), read), strict=True):
-                scores[place] = self._score(solutions[place], answers)
+            else:
+                solutions[place] = Solution(sample=case.sample, response=case.response, steps=steps)
+        for place, answers in zip(solutions, await self._asked(list(solutions.values())), strict=True):
+            scores[place] = self._score(solutions[place], answers)
         return [scores[place] for place in range(len(cases))]
 
     def _steps(self, case: Case) -> tuple[Step, ...] | None:
         given = case.sample.extra.get("steps")
         return split_steps(case.response, most=self.most_steps) if given is None else given_steps(case.response, given)
 
-    async def _asked(
-        self, solutions: Sequence[Solution], read: WrongStepsReader
-    ) -> list[list[Answer[tuple[int, ...]] | Fault]]:
+    async def _asked(self, solutions: Sequence[Solution]) -> list[list[Answer[tuple[int, ...]] | Fault]]:
         template = self.templates()[0]
 
         def prompt(solution: Solution) -> Rendered:
@@ -249,7 +244,9 @@ class CriticScorer(ModelScorer):
             }
             return self.render(template, values)
 
-        return await self.asked_often(solutions, prompt, read, self.critiques)
+        several = self.ask == "all"
+        reads = [WrongStepsReader(form=template.form, steps=len(one.steps), several=several) for one in solutions]
+        return await self.asked_often(solutions, prompt, reads, self.critiques)
 
     def _score(self, solution: Solution, answers: Sequence[Answer[tuple[int, ...]] | Fault]) -> Score:
         cost = cost_of(answers)

@@ -20,7 +20,6 @@ the others.  An item without a verdict has a `Fault` in its place, and the calle
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
@@ -91,16 +90,8 @@ async def ask_items(
         }
         return scorer.render(template, values)
 
-    alike: dict[VerdictReader, list[int]] = {}
-    for at, question in enumerate(questions):
-        alike.setdefault(reader_of(question.items, unsure=unsure), []).append(at)
-
-    results = await asyncio.gather(
-        *(scorer.asked_often([questions[at] for at in asked], prompt, read, samples) for read, asked in alike.items())
-    )
-    answered: dict[int, list[Answer[tuple[str, ...]] | Fault]] = {}
-    for asked, found in zip(alike.values(), results, strict=True):
-        answered.update(zip(asked, found, strict=True))
+    reads = [reader_of(question.items, unsure=unsure) for question in questions]
+    answered = await scorer.asked_often(questions, prompt, reads, samples)
     return [
         _verdicts([answered[at] for at, owner in enumerate(owners) if owner == place]) for place in range(len(cases))
     ]

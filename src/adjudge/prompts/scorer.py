@@ -324,19 +324,21 @@ class ModelScorer(EngineScorer):
         ]
 
     async def asked(
-        self, cases: Sequence[C], prompt: Callable[[C], Rendered], read: Reader[T]
+        self, cases: Sequence[C], prompt: Callable[[C], Rendered], read: Reader[T] | Sequence[Reader[T]]
     ) -> list[Answer[T] | Fault]:
         """Ask one prompt for each case; a fault that a long response causes is told apart from others."""
         return [answers[0] for answers in await self.asked_often(cases, prompt, read, 1)]
 
     async def asked_often(
-        self, cases: Sequence[C], prompt: Callable[[C], Rendered], read: Reader[T], n: int
+        self, cases: Sequence[C], prompt: Callable[[C], Rendered], read: Reader[T] | Sequence[Reader[T]], n: int
     ) -> list[list[Answer[T] | Fault]]:
-        """Ask one prompt for each case `n` times."""
+        """Ask one prompt for each case `n` times; there is one reader for all cases, or one for each."""
         engine = self.resolved()
+        reads = [read] * len(cases) if callable(read) else read
 
-        async def call(prompts: Sequence[Rendered]) -> Sequence[list[Answer[T] | Fault]]:
-            return await ask_often(engine, prompts, self.sampling(n=n), read, retry=self.retry())
+        async def call(places: Sequence[int], prompts: Sequence[Rendered]) -> Sequence[list[Answer[T] | Fault]]:
+            mine = [reads[place] for place in places]
+            return await ask_often(engine, prompts, self.sampling(n=n), mine, retry=self.retry())
 
         return await _fitted(cases, prompt, call, lambda fault: [fault] * n)
 
@@ -346,7 +348,7 @@ class ModelScorer(EngineScorer):
         """Return how likely each label is as the answer to the prompt of each case."""
         engine = self.resolved()
 
-        async def call(prompts: Sequence[Rendered]) -> Sequence[LabelLogprobs | Fault]:
+        async def call(_: Sequence[int], prompts: Sequence[Rendered]) -> Sequence[LabelLogprobs | Fault]:
             return await ask_labels(engine, prompts, labels)
 
         return await _fitted(cases, prompt, call, lambda fault: fault)
@@ -413,14 +415,14 @@ def shortened(text: str) -> str:
 async def _fitted(
     cases: Sequence[C],
     prompt: Callable[[C], Rendered],
-    call: Callable[[Sequence[Rendered]], Awaitable[Sequence[T]]],
+    call: Callable[[Sequence[int], Sequence[Rendered]], Awaitable[Sequence[T]]],
     fault_of: Callable[[Fault], T],
 ) -> list[T]:
     """Ask, and where a prompt was too long, find out whether it is the response that makes it so."""
-    results = list(await call([prompt(case) for case in cases]))
+    results = list(await call(range(len(cases)), [prompt(case) for case in cases]))
     long = [place for place, result in enumerate(results) if _too_long(result)]
     if long:
-        shorter = await call([prompt(replace(cases[place], response="-")) for place in long])
+        shorter = await call(long, [prompt(replace(cases[place], response="-")) for place in long])
         for place, result in zip(long, shorter, strict=True):
             if (fault := _too_long(results[place])) and not _too_long(result):
                 results[place] = fault_of(Fault(reason="too_complex", detail=fault.detail))
