@@ -39,13 +39,9 @@ class GeneralReasonerJudge(AnswerJudge):
     direct_template: ClassVar[str] = ""
 
     longest: int = 2_000_000
+    labels: Mapping[str, float] | None = field(default_factory=lambda: {"Yes": 1.0, "No": 0.0})
     output: Literal["unit", "scale"] = "unit"
     reasons: Mapping[str, str] = field(default_factory=lambda: {"No": "wrong"})
-
-    @property
-    def worth(self) -> Mapping[str, float]:
-        """What each decision is worth."""
-        return super().worth if self.labels is not None else {"Yes": 1.0, "No": 0.0}
 
     def case(self, sample: Sample) -> Case | Score:
         """Return the extracted answer as what is judged, or -0.5 where there is none."""

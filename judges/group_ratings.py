@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import math
 import random
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from adjudge.engines.interface import Fault
+from adjudge.judges.listwise import grouped
 from adjudge.prompts.asking import Answer, ask, cost_of
 from adjudge.prompts.reading import NumberListReader
-from adjudge.prompts.scorer import Case, ModelScorer, require_text, shortened
+from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, require_text, shortened
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import NO_COST, Sample, Score
 
@@ -75,9 +74,7 @@ class DeepSeekGrmJudge(ModelScorer):
 
     async def judge(self, cases: Sequence[Case]) -> list[Score]:
         """Return one score per case, in order."""
-        groups: defaultdict[str, list[int]] = defaultdict(list)
-        for index, case in enumerate(cases):
-            groups[case.sample.group].append(index)
+        groups = grouped({index: case.sample.group for index, case in enumerate(cases)})
         scores: dict[int, Score] = {}
         fit: list[tuple[list[int], list[str]]] = []
         for members in groups.values():
@@ -173,22 +170,18 @@ class DeepSeekGrmJudge(ModelScorer):
         scores = {}
         for at, text in enumerate(texts):
             ratings = [answer.value[at] for answer in read]
+            value, error = self._value(ratings)
             evidence = {"ratings": ratings, **common}
-            scores[text] = Score(
-                value=self._value(ratings), evidence=evidence, uncertainty=self._spread(ratings), cost=cost
-            )
+            scores[text] = Score(value=value, evidence=evidence, uncertainty=error, cost=cost)
         return scores
 
-    def _value(self, ratings: Sequence[float]) -> float:
-        mean = math.fsum(ratings) / len(ratings)
-        return mean * self.samples if self.output == "sum" else (mean - _LOW) / (_HIGH - _LOW)
-
-    def _spread(self, ratings: Sequence[float]) -> float | None:
-        if len(ratings) < 2:
-            return None
-        mean = math.fsum(ratings) / len(ratings)
-        error = math.sqrt(math.fsum((rating - mean) ** 2 for rating in ratings) / (len(ratings) - 1) / len(ratings))
-        return error * self.samples if self.output == "sum" else error / (_HIGH - _LOW)
+    def _value(self, ratings: Sequence[float]) -> tuple[float, float | None]:
+        """Value and standard error of the ratings of one text, in the units of `output`."""
+        mean, error = mean_and_error(ratings)
+        value = mean * self.samples if self.output == "sum" else (mean - _LOW) / (_HIGH - _LOW)
+        return value, None if error is None else error * self.samples if self.output == "sum" else error / (
+            _HIGH - _LOW
+        )
 
 
 def _shuffled(texts: Sequence[str], number: int) -> list[int]:

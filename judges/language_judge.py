@@ -1,7 +1,5 @@
 """The options and the asking that all judges share: from text or from probabilities, once or several times.
 
-Not covered: prompts and what labels are worth; each judge is a subclass in a folder of its own.
-
 A model's view on one question: shares of labels, from probabilities or from votes.
 
 Which texts stand for a label when its probability is read.

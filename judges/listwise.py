@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 from adjudge.engines.interface import Fault
 from adjudge.prompts.asking import Answer, ask, cost_of
 from adjudge.prompts.reading import answers
-from adjudge.prompts.scorer import Case, ModelScorer
+from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import Sample, Score
 
@@ -273,10 +273,7 @@ class _Ranking:
             return Score.scored(0.5, shown=0)
         if not shares:
             return Score.failed(faults[0].reason, fault=faults[0].detail)
-        mean = math.fsum(shares) / len(shares)
-        error = None
-        if len(shares) > 1:
-            error = math.sqrt(math.fsum((share - mean) ** 2 for share in shares) / (len(shares) - 1) / len(shares))
+        mean, error = mean_and_error(shares)
         evidence = {"shown": len(shares), "shares": list(shares)}
         return Score(value=mean, uncertainty=error, evidence=evidence)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from hashlib import blake2b
 from operator import add
@@ -148,7 +148,7 @@ class PairwiseJudge(LanguageJudge):
     orders: Literal["both", "one"] = "both"
     policy: Policy = "both"
     tie: float = 0.5
-    labels: Mapping[str, float] | None = None
+    labels: Mapping[str, float] = field(default_factory=lambda: {"A": 1.0, "B": -1.0, "tie": 0.0})
     output: Literal["unit", "signed"] = "unit"
     window: int = 0
     sole: bool = False
@@ -188,8 +188,6 @@ class PairwiseJudge(LanguageJudge):
     @property
     def advantages(self) -> Mapping[str, float]:
         """Each verdict and the advantage of the response shown first."""
-        if self.labels is None:
-            return {"A": 1.0, "B": -1.0, "tie": 0.0}
         return {str(label): float(value) for label, value in self.labels.items()}
 
     def read(self, text: str, nonce: str = "", /) -> str | None:

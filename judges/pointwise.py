@@ -257,19 +257,7 @@ class AnswerJudge(Judge):
 
     shortest: int = 1
     reasons: Mapping[str, str] = field(default_factory=lambda: {"different": "wrong", "invalid": "no_answer"})
-    labels: Mapping[str, float] | None = None
-
-    @property
-    def worth(self) -> Mapping[str, float]:
-        """What each verdict is worth."""
-        if self.labels is None:
-            return {"same": 1.0, "different": 0.0, "invalid": 0.0}
-        return super().worth
-
-    @property
-    def range(self) -> None:
-        """The verdict is a label."""
-        return
+    labels: Mapping[str, float] | None = field(default_factory=lambda: {"same": 1.0, "different": 0.0, "invalid": 0.0})
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` unless the reference holds one accepted answer at least."""

@@ -29,10 +29,9 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.interface import Fault
-from adjudge.judges.items.formulas import mean_and_error
 from adjudge.prompts.asking import Answer, cost_of
 from adjudge.prompts.reading import answers as places_of
-from adjudge.prompts.scorer import Case, ModelScorer, shortened
+from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import Sample, Score, StepScore, response_text
 from adjudge.solutions.steps import Step, given_steps, split_steps

@@ -11,8 +11,6 @@
 
 A gate that is not met in full makes the whole worth nothing: 0, or what it is if that is below 0.
 
-Not covered: Rubrics as Rewards implicit, which has no values of items.
-
 Weighted means of item values: Rubrics as Rewards, and RLCF's checklists.
 
 Rubrics as Rewards (2507.17746), explicit:  r = sum of w c / sum of w, with c in {0, 1}.  A re-implementation divides by
@@ -216,15 +214,6 @@ def check_combine(items: Sequence[Item], combine: Combine) -> None:
     gates = [item.name for item in items if item.gate and item.weight < 0]
     if gates:
         raise BadReferenceError(f"the gate {gates[0]!r} has a negative weight; a gate is something to be met")
-
-
-def mean_and_error(values: Sequence[float]) -> tuple[float, float | None]:
-    """Return the mean of several runs and its standard error, None for one run."""
-    mean = math.fsum(values) / len(values)
-    if len(values) < 2:
-        return mean, None
-    variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
-    return mean, math.sqrt(variance / len(values))
 
 
 def _verif(items: Sequence[Item], values: Sequence[float]) -> float:

@@ -1,7 +1,5 @@
 """The nugget scorer: which of the facts that an answer should hold does it support?
 
-Not covered: whether what else it says is true.
-
 One nugget: a fact that an answer should hold, vital or okay; and the reader of lists of them.
 
 The four scores of nuggetizer: strict or with half credit, over vital nuggets or all.
@@ -23,9 +21,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args
 
 from adjudge.bad_reference import BadReferenceError
-from adjudge.judges.items.formulas import mean_and_error
 from adjudge.judges.items.item import SUPPORT, Item, Verdicts, ask_items
-from adjudge.prompts.scorer import Case, ModelScorer, shortened
+from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
 from adjudge.prompts.template import Template, load_template
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.rubric.entries import entries_of, reject_unknown, shown, text_of

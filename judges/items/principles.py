@@ -2,8 +2,6 @@
 
 The list comes with the sample or with the scorer; `adjudge.judges.items.principle_game` writes one.
 
-Not covered: a verdict for each principle; that is a rubric.
-
 Lists of principles: reading them from references and from what a model wrote.
 """
 
@@ -15,11 +13,10 @@ from typing import Any, ClassVar
 
 from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.interface import Fault
-from adjudge.judges.items.formulas import mean_and_error
 from adjudge.judges.items.item import one_line
 from adjudge.prompts.asking import Answer, cost_of
 from adjudge.prompts.reading import LabelReader, json_value
-from adjudge.prompts.scorer import Case, ModelScorer, shortened
+from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.rubric.entries import entries_of, shown

@@ -2,8 +2,6 @@
 
 An item that could not be judged leaves the whole without a number: a rubric with a hole in it is another rubric.
 
-Not covered: writing rubrics, and items that depend on each other.
-
 The scorers that a rubric's items may name, and what they say about a response.
 
 Data names a check by a short name; what stands behind the name is the user's choice in the rubric's options, so no
@@ -26,14 +24,13 @@ from adjudge.judges.items.formulas import (
     check_combine,
     checklist_item,
     implicit_rating,
-    mean_and_error,
     tally,
     worst_value,
 )
 from adjudge.judges.items.item import JUDGED, Item, Verdicts, ask_items, criteria_text, read_rubric
 from adjudge.prompts.asking import Answer, cost_of
 from adjudge.prompts.reading import NumberReader
-from adjudge.prompts.scorer import Case, ModelScorer, shortened
+from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import Sample, Score, Scorer, Verifier
 from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample

@@ -7,8 +7,6 @@ that ends without a verdict, or is cut off, has none; `quorum` says how many may
 Probabilities after a chain need an engine that goes on with an assistant's turn: `transformers`, `vllm`, and servers
 with `dialect: vllm`.
 
-Not covered: prompts, and what is asked; each scorer is a subclass in a file of its own.
-
 One chain of verification: what a model wrote before its verdict, and how its text is read.
 """
 
@@ -22,7 +20,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 from adjudge.engines.interface import Fault, LabelLogprobs, Sampling
 from adjudge.prompts.asking import Answer, NoVerdict, Reader, ask, ask_labels
 from adjudge.prompts.reading import LabelReader, frame
-from adjudge.prompts.scorer import Case, ModelScorer, shortened
+from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import NO_COST, THINK_END, THINK_START, Cost, Score
 from adjudge.reward_models.generative.assistant_turn import CLOSE, OPEN, own_turn
@@ -37,7 +35,6 @@ from adjudge.reward_models.generative.decision import (
     combined,
     decision_of,
     log_odds,
-    standard_error,
 )
 
 
@@ -283,11 +280,9 @@ class ChainScorer(ModelScorer):
         places = [at for at, one in enumerate(chains) if isinstance(one, Chain) and starts[at]]
         if not places:
             return found
-        engine = self.resolved()
-        special = tuple(getattr(engine, "special_tokens", ()))
         going = [(at, one) for at in places if isinstance(one := chains[at], Chain)]
-        prompts = [chain.continued(starts[at], special) for at, chain in going]
-        answers = await ask(engine, prompts, self.sampling(), read, retry=self.retry())
+        prompts = [chain.continued(starts[at], self.special_tokens) for at, chain in going]
+        answers = await ask(self.resolved(), prompts, self.sampling(), read, retry=self.retry())
         for (at, chain), answer in zip(going, answers, strict=True):
             found[at] = chain.followed_by(starts[at], answer) if isinstance(answer, Answer) else _ended(chain, answer)
         return found
@@ -298,10 +293,8 @@ class ChainScorer(ModelScorer):
         if self.readout == "votes":
             decisions = [_vote(chain) for chain in known]
         else:
-            engine = self.resolved()
-            special = tuple(getattr(engine, "special_tokens", ()))
-            prompts = [chain.continued(chain.begun, special) for chain in known]
-            shares = await ask_labels(engine, prompts, YES_NO) if prompts else []
+            prompts = [chain.continued(chain.begun, self.special_tokens) for chain in known]
+            shares = await ask_labels(self.resolved(), prompts, YES_NO) if prompts else []
             decisions = [self._decision(chain, share) for chain, share in zip(known, shares, strict=True)]
         pairs = iter(zip(known, decisions, strict=True))
         return [chain if isinstance(chain, Fault) else _pair(*next(pairs)) for chain in chains]
@@ -328,7 +321,7 @@ class ChainScorer(ModelScorer):
             chances += [0.0] * silent
         if not chances or len(chances) < self.quorum * len(row):
             return replace(self.unanswered(faults[0]), cost=cost)
-        return combined(chances, self.combine), standard_error(chances)
+        return combined(chances, self.combine), mean_and_error(chances)[1]
 
     def scored(self, row: Sequence[Found], **more: Any) -> Score:
         """Return the score that several chains come to; keyword arguments are fields of it."""

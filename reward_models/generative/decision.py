@@ -5,8 +5,6 @@
 All usual spellings of a word are summed.  Where both words together are unlikely, the model was about to say something
 else, and there is no P(Yes): see `Unsure`.
 
-Not covered: which question was asked.
-
 Several chances of Yes made into one number.
 
 The mean of K sampled chances is an unbiased estimate of what the model says on average, and the mean of K verdicts is
@@ -21,6 +19,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from adjudge.engines.interface import Fault, LabelLogprobs, Labels
+from adjudge.logistic import sigmoid
 from adjudge.prompts.scorer import Unsure
 from adjudge.protocol import NO_COST, Cost
 
@@ -40,15 +39,6 @@ def combined(chances: Sequence[float], how: Combine) -> float:
         return math.fsum(chances) / len(chances)
     above, below = sum(chance > 0.5 for chance in chances), sum(chance < 0.5 for chance in chances)
     return 0.5 if above == below else float(above > below)
-
-
-def standard_error(chances: Sequence[float]) -> float | None:
-    """Return the standard error of the mean; None for a single chance, which says nothing about itself."""
-    if len(chances) < 2:
-        return None
-    mean = math.fsum(chances) / len(chances)
-    variance = math.fsum((chance - mean) ** 2 for chance in chances) / (len(chances) - 1)
-    return math.sqrt(variance / len(chances))
 
 
 YES, NO = "Yes", "No"
@@ -88,17 +78,10 @@ def decision_of(result: LabelLogprobs | Fault, *, least_mass: float, temperature
     if result.mass < least_mass or result.mass <= 0:
         detail = f"Yes and No together have the probability {result.mass:.3g}, and {least_mass:g} is asked for"
         return Unsure(reason="low_confidence", detail=detail, mass=result.mass, cost=result.cost)
-    chance = _sigmoid((result.logprobs[YES] - result.logprobs[NO]) / temperature)
+    chance = sigmoid((result.logprobs[YES] - result.logprobs[NO]) / temperature)
     return Decision(chance=chance, mass=min(result.mass, 1.0), cost=result.cost)
 
 
 def log_odds(chance: float) -> float:
     """Return log P - log(1 - P), with both held at 1e-12 or more."""
     return math.log(max(chance, _SMALLEST)) - math.log(max(1.0 - chance, _SMALLEST))
-
-
-def _sigmoid(value: float) -> float:
-    if value >= 0:
-        return 1.0 / (1.0 + math.exp(-value))
-    odds = math.exp(value)
-    return odds / (1.0 + odds)

@@ -111,10 +111,6 @@ class GenPrm(StepScorer):
                 "`fingerprint`, or none (docs/generative_rewards.md shows one that uses the sandbox)"
             )
 
-    def readouts(self) -> tuple[str, ...]:
-        """Return the values that `readout` may have."""
-        return ("probabilities", "votes")
-
     def chain_prompt(self) -> Template:
         """Return the prompt that asks for a chain; it speaks of programs only where they are run."""
         own = f"{self.chain_template}_code" if self.executor is not None else self.chain_template

@@ -108,10 +108,6 @@ class ThinkPrm(StepScorer):
     name: ClassVar[str] = "think_prm"
     chain_template: ClassVar[str] = "reward_models/generative/think_prm"
 
-    def readouts(self) -> tuple[str, ...]:
-        """Return the values that `readout` may have."""
-        return ("probabilities", "votes")
-
     async def judge(self, cases: Sequence[Case]) -> list[Score]:
         """Return one score per case, in order."""
         cut = [self.steps(case) for case in cases]

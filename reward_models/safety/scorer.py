@@ -16,7 +16,6 @@ where one category is.  Safety is 1 less the largest probability.
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,6 +23,7 @@ from typing import Any, ClassVar, Literal
 
 from adjudge.engines.loading import engine_of
 from adjudge.fingerprints import fingerprint_of
+from adjudge.logistic import sigmoid
 from adjudge.protocol import Provenance, Sample, Score
 from adjudge.reward_models.safety.documents import Document, Form, View, folded
 from adjudge.reward_models.safety.reading import Reading, read
@@ -119,12 +119,6 @@ class Categories:
         }
         safe = float(not flagged) if value == "decision" else sigmoid(-logits[worst])
         return Score(value=safe, parts=parts, evidence=found)
-
-
-def sigmoid(value: float) -> float:
-    """Return 1 / (1 + e^-x) without overflow."""
-    small = math.exp(-abs(value))
-    return 1 / (1 + small) if value >= 0 else small / (1 + small)
 
 
 Long = Literal["windows", "unsafe", "failed", "abstain"]

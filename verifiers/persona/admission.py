@@ -9,8 +9,6 @@ rule.
 
 Source: RAIDEN-R1 (2505.10218); there is no code by the authors.
 
-Not covered: running checkers (`checkers`), generating them, and asking the judge.
-
 Trying a generated checker: it runs in the sandbox on answers that a judge has labelled, and must agree with it.
 """
 

@@ -3,8 +3,6 @@
 The published reader evaluates the model's text as Python, and it drops what is no label, so that a list with a stray
 word still counts.  Here a text is a list of labels in one notation from end to end, or it is nothing.
 
-Not covered: lists inside prose.
-
 Search-Gen-V's reward for training a verifier of nuggets.
 
     R = 0.35 macro-F1 + 0.35 [all labels right] + 0.2 reasoning + 0.1 notation

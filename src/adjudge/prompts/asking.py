@@ -5,8 +5,6 @@ prompts are asked once.  What one prompt gets does not depend on the others.
 
 An answer that was cut off is not read, even where it holds something that looks like a verdict: nobody knows what
 would have come after it.
-
-Not covered: prompts (`adjudge.prompts.template`), and what a verdict is worth (the scorers).
 """
 
 from __future__ import annotations

@@ -7,13 +7,12 @@ a failed score and never a number, and every score says who gave it and what it 
 
 A response that is too long for the model's window gets the lowest value (`too_complex`), if the prompt fits with an
 empty response in its place; nobody may buy a failed score with a long answer.
-
-Not covered: the runtime's time limits; an engine has its own deadlines.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -405,6 +404,15 @@ def require_text(reference: Any) -> None:
     """Raise `ValueError` unless the reference is a text that is not empty, or there is none."""
     if reference is not None and not (isinstance(reference, str) and reference.strip()):
         raise ValueError(f"the reference is {reference!r}; it must be a text that is not empty, or left out")
+
+
+def mean_and_error(values: Sequence[float]) -> tuple[float, float | None]:
+    """Return the mean of several runs and its standard error, None for one run."""
+    mean = math.fsum(values) / len(values)
+    if len(values) < 2:
+        return mean, None
+    variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    return mean, math.sqrt(variance / len(values))
 
 
 def shortened(text: str) -> str:

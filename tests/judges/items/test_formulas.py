@@ -14,7 +14,6 @@ from adjudge.judges.items.formulas import (
     bootstrap_error,
     checklist_item,
     implicit_rating,
-    mean_and_error,
     met_count,
     rules_times_judge,
     signed_points,
@@ -22,6 +21,7 @@ from adjudge.judges.items.formulas import (
     weighted_mean,
 )
 from adjudge.judges.items.item import Item
+from adjudge.prompts.scorer import mean_and_error
 
 
 @pytest.mark.parametrize(
