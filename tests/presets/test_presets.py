@@ -150,6 +150,7 @@ def test_options_override_those_of_a_preset() -> None:
         registry.load({"healthbench": {"engine": engine, "unsure": "worst"}}).fingerprint
         == registry.load(given).fingerprint
     )
+    assert presets.preset("healthbench")(engine=engine, unsure="worst").fingerprint == registry.load(given).fingerprint
     kinds: Any = registry.load({"internbootcamp": {"grid": "exact"}})
     assert set(kinds.scorers) == {"reasoning_gym", "puzzle", "grid"}
 

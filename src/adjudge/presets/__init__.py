@@ -85,6 +85,12 @@ def _reading(name: str, scorer: str, given: Any, base: type) -> dict[str, Any]:
             raise ValueError(f"the scorer {name!r} takes a mapping of options, not {body!r}")
         return loader.scorer({scorer: {**(given or {}), **(body or {})}})
 
+    def new(cls: type, **options: Any) -> Any:
+        """Return the scorer with these options."""
+        from adjudge.registry import load
+
+        return load({name: options or None})
+
     kind = inspect.Parameter.KEYWORD_ONLY
     if places:
         parameters = [inspect.Parameter(place, kind) for place in places]
@@ -99,7 +105,8 @@ def _reading(name: str, scorer: str, given: Any, base: type) -> dict[str, Any]:
         known = set(given or {}) <= set(defaults)  # the parts of a composite are no options
         parameters = [each.replace(default={**defaults, **(given or {})}[each.name]) for each in usual if known]
     signature = inspect.Signature(parameters)
-    return {"from_spec": classmethod(from_spec), "__signature__": signature, "__dataclass_fields__": {}}
+    own = {"from_spec": classmethod(from_spec), "__new__": new}
+    return {**own, "__signature__": signature, "__dataclass_fields__": {}}
 
 
 def _default(value: Any) -> Any:

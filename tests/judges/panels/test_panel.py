@@ -14,8 +14,7 @@ import pytest
 from adjudge import check_scorer
 from adjudge.compose import Part
 from adjudge.judges.dawid_skene import DawidSkene
-from adjudge.judges.panel import Panel
-from adjudge.judges.stacking import Stacking
+from adjudge.judges.panel import Panel, Stacking
 from adjudge.protocol import Sample, Score, response_text
 from adjudge.registry import load
 
