@@ -1,9 +1,4 @@
-"""The options and the asking that all judges share: from text or from probabilities, once or several times.
-
-A model's view on one question: shares of labels, from probabilities or from votes.
-
-Which texts stand for a label when its probability is read.
-"""
+"""The options and the asking that all judges share: from text or from probabilities, once or several times."""
 
 from __future__ import annotations
 

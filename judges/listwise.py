@@ -7,8 +7,6 @@ and a response's value is its mean share of those comparisons: one call replaces
 
 Rankings are read strictly: every answer named once, or there is no verdict.  Not covered: ties inside a ranking (the
 model must order everything), and sliding windows.
-
-The responses of one group as players: equal texts are one player, and their order depends on nothing but the texts.
 """
 
 from __future__ import annotations

@@ -3,9 +3,7 @@
 Judges prefer a place: in published runs up to half of the pairs get another verdict when the two are swapped.  So each
 pair is judged in both orders, and the policy says what two verdicts that disagree come to.
 
-Not covered: ranking a large group with fewer than N * (N - 1) games (`adjudge.judges.ranking`).
-
-What two games over the same pair of responses, one in each order, come to.
+Not covered: ranking a large group with fewer than N * (N - 1) games (`adjudge.judges.tournament`).
 """
 
 from __future__ import annotations

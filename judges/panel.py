@@ -11,12 +11,12 @@ do not vote and are never taken for 0; with fewer than `quorum` numbers the samp
 The default quorum is all of them.  A smaller one keeps a panel going when a member is down, and it lets a response that
 breaks the strictest member be judged by the others alone: lower it for labelling, not for rewards.
 
-Not covered: worst case and lower bounds (`adjudge.compose.Ensemble`), and judges that see each other's answers.
-
 Weights of a panel learnt on gold labels: a logistic regression on the members' values.
 
 Fitting needs scikit-learn (`pip install "adjudge[calibration]"`); using the weights does not, and they are stored as
 JSON.
+
+Not covered: worst case and lower bounds (`adjudge.compose.Ensemble`), and judges that see each other's answers.
 """
 
 from __future__ import annotations

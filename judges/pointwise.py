@@ -3,11 +3,7 @@
 On a scale the verdict is one number read from text, or the expected number sum of p(s) * s over the scale, which
 breaks the ties that whole numbers leave.  With labels each label has a worth.
 
-Not covered: comparing responses (`adjudge.judges.pairwise`), and lists of criteria with a verdict each (rubrics).
-
-A judge that says whether a final answer means the same as the accepted one: the last tier behind rules.
-
-In a cascade, programs settle what they can read, and this judge is asked about the rest:
+`AnswerJudge` says whether a final answer means the same as the accepted one, and is the last tier behind rules:
 `{cascade: {stages: [math, {answer_judge: {engine: ..}}], pass_on: [undecided, unparsable_answer]}}`.
 """
 

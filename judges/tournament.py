@@ -10,16 +10,14 @@ N responses need N (N - 1) / 2 games in a round robin, about N log2(N) / 2 in Sw
     bradley_terry    expected share against every other response, from strengths fitted to the games
     place            knock-out: rounds survived, as a share of those the winner needs
 
-Not covered: games across groups, and a fixed opponent (give the pairwise judge a reference instead).
-
-Who plays whom: round robin, Swiss rounds and knock-out, each with the games it took.
-
 Players are numbered 0 to n-1, and the numbers are the seeding: where nothing else decides, the lower one comes first.
 A game that could not be judged (`None`) is no game: nobody wins it, and it is listed in `Played.unjudged`.
 
     round robin   n (n - 1) / 2 games; every pair once
     Swiss         at most rounds * floor(n / 2) games; each round pairs players of about equal points that have not met
     knock-out     n - 1 games; says who is best, and little about the rest
+
+Not covered: games across groups, and a fixed opponent (give the pairwise judge a reference instead).
 """
 
 from __future__ import annotations

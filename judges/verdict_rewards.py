@@ -3,8 +3,6 @@
 Each takes verdicts or scores that were read from the judge's text by `adjudge.prompts.reading`, and the gold label.
 `None` stands for a text without a verdict, which earns the lowest reward.
 
-Not covered: rewards for form alone; the papers report that they add nothing.
-
 Pairwise preferences among the responses of a group as one skew-symmetric matrix (Think-RM, arXiv 2505.16265).
 
 Judges that compare have no score of a single response; Think-RM trains a policy on their comparisons as they are.
@@ -12,6 +10,8 @@ Asked about (i, j) and about (j, i), a judge that favours a place contradicts it
 place out:
 
     S[i][j] = (P[i][j] - P[j][i]) / 2,   S[j][i] = -S[i][j],   S[i][i] = 0
+
+Not covered: rewards for form alone; the papers report that they add nothing.
 """
 
 from __future__ import annotations

@@ -3,11 +3,9 @@
 The probabilities of all cases and spacings of a word are summed.  Several questions, or several wordings of one, give
 the weighted mean; a question about a fault counts its No.  Source: ZYN (arXiv 2308.06385).
 
-Not covered: questions with other answers (`adjudge.judges.pointwise` with labels).
-
-One yes/no question and which answer is the good one.
-
 RLBFF (arXiv 2509.21319): does the response satisfy one principle?  log p(Yes) - log p(No).
+
+Not covered: questions with other answers (`adjudge.judges.pointwise` with labels).
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """What was found out about one answer with sources, and the share of statements that it earns.
 
-Which supported statements hang together with the answer.
-
 Two statements are neighbours when they share a placeholder.  A breadth-first search starts at <E0> and walks over
 supported statements only; what it reaches counts.  A ring of statements that support each other and never come to <E0>
 is not reached.

@@ -10,8 +10,6 @@ reward, and an answer that cites more pages than are read gets nothing for them.
 the preset `carr` has the published ones.
 
 Not covered: whether a page tells the truth.
-
-What a model is asked about an answer with sources, and how it is read.
 """
 
 from __future__ import annotations

@@ -2,15 +2,11 @@
 
 Every step gets a verdict with its place in the response, so that a trainer can put it on tokens.
 
-Not covered: training critics, and whether the final answer is right; put a verifier of the outcome beside it.
-
-Several critiques of one solution, made into one verdict on its steps.
-
 CAPO (2508.02298) asks for the wrong steps of a whole solution in one pass and votes over the critiques: a step is wrong
 if all say so (intersection) or more than half do (majority); or it is wrong to the degree that critiques say so
 (average).  ProcessBench asks for the first error, -1 for none, and takes the most frequent answer of eight.
 
-CAPO's reward: the outcome, less a penalty where steps are wrong.
+CAPO's reward is the outcome, less a penalty where steps are wrong:
 
     right, no wrong step: C          right, some wrong step: C - P
     wrong, no wrong step: 0          wrong, some wrong step: -P            C = 2, P = 1
@@ -18,6 +14,8 @@ CAPO's reward: the outcome, less a penalty where steps are wrong.
 The outcome weighs more than the process, so a wrong answer with clean steps never beats a right one.  The table is
 that of an independent re-implementation (the authors' repository holds no code): a start, not a quotation.  On tokens,
 every token carries the outcome, and those of wrong steps carry the penalty too.
+
+Not covered: training critics, and whether the final answer is right; put a verifier of the outcome beside it.
 """
 
 from __future__ import annotations

@@ -11,8 +11,6 @@
 
 A gate that is not met in full makes the whole worth nothing: 0, or what it is if that is below 0.
 
-Weighted means of item values: Rubrics as Rewards, and RLCF's checklists.
-
 Rubrics as Rewards (2507.17746), explicit:  r = sum of w c / sum of w, with c in {0, 1}.  A re-implementation divides by
 the sum of |w|; the two are the same unless weights are negative.  Implicit: one rating from 1 to 10 for the whole
 rubric, divided by 10.
@@ -20,16 +18,10 @@ rubric, divided by 10.
 RLCF (2507.18624): each item of a checklist is rated 0 to 100 several times and the ratings averaged; where the item
 has a verifier program, the mean of that and 100 or 0 counts; the reward is the mean weighted by importance.
 
-HealthBench's score: points for what is met, points lost for what should not be there.
+HealthBench's score is at most 1 and may be negative.  A benchmark's score is the mean over its examples, clipped to [0,
+1]; its error is the standard deviation of that over bootstrap samples.
 
-    score = sum of the points of the criteria that are met / sum of the positive points
-
-It is at most 1 and may be negative.  A benchmark's score is the mean over its examples, clipped to [0, 1]; its error
-is the standard deviation of that over bootstrap samples.
-
-Source: Arora et al., HealthBench (2505.08775); simple-evals, healthbench_eval.py.
-
-Rewards for following constraints: VerIF's product, MulDimIF's count and its all-or-nothing test.
+Source: HealthBench (2505.08775); simple-evals, healthbench_eval.py.
 
 VerIF (2506.09942): 1 when every rule function passes, times the judge's score of the constraints no rule can check.
 

@@ -4,18 +4,14 @@ A criterion is judged by a language model ("yes_no", "support", "ordered", "rati
 of the scorer's own checks, "program" holds Python that runs in a sandbox.  A model's criterion may have a program
 beside it, as RLCF's have; their mean counts.
 
-Not covered: criteria that depend on other criteria; a gate is the only tie between items.
-
-What a judge is asked about items, and how its verdicts are read.
-
 Items are numbered from 1 in the prompt, each on one line, and the answer has one line `NONCE NUMBER: VERDICT` for each.
 The nonce occurs in none of the texts, so an answer that quotes the response quotes no verdict.  Fewer, more or other
 numbers, a verdict twice, or one that is not the item's: then nothing is read, for nobody knows which part to believe.
 
-Asking a model about many items of many responses, in calls of some items each.
+What is asked about one response does not depend on the others.  An item without a verdict has a `Fault` in its place,
+and the caller gives the whole response none.
 
-Questions whose verdicts are read alike go to the engine together; what is asked about one response does not depend on
-the others.  An item without a verdict has a `Fault` in its place, and the caller gives the whole response none.
+Not covered: criteria that depend on other criteria; a gate is the only tie between items.
 """
 
 from __future__ import annotations

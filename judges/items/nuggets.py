@@ -1,9 +1,5 @@
 """The nugget scorer: which of the facts that an answer should hold does it support?
 
-One nugget: a fact that an answer should hold, vital or okay; and the reader of lists of them.
-
-The four scores of nuggetizer: strict or with half credit, over vital nuggets or all.
-
     strict_vital = supported vital nuggets / vital nuggets      vital = (supported + partial / 2) / the same
     strict_all   = supported nuggets / nuggets                  all   = likewise
 

@@ -1,8 +1,6 @@
 """The principle scorer: good or bad by a list of principles, or how often good of several tries.
 
 The list comes with the sample or with the scorer; `adjudge.judges.items.principle_game` writes one.
-
-Lists of principles: reading them from references and from what a model wrote.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 An item that could not be judged leaves the whole without a number: a rubric with a hole in it is another rubric.
 
-The scorers that a rubric's items may name, and what they say about a response.
-
 Data names a check by a short name; what stands behind the name is the user's choice in the rubric's options, so no
 reference can bring in a scorer of its own.
 """

@@ -6,8 +6,6 @@ that ends without a verdict, or is cut off, has none; `quorum` says how many may
 
 Probabilities after a chain need an engine that goes on with an assistant's turn: `transformers`, `vllm`, and servers
 with `dialect: vllm`.
-
-One chain of verification: what a model wrote before its verdict, and how its text is read.
 """
 
 from __future__ import annotations

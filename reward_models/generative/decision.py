@@ -5,8 +5,6 @@
 All usual spellings of a word are summed.  Where both words together are unlikely, the model was about to say something
 else, and there is no P(Yes): see `Unsure`.
 
-Several chances of Yes made into one number.
-
 The mean of K sampled chances is an unbiased estimate of what the model says on average, and the mean of K verdicts is
 one too, with more noise.  The majority is not: it is what a vote decides, drawn to 0 and 1.
 """

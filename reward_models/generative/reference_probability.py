@@ -10,8 +10,6 @@ answers makes each of them likelier to be copied, and one that hits the referenc
 takes out what the prompt alone gives away, and does not depend on the response, so nobody can lower it.  Put a verifier
 of the answer or `repetition` beside it, as docs/generative_rewards.md shows.
 
-Not covered: the filter of prompts (the trainer's `prompts.filters`), and the format reward that RLPR adds (`format`).
-
 Where a response's answer stands, so that another text can be put in its place.
 
 | place | what is kept of the response | what must hold |
@@ -21,6 +19,8 @@ Where a response's answer stands, so that another text can be put in its place.
 | `boxed` | all up to the last `\boxed{` | |
 
 What is kept ends where the other text begins: at `<answer>`, behind the thinking block, at `\boxed{`.
+
+Not covered: the filter of prompts (the trainer's `prompts.filters`), and the format reward that RLPR adds (`format`).
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@ averaged, and `double_checks` make a chain look again.  Steps have verdicts of t
 call them correct, where a chain has exactly one verdict for each step up to its first error.
 
 Not covered: asking for wrong steps in one list (`critic`), and training (`adjudge.reward_models.training`).
-
-What scorers of steps that ask a model in words have in common: cutting the response, and verdicts with their places.
 """
 
 from __future__ import annotations

@@ -4,17 +4,14 @@ Every text is escaped as for reward models (`adjudge.reward_models.scalar.chat`)
 characters that nobody sees are written as their codes.  All that the assistant wrote is text: turns, calls of tools,
 and reasoning unless that is left out.
 
+Windows overlap, and whatever is no longer than the overlap stands whole in one of them.
+
+`folded` gives a text as it looks, where a disguise of letters would hide it from a model: compatibility forms become
+plain letters (fullwidth, mathematical, circled), characters nobody sees are left out, and in words that mix scripts the
+Cyrillic and Greek letters that look like Latin ones become those.
+
 Not covered: what a sample's text means without the turns of tools and users between; as text, only the assistant's is
 read.
-
-Stretches of a text that overlap, so that nothing short is cut apart and nothing at all is left out.
-
-Whatever is no longer than the overlap stands whole in one of the windows.
-
-A text as it looks, in place of the characters it is written in: what a disguise of letters would hide from a model.
-
-Compatibility forms become plain letters (fullwidth, mathematical, circled), characters nobody sees are left out, and in
-words that mix scripts the Cyrillic and Greek letters that look like Latin ones become those.
 """
 
 from __future__ import annotations

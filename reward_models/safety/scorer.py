@@ -4,13 +4,11 @@ Nothing is cut without a word: a text that does not fit into the model's window 
 worst of them counts, wherever it stands.  What the assistant wrote while thinking is read too, unless the option
 `reasoning` says otherwise: a tag that ends a thought would else hide what stands before it.
 
-Not covered: classifiers whose classes exclude each other (a softmax), models that write their verdict (a judge with
-principles does that), and whether the model is right.
-
-From the logits of a multi-label classifier to probabilities, categories over their thresholds, and a score.
-
 A category is unsafe where its probability is *above* its threshold, as in DuoGuard's released code; a text is unsafe
 where one category is.  Safety is 1 less the largest probability.
+
+Not covered: classifiers whose classes exclude each other (a softmax), models that write their verdict (a judge with
+principles does that), and whether the model is right.
 """
 
 from __future__ import annotations

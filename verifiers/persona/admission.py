@@ -8,8 +8,6 @@ right ones and on the wrong ones is counted apart, and by default both must pass
 rule.
 
 Source: RAIDEN-R1 (2505.10218); there is no code by the authors.
-
-Trying a generated checker: it runs in the sandbox on answers that a judge has labelled, and must agree with it.
 """
 
 from __future__ import annotations

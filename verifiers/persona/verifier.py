@@ -7,8 +7,6 @@ The published test is "contains the keyword", which a response that lists every 
 be affirmed, not denied; naming an excluded answer is 0; and a response may be limited to some number of words.
 
 Not covered: style, tone and safety of a role; those need a judge.
-
-The keywords of a question about a role, and the answers to it that others would give.
 """
 
 from __future__ import annotations

@@ -4,13 +4,11 @@ The checker gets two texts, the prompt and the response, and answers True, False
 no verdict on a response is asked about an empty response too: if it gives none there either, the checker is broken and
 nothing is scored; else the response is what it cannot take, and that is a 0.
 
-Not covered: checkers in other languages, and checkers that need files or packages.
-
-Reading generated checkers: Python that a language model wrote to judge answers, refused where it could be talked to.
-
 A checker runs in a sandbox, so it can break nothing.  But a checker that evaluates the answer lets the answer decide
 the verdict.  So what runs text as code, looks attributes up by a computed name or imports anything beyond text
 processing is refused before it runs.  It is a lint against honest mistakes of a generator; the sandbox is the wall.
+
+Not covered: checkers in other languages, and checkers that need files or packages.
 """
 
 from __future__ import annotations
