@@ -220,7 +220,7 @@ class CitationScorer(ModelScorer):
     def templates(self) -> tuple[Template, ...]:
         """Return the prompts of the three questions."""
         names = ("outcome", "entities", "support") if self.ratio < 1 else ("entities", "support")
-        return tuple(load_template(f"judges/items/citation_{name}") for name in names)
+        return tuple(load_template(f"judges/items/citations_{name}") for name in names)
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` if statements or answer are missing or malformed."""

@@ -194,7 +194,7 @@ class CriticScorer(ModelScorer):
 
     def templates(self) -> tuple[Template, ...]:
         """Return the one prompt there is."""
-        return (load_template("judges/items/critique"),)
+        return (load_template("judges/items/critic_critique"),)
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` if the reference is no text, or `extra["steps"]` is no list of texts."""

@@ -146,7 +146,7 @@ class NuggetScorer(ModelScorer):
 
     def templates(self) -> tuple[Template, ...]:
         """Return the one prompt there is."""
-        return (load_template("judges/items/nuggets"),)
+        return (load_template("judges/items/nuggets_assign"),)
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` if there are no nuggets, or none that the metric counts."""
