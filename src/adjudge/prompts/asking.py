@@ -161,7 +161,7 @@ async def ask_often(
 
     The cost of a prompt is carried by its first entry alone, so that costs may be added up.
     """
-    reads = read if isinstance(read, Sequence) else [read] * len(prompts)
+    reads: Sequence[Reader[T]] = read if isinstance(read, Sequence) else [read] * len(prompts)
     firsts = _first_places(prompts)
     distinct = sorted(set(firsts))
     cases = [_Case(rendered=prompts[at], read=reads[at], wanted=sampling.n, prompt=prompts[at]) for at in distinct]

@@ -333,7 +333,7 @@ class ModelScorer(EngineScorer):
     ) -> list[list[Answer[T] | Fault]]:
         """Ask one prompt for each case `n` times; there is one reader for all cases, or one for each."""
         engine = self.resolved()
-        reads = read if isinstance(read, Sequence) else [read] * len(cases)
+        reads: Sequence[Reader[T]] = read if isinstance(read, Sequence) else [read] * len(cases)
 
         async def call(places: Sequence[int], prompts: Sequence[Rendered]) -> Sequence[list[Answer[T] | Fault]]:
             mine = [reads[place] for place in places]
