@@ -34,7 +34,7 @@ CORE = {
     "extras",
 }
 ENGINE_ROOM = CORE | {"runtime", "engines", "io"}
-FRONT = ENGINE_ROOM | {"compose", "registry", "api", "conformance"}
+FRONT = ENGINE_ROOM | {"compose", "presets", "registry", "api", "conformance"}
 ALLOWED: dict[str, set[str]] = {
     "reasons": set(),
     "wire": set(),
@@ -60,8 +60,9 @@ ALLOWED: dict[str, set[str]] = {
     "compose": ENGINE_ROOM,
     "verifiers": ENGINE_ROOM | {"prompts"},
     "reward_models": ENGINE_ROOM | {"prompts", "compose", "training"},
-    "judges": ENGINE_ROOM | {"prompts", "compose"},
-    "registry": ENGINE_ROOM | {"compose"},
+    "judges": ENGINE_ROOM | {"prompts", "compose", "verifiers"},
+    "presets": ENGINE_ROOM | {"compose", "registry"},
+    "registry": ENGINE_ROOM | {"compose", "presets"},
     "api": ENGINE_ROOM | {"compose", "registry"},
     "conformance": ENGINE_ROOM | {"registry"},
     "data_pipelines": FRONT | {"prompts"},

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from adjudge import registry
+from adjudge import presets, registry
 from adjudge.compose import Cascade, Gate, Transform, Weighted
 from adjudge.protocol import Sample, Score, Scorer
 
@@ -296,7 +296,7 @@ def test_a_name_is_described_for_people(plugins: Path) -> None:
 
 
 def test_every_built_in_is_there_and_described() -> None:
-    for name in registry.BUILTIN:
+    for name in (*registry.BUILTIN, *presets.names()):
         listing = registry.describe(name)
         assert not listing.problem, listing
         assert listing.summary

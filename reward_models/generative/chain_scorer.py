@@ -6,25 +6,154 @@ that ends without a verdict, or is cut off, has none; `quorum` says how many may
 
 Probabilities after a chain need an engine that goes on with an assistant's turn: `transformers`, `vllm`, and servers
 with `dialect: vllm`.
-
-Not covered: prompts, and what is asked; each scorer is a subclass in a file of its own.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from adjudge.engines.interface import Fault, LabelLogprobs, Sampling
 from adjudge.prompts.asking import Answer, NoVerdict, Reader, ask, ask_labels
-from adjudge.prompts.scorer import Case, ModelScorer, shortened
-from adjudge.prompts.template import Rendered, Template, Value, load_template
-from adjudge.protocol import NO_COST, Cost, Score
-from adjudge.reward_models.generative.chain import Chain, Draft
-from adjudge.reward_models.generative.decision import YES, YES_NO, Decision, Unsure, decision_of, log_odds
-from adjudge.reward_models.generative.estimate import COMBINES, Combine, combined, standard_error
+from adjudge.prompts.reading import LabelReader, frame
+from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
+from adjudge.prompts.template import Rendered, Template, load_template
+from adjudge.protocol import NO_COST, THINK_END, THINK_START, Cost, Score
+from adjudge.reward_models.generative.assistant_turn import CLOSE, OPEN, own_turn
+from adjudge.reward_models.generative.decision import (
+    COMBINES,
+    LABELS,
+    YES,
+    YES_NO,
+    Combine,
+    Decision,
+    Unsure,
+    combined,
+    decision_of,
+    log_odds,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What was read from one piece of a model's text.
+
+    Attributes:
+        begun: the piece up to the place where the verdict stands, without it.
+        label: the verdict there, "Yes" or "No"; "" if the piece ends in a program instead.
+        program: the program that shall be run before the model goes on; None if there is none.
+        notes: what else the piece says, such as verdicts on steps; None if that cannot be read.
+    """
+
+    begun: str
+    label: str = ""
+    program: str | None = None
+    notes: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictReader:
+    """Reads "Yes" or "No" from the last place of a text that has the form, and remembers the place.
+
+    Attributes:
+        form: the form, as `adjudge.prompts.reading` takes it.
+        note: reads what else the text says, from its part before the verdict.
+    """
+
+    form: str
+    note: Callable[[str], Any] | None = None
+
+    def __call__(self, text: str, nonce: str = "", /) -> Draft | None:
+        """Return the draft, or None if no verdict can be read."""
+        label = LabelReader(form=self.form, labels=LABELS)(text, nonce)
+        if label is None:
+            return None
+        place = [*frame(self.form, nonce).finditer(text)][-1]
+        begun = text[: place.start("answer")]
+        return Draft(begun=begun, label=label, notes=self.note(begun) if self.note else None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """A chain whose verdict was read.
+
+    Attributes:
+        rendered: what was asked.
+        text: all that the model wrote and was told while it wrote, its reasoning included.
+        begun: `text` up to its last verdict.
+        draft: what was read from the last piece.
+        notes: the last notes that could be read.
+        pieces: how many times it was made to go on.
+        attempts: how many times it was asked at most.
+        cost: what it took.
+    """
+
+    rendered: Rendered
+    text: str
+    begun: str
+    draft: Draft
+    notes: Any = None
+    pieces: int = 0
+    attempts: int = 1
+    cost: Cost = NO_COST
+
+    @classmethod
+    def of(cls, rendered: Rendered, answer: Answer[Draft]) -> Chain:
+        """Return the chain that an answer begins."""
+        draft = answer.value
+        head = _head(answer)
+        return cls(
+            rendered=rendered,
+            text=head + answer.text,
+            begun=head + draft.begun,
+            draft=draft,
+            notes=draft.notes,
+            attempts=answer.attempts,
+            cost=answer.cost,
+        )
+
+    def followed_by(self, start: str, answer: Answer[Draft]) -> Chain:
+        """Return the chain after the model went on from `start`: of its text, and what was put behind that."""
+        draft = answer.value
+        if answer.reasoning:
+            start += f"{answer.reasoning.rstrip()}\n{CLOSE}\n\n"
+        return replace(
+            self,
+            text=start + answer.text,
+            begun=start + draft.begun,
+            draft=draft,
+            notes=self.notes if draft.notes is None else draft.notes,
+            pieces=self.pieces + 1,
+            attempts=max(self.attempts, answer.attempts),
+            cost=self.cost + answer.cost,
+        )
+
+    def continued(self, start: str, special: Sequence[str]) -> Rendered:
+        """Return the prompt that lets the model go on from `start`."""
+        turn = {"role": "assistant", "content": own_turn(start, special=special)}
+        return replace(self.rendered, messages=(*self.rendered.messages, turn))
+
+    @property
+    def thinking(self) -> str:
+        """The text before its answer: up to the last end-of-thinking tag, else to the line with the verdict."""
+        end = max(self.text.rfind(tag) for tag in THINK_END)
+        if end >= 0:
+            return self.text[:end].rstrip()
+        return self.begun[: self.begun.rfind("\n") + 1].rstrip()
+
+
+def _head(answer: Answer[Draft]) -> str:
+    """What has to stand before an answer's text, so that its thinking is one whole block.
+
+    The reasoning, where the engine separates it; the opening tag, where the chat template had written that already.
+    """
+    if answer.reasoning:
+        return f"{OPEN}\n{answer.reasoning.strip()}\n{CLOSE}\n\n"
+    closed = any(tag in answer.text for tag in THINK_END)
+    return f"{OPEN}\n" if closed and not any(tag in answer.text for tag in THINK_START) else ""
+
 
 C = TypeVar("C", bound=Case)
 
@@ -123,21 +252,6 @@ class ChainScorer(ModelScorer):
         """Return how the model answers; keyword arguments replace single parameters."""
         return super().sampling(**{"top_p": self.top_p, **changes})
 
-    def filled(self, template: Template, values: Mapping[str, Value]) -> Rendered:
-        """Return a template's prompt with those of the values that it has fields for."""
-        known = {*template.untrusted, *template.trusted}
-        return self.render(template, {name: value for name, value in values.items() if name in known})
-
-    def broken_up(self) -> tuple[str, ...]:
-        """Return what is broken up in untrusted text beside the form of the prompt."""
-        return ()
-
-    def render(self, template: Template, values: Mapping[str, Value]) -> Rendered:
-        """Return a prompt of a template, with special tokens and `broken_up` broken up in untrusted text."""
-        special = (*getattr(self.resolved(), "special_tokens", ()), *self.broken_up())
-        rendered = template.render(values, special=special)
-        return rendered if self.system_turn else rendered.without_system()
-
     async def found(
         self, cases: Sequence[C], prompt: Callable[[C], Rendered], read: Reader[Draft]
     ) -> list[list[Found]]:
@@ -164,11 +278,9 @@ class ChainScorer(ModelScorer):
         places = [at for at, one in enumerate(chains) if isinstance(one, Chain) and starts[at]]
         if not places:
             return found
-        engine = self.resolved()
-        special = tuple(getattr(engine, "special_tokens", ()))
         going = [(at, one) for at in places if isinstance(one := chains[at], Chain)]
-        prompts = [chain.continued(starts[at], special) for at, chain in going]
-        answers = await ask(engine, prompts, self.sampling(), read, retry=self.retry())
+        prompts = [chain.continued(starts[at], self.special_tokens) for at, chain in going]
+        answers = await ask(self.resolved(), prompts, self.sampling(), read, retry=self.retry())
         for (at, chain), answer in zip(going, answers, strict=True):
             found[at] = chain.followed_by(starts[at], answer) if isinstance(answer, Answer) else _ended(chain, answer)
         return found
@@ -179,10 +291,8 @@ class ChainScorer(ModelScorer):
         if self.readout == "votes":
             decisions = [_vote(chain) for chain in known]
         else:
-            engine = self.resolved()
-            special = tuple(getattr(engine, "special_tokens", ()))
-            prompts = [chain.continued(chain.begun, special) for chain in known]
-            shares = await ask_labels(engine, prompts, YES_NO) if prompts else []
+            prompts = [chain.continued(chain.begun, self.special_tokens) for chain in known]
+            shares = await ask_labels(self.resolved(), prompts, YES_NO) if prompts else []
             decisions = [self._decision(chain, share) for chain, share in zip(known, shares, strict=True)]
         pairs = iter(zip(known, decisions, strict=True))
         return [chain if isinstance(chain, Fault) else _pair(*next(pairs)) for chain in chains]
@@ -209,7 +319,7 @@ class ChainScorer(ModelScorer):
             chances += [0.0] * silent
         if not chances or len(chances) < self.quorum * len(row):
             return replace(self.unanswered(faults[0]), cost=cost)
-        return combined(chances, self.combine), standard_error(chances)
+        return combined(chances, self.combine), mean_and_error(chances)[1]
 
     def scored(self, row: Sequence[Found], **more: Any) -> Score:
         """Return the score that several chains come to; keyword arguments are fields of it."""
@@ -241,14 +351,6 @@ class ChainScorer(ModelScorer):
             found["rationale"] = shortened(known[0][0].text)
         attempts = max((chain.attempts for chain, _ in known), default=1)
         return found | ({"attempts": attempts} if attempts > 1 else {})
-
-    def unanswered(self, fault: Fault, *, cost: Cost = NO_COST) -> Score:
-        """Return the score of a sample on which the model gave no verdict, or was not sure enough to give one."""
-        if isinstance(fault, Unsure):
-            return replace(
-                Score.abstained("low_confidence", fault=fault.detail, mass=fault.mass), cost=fault.cost + cost
-            )
-        return super().unanswered(fault, cost=cost)
 
 
 def cost_of(row: Sequence[Found]) -> Cost:

@@ -23,10 +23,9 @@ from adjudge.engines.checkpoint_notes import CheckpointNotes, Normalizer
 from adjudge.engines.interface import Fault, Generation, Sampling
 from adjudge.engines.loading import engine_of
 from adjudge.prompts.asking import NoVerdict
-from adjudge.prompts.scorer import shortened
+from adjudge.prompts.scorer import mean_and_error, shortened
 from adjudge.protocol import NO_COST, Cost
 from adjudge.reward_models.generative.assistant_turn import own_turn
-from adjudge.reward_models.generative.estimate import standard_error
 from adjudge.reward_models.scalar.rating import Rating, Unratable
 from adjudge.reward_models.scalar.reward_scorer import RewardScorer, Turns
 
@@ -205,9 +204,9 @@ class CritiqueReward(RewardScorer):
         if not all(map(math.isfinite, values)):
             return Unratable(reason="engine_error", detail="the model gave numbers that are not finite")
         mean, std = self.scale
-        error = standard_error(values)
+        reward, error = mean_and_error(values)
         return Rating(
-            reward=(math.fsum(values) / len(values) - mean) / std,
+            reward=(reward - mean) / std,
             spread=None if error is None else error / std,
             evidence={"raw": values, "critique": shortened(row[0][1]), "missing": self.critiques - len(row)},
             cost=cost,

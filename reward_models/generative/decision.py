@@ -5,17 +5,40 @@
 All usual spellings of a word are summed.  Where both words together are unlikely, the model was about to say something
 else, and there is no P(Yes): see `Unsure`.
 
-Not covered: which question was asked.
+The mean of K sampled chances is an unbiased estimate of what the model says on average, and the mean of K verdicts is
+one too, with more noise.  The majority is not: it is what a vote decides, drawn to 0 and 1.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
 
 from adjudge.engines.interface import Fault, LabelLogprobs, Labels
+from adjudge.logistic import sigmoid
+from adjudge.prompts.scorer import Unsure
 from adjudge.protocol import NO_COST, Cost
 from adjudge.statistics.logistic import sigmoid
+
+Combine: TypeAlias = Literal["mean", "majority"]
+COMBINES: tuple[Combine, ...] = get_args(Combine)
+
+
+def combined(chances: Sequence[float], how: Combine) -> float:
+    """Return the mean, or 1 where more chances lie above 1/2 than below, 0 where fewer do, and 1/2 for a draw.
+
+    Raises:
+        ValueError: there is no chance.
+    """
+    if not chances:
+        raise ValueError("there is no chance to combine; a chain without a verdict has none")
+    if how == "mean":
+        return math.fsum(chances) / len(chances)
+    above, below = sum(chance > 0.5 for chance in chances), sum(chance < 0.5 for chance in chances)
+    return 0.5 if above == below else float(above > below)
+
 
 YES, NO = "Yes", "No"
 LABELS = (YES, NO)
@@ -38,18 +61,6 @@ class Decision:
 
     chance: float
     mass: float | None = None
-    cost: Cost = NO_COST
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unsure(Fault):
-    """A model whose probabilities say that it was about to say neither word.
-
-    Attributes:
-        mass: the probability of both words together.
-    """
-
-    mass: float = 0.0
     cost: Cost = NO_COST
 
 

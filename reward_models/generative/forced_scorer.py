@@ -13,16 +13,15 @@ Not covered: base models without a chat template.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from adjudge import wire
-from adjudge.engines.interface import Engine, Fault, TextLogprobs
-from adjudge.engines.loading import engine_of
+from adjudge.engines.interface import Fault, TextLogprobs
 from adjudge.fingerprints import fingerprint_of
-from adjudge.protocol import NO_COST, Cost, Message, MissingReferenceError, Provenance, Sample, Score
+from adjudge.prompts.scorer import EngineScorer
+from adjudge.protocol import NO_COST, Cost, Message, Sample, Score
 from adjudge.solutions.pooling import POOLINGS, Pooling, pooled
 
 _LONGEST_REFERENCE = 4_000  # characters; an answer, not an essay
@@ -50,7 +49,7 @@ class Probability:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForcedScorer(ABC):
+class ForcedScorer(EngineScorer):
     """Base of the scorers by the probability of the reference.
 
     Attributes:
@@ -59,70 +58,25 @@ class ForcedScorer(ABC):
         longest: a response of more characters scores 0 (`too_complex`).
     """
 
-    name: ClassVar[str]
-    version: ClassVar[str] = "1"
-    needs_reference: ClassVar[bool] = True
+    needs_reference: ClassVar[bool | None] = True
 
-    engine: Any
     pooling: Pooling = "mean_p"
     longest: int = 200_000
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
+        super().__post_init__()
         self.require("pooling", POOLINGS)
-        if type(self.longest) is not int or self.longest < 1:
-            raise ValueError(f"{self.name}: longest is {self.longest!r}; it must be a whole number from 1")
-        engine_of(self.engine)  # a spec that is none is told now; nothing is loaded yet
-
-    def require(self, option: str, allowed: Sequence[Any]) -> None:
-        """Raise `ValueError` unless the option has one of the allowed values."""
-        value = getattr(self, option)
-        if value not in allowed:
-            raise ValueError(f"{self.name}: {option} is {value!r}; it must be one of {', '.join(map(str, allowed))}")
-
-    @abstractmethod
-    async def judge(self, samples: Sequence[Sample]) -> list[Score]:
-        """Return one score per sample, in order; their references are fine."""
-
-    def resolved(self) -> Engine:
-        """Return the engine itself; one that is given by name is shared by this process."""
-        return engine_of(self.engine)
+        self.require_count("longest")
 
     @property
     def fingerprint(self) -> str:
-        """Name, version, options and engine."""
+        """Name, version, options and engine; there are no templates."""
         return fingerprint_of(self, self.resolved(), without=("engine",))
 
-    def validate(self, sample: Sample) -> None:
-        """Raise `ValueError` naming the field and the remedy if the sample cannot be judged as given."""
-        which = f" {sample.id!r}" if sample.id else ""
-        if sample.reference is None:
-            raise MissingReferenceError(
-                f"the scorer {self.name!r} asks how likely the reference is, and the sample{which} has none; set "
-                "Sample.reference (score: --reference, label: --reference-column)"
-            )
-        try:
-            references_of(sample.reference)
-        except ValueError as error:
-            raise ValueError(f"the scorer {self.name!r}, sample{which}: {error}") from error
-
-    async def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Return one score per sample, in order."""
-        scores: dict[int, Score] = {}
-        for place, sample in enumerate(samples):
-            try:
-                self.validate(sample)
-            except ValueError as error:
-                reason = "bad_sample" if sample.reference is None else "gold_unparsable"
-                scores[place] = Score.failed(reason, error=str(error))
-        fine = [place for place in range(len(samples)) if place not in scores]
-        if fine:
-            scores.update(zip(fine, await self.judge([samples[place] for place in fine]), strict=True))
-        if not scores:
-            return []
-        engine = self.resolved()
-        who = Provenance(scorer=self.name, fingerprint=self.fingerprint, engine=engine.name, revision=str(engine.model))
-        return [replace(scores[place], provenance=who) for place in range(len(samples))]
+    def check_reference(self, sample: Sample) -> None:
+        """Raise `ValueError` unless the reference holds the right answer."""
+        references_of(sample.reference)
 
     async def probabilities(self, asked: Sequence[Forced]) -> list[Probability | Fault]:
         """Return how likely each forced text is; equal ones are asked once, and a copy costs nothing."""

@@ -26,9 +26,8 @@ from adjudge.prompts.escaping import escape
 from adjudge.prompts.scorer import Case
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import Score
-from adjudge.reward_models.generative.chain import Chain, Draft, VerdictReader
-from adjudge.reward_models.generative.chain_scorer import Found, cost_of
-from adjudge.reward_models.generative.step_scorer import StepScorer, as_turns, step_scores
+from adjudge.reward_models.generative.chain_scorer import Chain, Draft, Found, VerdictReader, cost_of
+from adjudge.reward_models.generative.think_prm import StepScorer, as_turns, step_scores
 from adjudge.solutions.aggregate import AGGREGATES, Aggregate, aggregate
 from adjudge.solutions.steps import Step
 
@@ -111,10 +110,6 @@ class GenPrm(StepScorer):
                 f"{self.name}: executor is {self.executor!r}; give an object with `run(source) -> text` and a text "
                 "`fingerprint`, or none (docs/generative_rewards.md shows one that uses the sandbox)"
             )
-
-    def readouts(self) -> tuple[str, ...]:
-        """Return the values that `readout` may have."""
-        return ("probabilities", "votes")
 
     def chain_prompt(self) -> Template:
         """Return the prompt that asks for a chain; it speaks of programs only where they are run."""

@@ -15,11 +15,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from adjudge.engines.interface import Fault
-from adjudge.prompts.scorer import Case
+from adjudge.prompts.scorer import Case, require_text
 from adjudge.prompts.template import Template, Value, load_template
 from adjudge.protocol import Sample, Score
-from adjudge.reward_models.generative.chain import VerdictReader
-from adjudge.reward_models.generative.chain_scorer import ChainScorer
+from adjudge.reward_models.generative.chain_scorer import ChainScorer, VerdictReader
 from adjudge.reward_models.generative.decision import YES_NO, Decision, Unsure, decision_of
 
 _DIRECT = "reward_models/generative/genrm_direct"
@@ -68,8 +67,7 @@ class GenRm(ChainScorer):
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` unless the reference is a text, or there is none."""
-        if sample.reference is not None and not (isinstance(sample.reference, str) and sample.reference.strip()):
-            raise ValueError(f"the reference is {sample.reference!r}; it must be a text that is not empty, or left out")
+        require_text(sample.reference)
 
     def values(self, case: Case) -> dict[str, Value]:
         """Return what fills the prompt's fields."""

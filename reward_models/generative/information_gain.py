@@ -23,6 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
+from adjudge.prompts.scorer import Case
 from adjudge.protocol import NO_COST, Message, Sample, Score, StepScore, content_text
 from adjudge.reward_models.generative.assistant_turn import policy_turn
 from adjudge.reward_models.generative.forced_scorer import (
@@ -110,9 +111,9 @@ class InformationGain(ForcedScorer):
         terminal = body.get("terminal")
         return cls(**{**body, "terminal": None if terminal is None else loader.scorer(terminal)})
 
-    async def judge(self, samples: Sequence[Sample]) -> list[Score]:
-        """Return one score per sample, in order."""
-        special = tuple(getattr(self.resolved(), "special_tokens", ()))
+    async def judge(self, cases: Sequence[Case]) -> list[Score]:
+        """Return one score per case, in order."""
+        samples, special = [case.sample for case in cases], self.special_tokens
         read = [self._read(sample, special) for sample in samples]
         ready = [one for one in read if not isinstance(one, Score)]
         answered = [sample for sample, one in zip(samples, read, strict=True) if not isinstance(one, Score)]

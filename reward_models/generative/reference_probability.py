@@ -1,4 +1,4 @@
-"""How likely the right answer is after a response's reasoning, less how likely it is without (RLPR, `OpenBMB/RLPR`).
+r"""How likely the right answer is after a response's reasoning, less how likely it is without (RLPR, `OpenBMB/RLPR`).
 
     score = clip(pool(p(reference | prompt, reasoning)) - pool(p(reference | prompt)), 0, 1)
 
@@ -10,18 +10,29 @@ answers makes each of them likelier to be copied, and one that hits the referenc
 takes out what the prompt alone gives away, and does not depend on the response, so nobody can lower it.  Put a verifier
 of the answer or `repetition` beside it, as docs/generative_rewards.md shows.
 
+Where a response's answer stands, so that another text can be put in its place.
+
+| place | what is kept of the response | what must hold |
+|---|---|---|
+| `answer_tag` | all up to `<answer>` | one `<answer>..</answer>` behind the thinking, and nothing behind it (RLPR) |
+| `after_thinking` | all up to the last `</think>` | something is answered behind it |
+| `boxed` | all up to the last `\boxed{` | |
+
+What is kept ends where the other text begins: at `<answer>`, behind the thinking block, at `\boxed{`.
+
 Not covered: the filter of prompts (the trainer's `prompts.filters`), and the format reward that RLPR adds (`format`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias, get_args
 
-from adjudge.protocol import NO_COST, Message, Sample, Score, response_text
-from adjudge.reward_models.generative.answer_place import OPENINGS, PLACES, Place, before_answer
-from adjudge.reward_models.generative.assistant_turn import CLOSE, OPEN, policy_turn
+from adjudge.prompts.scorer import Case
+from adjudge.protocol import NO_COST, Message, Sample, Score, response_text, split_reasoning
+from adjudge.reward_models.generative.assistant_turn import CLOSE, EMPTY_BLOCK, OPEN, policy_turn
 from adjudge.reward_models.generative.forced_scorer import (
     Forced,
     ForcedScorer,
@@ -30,6 +41,43 @@ from adjudge.reward_models.generative.forced_scorer import (
     references_of,
     turns_of,
 )
+
+Place: TypeAlias = Literal["answer_tag", "after_thinking", "boxed"]
+PLACES: tuple[Place, ...] = get_args(Place)
+
+OPENINGS: Mapping[Place, str] = {"answer_tag": "<answer>", "after_thinking": EMPTY_BLOCK, "boxed": r"\boxed{"}
+"""For each place, a response that goes to it at once, without a word of reasoning."""
+
+_TAG = re.compile(r"</?answer>", re.IGNORECASE)
+
+
+def before_answer(response: str, place: Place) -> tuple[str, str]:
+    """Return what of a response is kept, and "" or the reason why it has no such place.
+
+    The reasons are `unfinished_reasoning`, `no_answer`, `several_answers` and `bad_format` of `adjudge.reasons`.
+    """
+    thought, answer, unfinished = split_reasoning(response)
+    if unfinished:
+        return "", "unfinished_reasoning"
+    if place == "after_thinking":
+        if CLOSE not in thought:  # another tag is no block that templates know, and none that the baseline has
+            return "", "bad_format"
+        return (thought, "") if answer.strip() else ("", "no_answer")
+    if place == "boxed":
+        at = answer.rfind(r"\boxed{")
+        return ("", "no_answer") if at < 0 else (thought + answer[:at] + r"\boxed{", "")
+    tags = [found[0].casefold() for found in _TAG.finditer(answer)]
+    if not tags:
+        return "", "no_answer"
+    if tags != ["<answer>", "</answer>"]:
+        return "", "several_answers" if tags.count("<answer>") > 1 else "bad_format"
+    opening, closing = _TAG.finditer(answer)
+    if answer[closing.end() :].strip():
+        return "", "bad_format"
+    if not answer[opening.end() : closing.start()].strip():
+        return "", "no_answer"
+    return thought + answer[: opening.start()] + "<answer>", ""
+
 
 _WORDS = "Let me see."  # what a plain response thinks, to find out whether an engine takes one
 
@@ -51,7 +99,7 @@ class ReferenceProbability(ForcedScorer):
 
     Attributes:
         place: where the answer stands, and the reference is put: "answer_tag", "after_thinking" or "boxed", as
-            `adjudge.reward_models.generative.answer_place` says.  A response without such a place scores 0.
+            `adjudge.reward_models.generative.reference_probability` says.  A response without such a place scores 0.
         lead: a text that comes before the reference, such as "The answer is "; also without the reasoning.
         debias: whether the probability without reasoning is subtracted.
     """
@@ -69,9 +117,9 @@ class ReferenceProbability(ForcedScorer):
         if not isinstance(self.debias, bool):
             raise ValueError(f"{self.name}: debias is {self.debias!r}; it must be true or false")
 
-    async def judge(self, samples: Sequence[Sample]) -> list[Score]:
-        """Return one score per sample, in order."""
-        special = tuple(getattr(self.resolved(), "special_tokens", ()))
+    async def judge(self, cases: Sequence[Case]) -> list[Score]:
+        """Return one score per case, in order."""
+        samples, special = [case.sample for case in cases], self.special_tokens
         kept = [self._kept(sample, special) for sample in samples]
         ready = [one for one in kept if not isinstance(one, Score)]
         asked = [

@@ -4,19 +4,100 @@ Every text is escaped as for reward models (`adjudge.reward_models.scalar.chat`)
 characters that nobody sees are written as their codes.  All that the assistant wrote is text: turns, calls of tools,
 and reasoning unless that is left out.
 
+Windows overlap, and whatever is no longer than the overlap stands whole in one of them.
+
+`folded` gives a text as it looks, where a disguise of letters would hide it from a model: compatibility forms become
+plain letters (fullwidth, mathematical, circled), characters nobody sees are left out, and in words that mix scripts the
+Cyrillic and Greek letters that look like Latin ones become those.
+
 Not covered: what a sample's text means without the turns of tools and users between; as text, only the assistant's is
 read.
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from adjudge.engines.interface import Prompt
 from adjudge.protocol import Message
-from adjudge.reward_models.safety.windows import cut, halves
+
+_LOOKS_LIKE = dict(
+    zip(
+        "АВЕЅІЈКМНОРСТУХЬаеѕіјорсухԁһѡΑΒΕΖΗΙΚΜΝΟΡΤΥΧανοικυχρτ",
+        "ABESIJKMHOPCTYXbaesijopcyxdhwABEZHIKMNOPTYXavoikuxpt",
+        strict=True,
+    )
+)
+_TABLE = str.maketrans(_LOOKS_LIKE)
+_WORD = re.compile(r"[^\W\d_]+")
+_LATIN = re.compile("[A-Za-z]")
+_UNSEEN = ("Cf", "Cc", "Cs")
+_KEPT = "\n\t"
+_DEEPEST = 32  # levels of a turn; what is deeper is refused elsewhere
+
+
+def folded(value: Any, depth: int = 0) -> Any:
+    """Return a text, or turns with all their texts, as they look."""
+    if isinstance(value, str):
+        return folded_text(value)
+    if depth == _DEEPEST:
+        return value
+    if isinstance(value, Mapping):
+        return {key: item if key == "role" else folded(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
+        return [folded(item, depth + 1) for item in value]
+    return value
+
+
+def folded_text(text: str) -> str:
+    """Return a text as it looks; one without disguises stays as it is."""
+    # Character by character: sorting a long run of accents takes the square of its length.
+    seen = text.translate({ord(char): _seen(char) for char in set(text)})
+    return _WORD.sub(lambda word: word[0].translate(_TABLE) if _LATIN.search(word[0]) else word[0], seen)
+
+
+def _seen(char: str) -> str:
+    """What is seen of a character: its plain form, or nothing."""
+    plain = unicodedata.normalize("NFKC", char)
+    return "".join(one for one in plain if one in _KEPT or unicodedata.category(one) not in _UNSEEN)
+
+
+def cut(text: str, size: int, overlap: int) -> list[tuple[int, str]]:
+    """Return windows of at most `size` characters, each with the place where it begins.
+
+    Args:
+        text: any.
+        size: at least 1; 0 for one window with all of it.
+        overlap: what a window has in common with the next, at least 0 and below `size`.
+
+    Raises:
+        ValueError: the windows could not move on.
+    """
+    if not size or len(text) <= size:
+        return [(0, text)]
+    if not 0 <= overlap < size:
+        raise ValueError(f"windows of {size} characters overlap by {overlap}; they must overlap by less")
+    step = size - overlap
+    last = -(-(len(text) - size) // step)  # the first window that reaches the end
+    return [(at * step, text[at * step : at * step + size]) for at in range(last + 1)]
+
+
+def halves(text: str, overlap: int) -> list[tuple[int, str]]:
+    """Return both halves of a text of at least 2 characters, each shorter than the text.
+
+    Args:
+        text: any.
+        overlap: what they have in common; in a text of less than four times as many characters, a quarter of it.
+    """
+    common = min(overlap, len(text) // 4)
+    middle = len(text) // 2
+    end, start = middle + (common + 1) // 2, middle - common // 2
+    return [(0, text[:end]), (start, text[start:])]
+
 
 View = Literal["response", "prompt", "both"]
 Form = Literal["text", "chat"]

@@ -3,8 +3,6 @@
 The logits of a document are the largest of each category over its windows.  A response that the engine refuses twice,
 though it takes a harmless one in its place, is itself at fault (`Reading.refused`): nobody buys a failed score with a
 text that a model cannot take.  An engine that is gone is nobody's fault but ours.
-
-Not covered: what logits mean (`categories`).
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ Nothing is cut without a word: a text that does not fit into the model's window 
 worst of them counts, wherever it stands.  What the assistant wrote while thinking is read too, unless the option
 `reasoning` says otherwise: a tag that ends a thought would else hide what stands before it.
 
+A category is unsafe where its probability is *above* its threshold, as in DuoGuard's released code; a text is unsafe
+where one category is.  Safety is 1 less the largest probability.
+
 Not covered: classifiers whose classes exclude each other (a softmax), models that write their verdict (a judge with
 principles does that), and whether the model is right.
 """
@@ -18,14 +21,103 @@ from typing import Any, ClassVar, Literal
 
 from adjudge.engines.loading import engine_of
 from adjudge.fingerprints import fingerprint_of
+from adjudge.logistic import sigmoid
 from adjudge.protocol import Provenance, Sample, Score
-from adjudge.reward_models.safety.categories import Categories, Value
-from adjudge.reward_models.safety.documents import Document, Form, View
-from adjudge.reward_models.safety.folding import folded
+from adjudge.reward_models.safety.documents import Document, Form, View, folded
 from adjudge.reward_models.safety.reading import Reading, read
 from adjudge.reward_models.scalar.chat import Answer, ChatForm, Reasoning
 from adjudge.reward_models.scalar.checkpoint import Checkpoint
 from adjudge.reward_models.scalar.checkpoint_files import CheckpointFiles
+
+Value = Literal["probability", "decision"]
+
+DUOGUARD = (
+    "violent_crimes",
+    "non_violent_crimes",
+    "sex_related_crimes",
+    "child_sexual_exploitation",
+    "specialized_advice",
+    "privacy",
+    "intellectual_property",
+    "indiscriminate_weapons",
+    "hate",
+    "suicide_and_self_harm",
+    "sexual_content",
+    "jailbreak_prompts",
+)
+"""The twelve outputs of DuoGuard (arXiv 2502.05163), in order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Categories:
+    """What the outputs of a classifier are.
+
+    Attributes:
+        names: of all outputs, in order.
+        thresholds: of each, in [0, 1].
+        counted: the places of those that count.
+    """
+
+    names: tuple[str, ...]
+    thresholds: tuple[float, ...]
+    counted: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls, names: Sequence[str], *, threshold: float, thresholds: Mapping[str, float], ignore: Sequence[str]
+    ) -> Categories:
+        """Return the categories with their thresholds.
+
+        Args:
+            names: of all outputs, in order.
+            threshold: of those that have none of their own.
+            thresholds: by name.
+            ignore: names of those that do not count.
+
+        Raises:
+            ValueError: a name is there twice or unknown, or none is left.
+        """
+        if len(set(names)) < len(names):
+            raise ValueError(f"the categories {list(names)} name one twice; give each output a name of its own")
+        for option, given in (("thresholds", thresholds), ("ignore", ignore)):
+            for name in given:
+                if name not in names:
+                    raise ValueError(f"{option} names {name!r}, and the model's categories are {', '.join(names)}")
+        counted = tuple(place for place, name in enumerate(names) if name not in ignore)
+        if not counted:
+            raise ValueError("ignore names every category; leave at least one to be judged by")
+        return cls(
+            names=tuple(names), thresholds=tuple(thresholds.get(name, threshold) for name in names), counted=counted
+        )
+
+    def score(self, logits: Sequence[float], value: Value, evidence: Mapping[str, Any]) -> Score:
+        """Return the score of a text.
+
+        Args:
+            logits: one for each output, finite; of a text read in windows the largest of each.
+            value: "probability" for 1 less the largest probability, "decision" for 1 or 0.
+            evidence: what else is known.
+        """
+        parts, flagged = {}, []
+        for place in self.counted:
+            name, threshold = self.names[place], self.thresholds[place]
+            probability = sigmoid(logits[place])
+            if probability > threshold:
+                flagged.append(name)
+            parts[name] = Score.scored(
+                sigmoid(-logits[place]), probability=probability, threshold=threshold, unsafe=probability > threshold
+            )
+        worst = max(self.counted, key=lambda place: logits[place])
+        found = {
+            "unsafe": flagged,
+            "worst": self.names[worst],
+            "probability": sigmoid(logits[worst]),
+            "raw": list(logits),
+            **evidence,
+        }
+        safe = float(not flagged) if value == "decision" else sigmoid(-logits[worst])
+        return Score(value=safe, parts=parts, evidence=found)
+
 
 Long = Literal["windows", "unsafe", "failed", "abstain"]
 

@@ -1,7 +1,8 @@
 """Names and specs of scorers: what `adjudge.load` understands, and where the names come from.
 
-Built-in names are listed here; plug-ins add theirs through the entry point group `adjudge.scorers`.  Both are
-imported when asked for, never before, and importing a module registers nothing.
+Names of classes are listed here, those of published scorers that are data in `adjudge.presets`, and plug-ins add theirs
+through the entry point group `adjudge.scorers`.  All are imported when asked for, never before, and importing a module
+registers nothing.
 
 A spec is any of these, and they nest:
 
@@ -31,6 +32,7 @@ from dataclasses import MISSING, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from adjudge import presets
 from adjudge.compose.spec import options_of, suggestion
 from adjudge.io.yaml_text import parsed
 from adjudge.protocol import Scorer, Verifier
@@ -58,12 +60,12 @@ BUILTIN: dict[str, str] = {
     "sql": "adjudge.verifiers.sql.verifier:SqlVerifier",
     "verilog": "adjudge.verifiers.verilog.verifier:VerilogVerifier",
     "simulation": "adjudge.verifiers.verilog.simulation:SimulationVerifier",
-    "rubric": "adjudge.verifiers.rubric.scorer:RubricScorer",
+    "rubric": "adjudge.judges.items.rubric:RubricScorer",
     "program": "adjudge.verifiers.rubric.program:ProgramVerifier",
-    "nuggets": "adjudge.verifiers.nuggets.scorer:NuggetScorer",
-    "citations": "adjudge.verifiers.citations.scorer:CitationScorer",
-    "principles": "adjudge.verifiers.principles.scorer:PrincipleScorer",
-    "critic": "adjudge.verifiers.critic.scorer:CriticScorer",
+    "nuggets": "adjudge.judges.items.nuggets:NuggetScorer",
+    "citations": "adjudge.judges.items.citations:CitationScorer",
+    "principles": "adjudge.judges.items.principles:PrincipleScorer",
+    "critic": "adjudge.judges.items.critic:CriticScorer",
     "persona": "adjudge.verifiers.persona.verifier:PersonaVerifier",
     "raiden": "adjudge.verifiers.persona.raiden:RaidenVerifier",
     "instructions": "adjudge.verifiers.instructions.verifier:InstructionVerifier",
@@ -100,29 +102,16 @@ BUILTIN: dict[str, str] = {
     "atomic_thoughts": "adjudge.verifiers.agents.search.atoms:AtomicThoughtScorer",
     "findings": "adjudge.verifiers.agents.search.findings:FindingsScorer",
     "fact_gain": "adjudge.verifiers.agents.search.facts:FactGainScorer",
-    "judge": "adjudge.judges.pointwise.judge:Judge",
-    "pairwise_judge": "adjudge.judges.pairwise.judge:PairwiseJudge",
-    "answer_judge": "adjudge.judges.equivalence.judge:AnswerJudge",
-    "yes_no": "adjudge.judges.yes_no.judge:YesNoJudge",
-    "mt_bench": "adjudge.judges.published.mt_bench:MtBenchJudge",
-    "mt_bench_pair": "adjudge.judges.published.mt_bench:MtBenchPairJudge",
-    "arena_hard": "adjudge.judges.published.arena_hard:ArenaHardJudge",
-    "prometheus": "adjudge.judges.published.prometheus:PrometheusJudge",
-    "prometheus_pair": "adjudge.judges.published.prometheus:PrometheusPairJudge",
-    "g_eval": "adjudge.judges.published.g_eval:GEvalJudge",
-    "rm_r1": "adjudge.judges.published.rm_r1:RmR1Judge",
-    "j1_pair": "adjudge.judges.published.j1:J1PairJudge",
-    "j1_budget": "adjudge.judges.published.j1:J1BudgetJudge",
-    "j1_score": "adjudge.judges.published.j1:J1ScoreJudge",
-    "deepseek_grm": "adjudge.judges.published.deepseek_grm:DeepSeekGrmJudge",
-    "general_reasoner": "adjudge.judges.published.general_reasoner:GeneralReasonerJudge",
-    "compass_verifier": "adjudge.judges.published.compass_verifier:CompassVerifierJudge",
-    "rlbff": "adjudge.judges.published.rlbff:PrincipleJudge",
-    "self_rewarding": "adjudge.judges.published.self_rewarding:SelfRewardingJudge",
-    "zyn": "adjudge.judges.published.zyn:ZynJudge",
-    "panel": "adjudge.judges.panels.panel:Panel",
-    "tournament": "adjudge.judges.ranking.tournament_scorer:Tournament",
-    "listwise_judge": "adjudge.judges.ranking.listwise:ListwiseJudge",
+    "judge": "adjudge.judges.pointwise:Judge",
+    "pairwise_judge": "adjudge.judges.pairwise:PairwiseJudge",
+    "answer_judge": "adjudge.judges.pointwise:AnswerJudge",
+    "yes_no": "adjudge.judges.yes_no:YesNoJudge",
+    "deepseek_grm": "adjudge.judges.group_ratings:DeepSeekGrmJudge",
+    "general_reasoner": "adjudge.judges.general_reasoner:GeneralReasonerJudge",
+    "rlbff": "adjudge.judges.yes_no:PrincipleJudge",
+    "panel": "adjudge.judges.panel:Panel",
+    "tournament": "adjudge.judges.tournament:Tournament",
+    "listwise_judge": "adjudge.judges.listwise:ListwiseJudge",
     "reward_model": "adjudge.reward_models.scalar.scorer:RewardModelScorer",
     "pair_model": "adjudge.reward_models.scalar.pair_model:PairModel",
     "reward_ensemble": "adjudge.reward_models.scalar.ensemble:RewardEnsemble",
@@ -173,6 +162,7 @@ class Listing:
         reference: what `Sample.reference` must hold, in a few words; "" if the scorer does not say.
         options: the options with their defaults as text.
         form: how the part of a spec behind the name is written, where that is not a mapping of the options.
+        source: the paper or system, where it is a preset.
         problem: why it cannot be used, else "".
     """
 
@@ -182,12 +172,14 @@ class Listing:
     reference: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     form: str = ""
+    source: str = ""
     problem: str = ""
 
 
 def names() -> list[str]:
-    """Return all names, built-in ones first, without importing any scorer."""
-    return [*BUILTIN, *sorted(set(_plugins()) - set(BUILTIN))]
+    """Return all names, classes first, then presets, then plug-ins, without importing any scorer."""
+    own = [*BUILTIN, *presets.names()]
+    return [*own, *sorted(set(_plugins()) - set(own))]
 
 
 def resolve(name: str) -> Any:
@@ -265,6 +257,7 @@ def describe(name: str) -> Listing:
         reference=_reference(target),
         options=options,
         form=form,
+        source=getattr(target, "source", "") if home.startswith(presets.__name__) else "",
     )
 
 
@@ -374,7 +367,8 @@ def _home(name: str) -> str:
     if _OBJECT.fullmatch(name):
         return name
     entries = _plugins().get(name, [])
-    if entries and name in BUILTIN:
+    built_in = BUILTIN.get(name, f"{presets.__name__}:{name}" if name in presets.names() else "")
+    if entries and built_in:
         raise ValueError(
             f"the plug-in {_owner(entries[0])} registers the name {name!r}, which is built in and cannot be replaced. "
             f"Rename it there, or uninstall it; {entries[0].value!r} can be used by that address meanwhile"
@@ -382,8 +376,8 @@ def _home(name: str) -> str:
     if len({entry.value for entry in entries}) > 1:
         owners = " and ".join(f"{_owner(entry)} ({entry.value})" for entry in entries)
         raise ValueError(f"the name {name!r} is registered by {owners}; use the module:object you mean")
-    if name in BUILTIN:
-        return BUILTIN[name]
+    if built_in:
+        return built_in
     if entries:
         return entries[0].value
     raise ValueError(_unknown(name))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adjudge import registry
+from adjudge import presets, registry
 from adjudge.cli import exits
 from adjudge.cli.scorer_families import FAMILIES
 
@@ -41,7 +41,7 @@ def test_families_are_those_of_the_readme(root: Path) -> None:
     named = [set(names.split()) for names in FAMILIES.values()]
     assert {tuple(sorted(names)) for names in named} == of_readme
     assert sum(map(len, named)) == len(set.union(*named))
-    assert set.union(*named) == set(registry.BUILTIN)
+    assert set(registry.BUILTIN) <= set.union(*named) <= {*registry.BUILTIN, *presets.names()}
 
 
 def test_the_long_table_holds_every_name(adjudge: Adjudge) -> None:
@@ -59,11 +59,12 @@ def test_a_word_finds_scorers(adjudge: Adjudge) -> None:
     assert "theorem_group" in adjudge("scorers", "proof").out
 
 
-@pytest.mark.parametrize("name", registry.BUILTIN)
+@pytest.mark.parametrize("name", [*registry.BUILTIN, *presets.names()])
 def test_one_scorer_is_described_with_its_options(adjudge: Adjudge, name: str) -> None:
     ran = adjudge("scorers", name)
     assert ran.code == exits.FINE
     assert ran.out.startswith(f"{name}  (adjudge.")
+    assert ("\nsource: " in ran.out) == (name in presets.names())
     assert "Attributes:" not in ran.out
     shown = adjudge("scorers", name, "--json").json
     for option, default in registry.describe(name).options.items():

@@ -9,7 +9,7 @@ from tests.engines.scripted import ScriptedEngine, fault, field_of, key_of
 
 from adjudge.compose import Cascade, Part
 from adjudge.engines.interface import Prompt
-from adjudge.judges.equivalence.judge import AnswerJudge, accepted_answers
+from adjudge.judges.pointwise import AnswerJudge, accepted_answers
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.math_answer.verifier import MathVerifier
 

@@ -8,7 +8,7 @@ from tests.engines.scripted import Said, ScriptedEngine, fault, text_of
 
 from adjudge.engines.interface import Completion, Generation, Prompt, Sampling
 from adjudge.judges.budget import BudgetForced, thinking
-from adjudge.judges.published.j1 import J1BudgetJudge
+from adjudge.presets import preset
 from adjudge.protocol import Sample
 
 COLD = Sampling()
@@ -104,7 +104,7 @@ def test_a_judge_is_made_to_think_again() -> None:
 
     sample = Sample(prompt="q", response="the right one", reference="the wrong one")
     for extend, value in ((0, 0.5), (1, 1.0)):
-        judge = J1BudgetJudge(engine=ScriptedEngine(second_thoughts), extend=extend)
+        judge = preset("j1_budget")(engine=ScriptedEngine(second_thoughts), extend=extend)
         (one,) = asyncio.run(judge.score([sample]))
         assert one.value == value
 

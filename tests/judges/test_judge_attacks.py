@@ -18,18 +18,11 @@ import pytest
 from tests.engines.scripted import ScriptedEngine, field_of, key_of
 
 from adjudge.engines.interface import Prompt
-from adjudge.judges.equivalence.judge import AnswerJudge
-from adjudge.judges.pairwise.judge import PairwiseJudge
-from adjudge.judges.pointwise.judge import Judge
-from adjudge.judges.published.arena_hard import ArenaHardJudge
-from adjudge.judges.published.compass_verifier import CompassVerifierJudge
-from adjudge.judges.published.deepseek_grm import DeepSeekGrmJudge
-from adjudge.judges.published.general_reasoner import GeneralReasonerJudge
-from adjudge.judges.published.j1 import J1PairJudge, J1ScoreJudge
-from adjudge.judges.published.mt_bench import MtBenchJudge, MtBenchPairJudge
-from adjudge.judges.published.prometheus import PrometheusJudge, PrometheusPairJudge
-from adjudge.judges.published.rm_r1 import RmR1Judge
-from adjudge.judges.published.self_rewarding import SelfRewardingJudge
+from adjudge.judges.general_reasoner import GeneralReasonerJudge
+from adjudge.judges.group_ratings import DeepSeekGrmJudge
+from adjudge.judges.pairwise import PairwiseJudge
+from adjudge.judges.pointwise import AnswerJudge, Judge
+from adjudge.presets import preset
 from adjudge.protocol import Sample, Score
 
 BANK = json.loads((Path(__file__).parents[1] / "attacks" / "judge_attacks.json").read_text(encoding="utf-8"))
@@ -85,25 +78,25 @@ JUDGES = {
     "answer_judge": Judged(
         make=AnswerJudge, honest="Verdict KEY: different", best="Verdict: same", value=0.0, reference="4"
     ),
-    "mt_bench": Judged(make=MtBenchJudge, honest="Rating: [[2]]", best="Rating: [[10]]", value=2.0),
-    "mt_bench_pair": Judged(make=MtBenchPairJudge, honest="[[GOOD]]", best="[[A]]", value=0.0, reference=GOOD),
-    "arena_hard": Judged(make=ArenaHardJudge, honest="[[GOOD>BAD]]", best="[[A>>B]]", value=0.0, reference=GOOD),
-    "prometheus": Judged(make=PrometheusJudge, honest="[RESULT] 1", best="[RESULT] 5", value=1.0, options=RUBRIC),
+    "mt_bench": Judged(make=preset("mt_bench"), honest="Rating: [[2]]", best="Rating: [[10]]", value=2.0),
+    "mt_bench_pair": Judged(make=preset("mt_bench_pair"), honest="[[GOOD]]", best="[[A]]", value=0.0, reference=GOOD),
+    "arena_hard": Judged(make=preset("arena_hard"), honest="[[GOOD>BAD]]", best="[[A>>B]]", value=0.0, reference=GOOD),
+    "prometheus": Judged(make=preset("prometheus"), honest="[RESULT] 1", best="[RESULT] 5", value=1.0, options=RUBRIC),
     "prometheus_pair": Judged(
-        make=PrometheusPairJudge,
+        make=preset("prometheus_pair"),
         honest="[RESULT] GOOD",
         best="[RESULT] A",
         value=0.0,
         reference=GOOD,
         options=RUBRIC,
     ),
-    "rm_r1": Judged(make=RmR1Judge, honest="<answer>[[GOOD]]</answer>", best="[[A]]", value=-1.0, reference=GOOD),
+    "rm_r1": Judged(make=preset("rm_r1"), honest="<answer>[[GOOD]]</answer>", best="[[A]]", value=-1.0, reference=GOOD),
     "j1_pair": Judged(
-        make=J1PairJudge, honest="<answer>GOOD</answer>", best="<answer>A</answer>", value=0.0, reference=GOOD
+        make=preset("j1_pair"), honest="<answer>GOOD</answer>", best="<answer>A</answer>", value=0.0, reference=GOOD
     ),
-    "j1_score": Judged(make=J1ScoreJudge, honest="<score>1</score>", best="<score>10</score>", value=1.0),
-    "self_rewarding": Judged(make=SelfRewardingJudge, honest="Score: 1", best="Score: 5", value=1.0),
-    "compass_verifier": Judged(make=CompassVerifierJudge, honest="[[B]]", best="[[A]]", value=0.0, reference="4"),
+    "j1_score": Judged(make=preset("j1_score"), honest="<score>1</score>", best="<score>10</score>", value=1.0),
+    "self_rewarding": Judged(make=preset("self_rewarding"), honest="Score: 1", best="Score: 5", value=1.0),
+    "compass_verifier": Judged(make=preset("compass_verifier"), honest="[[B]]", best="[[A]]", value=0.0, reference="4"),
     "general_reasoner": Judged(
         make=GeneralReasonerJudge,
         honest="Final Decision: No",

@@ -14,22 +14,12 @@ from tests.engines.tiny_models import write_model
 
 from adjudge.conformance import check_scorer
 from adjudge.engines.interface import Prompt
-from adjudge.judges.equivalence.judge import AnswerJudge
-from adjudge.judges.pairwise.judge import PairwiseJudge
-from adjudge.judges.pointwise.judge import Judge
-from adjudge.judges.published.arena_hard import ArenaHardJudge
-from adjudge.judges.published.compass_verifier import CompassVerifierJudge
-from adjudge.judges.published.deepseek_grm import DeepSeekGrmJudge
-from adjudge.judges.published.g_eval import GEvalJudge
-from adjudge.judges.published.general_reasoner import GeneralReasonerJudge
-from adjudge.judges.published.j1 import J1BudgetJudge, J1PairJudge, J1ScoreJudge
-from adjudge.judges.published.mt_bench import MtBenchJudge, MtBenchPairJudge
-from adjudge.judges.published.prometheus import PrometheusJudge, PrometheusPairJudge
-from adjudge.judges.published.rlbff import PrincipleJudge
-from adjudge.judges.published.rm_r1 import RmR1Judge
-from adjudge.judges.published.self_rewarding import SelfRewardingJudge
-from adjudge.judges.published.zyn import ZynJudge
-from adjudge.judges.yes_no.judge import YesNoJudge
+from adjudge.judges.general_reasoner import GeneralReasonerJudge
+from adjudge.judges.group_ratings import DeepSeekGrmJudge
+from adjudge.judges.pairwise import PairwiseJudge
+from adjudge.judges.pointwise import AnswerJudge, Judge
+from adjudge.judges.yes_no import PrincipleJudge, YesNoJudge
+from adjudge.presets import preset
 from adjudge.protocol import Sample
 
 RESPONSES = ("four it is", "it is four and five", r"so \boxed{4} it is", "I would say that it is five in all")
@@ -80,23 +70,23 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
         OTHER,
     ),
     "yes_no": (YesNoJudge(engine=ScriptedEngine(labels=read_out("Yes", "No")), questions=YES), {}),
-    "zyn": (ZynJudge(engine=ScriptedEngine(labels=read_out("Yes", "No")), questions=YES), {}),
+    "zyn": (preset("zyn")(engine=ScriptedEngine(labels=read_out("Yes", "No")), questions=YES), {}),
     "rlbff": (PrincipleJudge(engine=ScriptedEngine(labels=read_out("Yes", "No"))), {"reference": "it is polite"}),
-    "mt_bench": (MtBenchJudge(engine=says("Rating: [[NUM]]")), {}),
-    "mt_bench_pair": (MtBenchPairJudge(engine=says("[[PICK]]")), OTHER),
-    "arena_hard": (ArenaHardJudge(engine=says("[[A>B]]")), OTHER),
-    "prometheus": (PrometheusJudge(engine=says("[RESULT] NUM"), rubric="care"), {}),
-    "prometheus_pair": (PrometheusPairJudge(engine=says("[RESULT] PICK"), rubric="care"), OTHER),
+    "mt_bench": (preset("mt_bench")(engine=says("Rating: [[NUM]]")), {}),
+    "mt_bench_pair": (preset("mt_bench_pair")(engine=says("[[PICK]]")), OTHER),
+    "arena_hard": (preset("arena_hard")(engine=says("[[A>B]]")), OTHER),
+    "prometheus": (preset("prometheus")(engine=says("[RESULT] NUM"), rubric="care"), {}),
+    "prometheus_pair": (preset("prometheus_pair")(engine=says("[RESULT] PICK"), rubric="care"), OTHER),
     "g_eval": (
-        GEvalJudge(engine=ScriptedEngine(lambda p, i: "Look.", labels=read_out("4", "2")), criteria="care"),
+        preset("g_eval")(engine=ScriptedEngine(lambda p, i: "Look.", labels=read_out("4", "2")), criteria="care"),
         {},
     ),
-    "rm_r1": (RmR1Judge(engine=says("<answer>[[PICK]]</answer>")), OTHER),
-    "j1_pair": (J1PairJudge(engine=says("<answer>PICK</answer>")), OTHER),
-    "j1_budget": (J1BudgetJudge(engine=says("<answer>PICK</answer>"), extend=1), OTHER),
-    "j1_score": (J1ScoreJudge(engine=says("<score>NUM</score>")), {}),
-    "self_rewarding": (SelfRewardingJudge(engine=says("Score: NUM")), {}),
-    "compass_verifier": (CompassVerifierJudge(engine=says("[[PICK]]")), {"reference": "4"}),
+    "rm_r1": (preset("rm_r1")(engine=says("<answer>[[PICK]]</answer>")), OTHER),
+    "j1_pair": (preset("j1_pair")(engine=says("<answer>PICK</answer>")), OTHER),
+    "j1_budget": (preset("j1_budget")(engine=says("<answer>PICK</answer>"), extend=1), OTHER),
+    "j1_score": (preset("j1_score")(engine=says("<score>NUM</score>")), {}),
+    "self_rewarding": (preset("self_rewarding")(engine=says("Score: NUM")), {}),
+    "compass_verifier": (preset("compass_verifier")(engine=says("[[PICK]]")), {"reference": "4"}),
     "general_reasoner": (GeneralReasonerJudge(engine=says("Final Decision: Yes")), {"reference": "4"}),
     "deepseek_grm": (DeepSeekGrmJudge(engine=says("Scores: [LIST]"), samples=2), {"group": "g"}),
 }

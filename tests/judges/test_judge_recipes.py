@@ -21,7 +21,6 @@ NAMES = (
     "g_eval",
     "general_reasoner",
     "group_win_rate",
-    "zyn",
 )
 FOLDER = Path(__file__).parents[2] / "examples" / "judges"
 
@@ -84,10 +83,10 @@ def test_zyn_is_centred_and_scaled() -> None:
     def chances(prompt: Prompt) -> dict[str, float]:
         return {"Yes": 0.2, "No": 0.6} if "insult" in text_of(prompt) else {"Yes": 0.8, "No": 0.2}
 
-    mean = (0.8 + 0.75) / 2
-    assert values("zyn.yaml", ScriptedEngine(labels=chances), *answers("you fool"))[0] == pytest.approx(
-        (mean - 0.5) * 10, abs=1e-12
-    )
+    questions = ["Is this text friendly?", {"text": "Does this text insult anybody?", "good": "no"}]
+    scorer = registry.load({"zyn_reward": {"engine": ScriptedEngine(labels=chances), "questions": questions}})
+    (one,) = asyncio.run(scorer.score(answers("you fool")))
+    assert one.value == pytest.approx(((0.8 + 0.75) / 2 - 0.5) * 10, abs=1e-12)
 
 
 def test_g_eval_and_general_reasoner() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.judges.published.rewards import (
+from adjudge.judges.verdict_rewards import (
     deepseek_grm_reward,
     general_reasoner_reward,
     j1_consistency_reward,

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.judges.opinions.label_texts import label_texts
-from adjudge.judges.opinions.opinion import Combine, Opinion
+from adjudge.judges.language_judge import Combine, Opinion, label_texts
 from adjudge.prompts.asking import Answer
 
 WORTH = {"1": 1.0, "2": 2.0, "5": 5.0}

@@ -9,9 +9,8 @@ import pytest
 from tests.engines.scripted import ScriptedEngine, fault, field_of, key_of, text_of
 
 from adjudge.engines.interface import Fault, Prompt
-from adjudge.judges.opinions.opinion import Opinion
-from adjudge.judges.pairwise.judge import PairwiseJudge
-from adjudge.judges.pairwise.orders import Game, settled
+from adjudge.judges.language_judge import Opinion
+from adjudge.judges.pairwise import Game, PairwiseJudge, settled
 from adjudge.protocol import Sample, Score
 
 SAMPLE = Sample(prompt="Say hello.", response="the response", reference="the other one")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.engines.scripted import Said, ScriptedEngine, fault, field_of, key_of, text_of
 
-from adjudge.judges.pointwise.judge import Judge
+from adjudge.judges.pointwise import Judge
 from adjudge.protocol import Sample, Score
 
 SAMPLE = Sample(prompt="Say hello.", response="Hello to you.")

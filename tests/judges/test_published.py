@@ -11,16 +11,9 @@ import pytest
 from tests.engines.scripted import ScriptedEngine, field_of, text_of
 
 from adjudge.engines.interface import Fault, Prompt
-from adjudge.judges.published.arena_hard import ArenaHardJudge
-from adjudge.judges.published.compass_verifier import CompassVerifierJudge
-from adjudge.judges.published.deepseek_grm import DeepSeekGrmJudge
-from adjudge.judges.published.g_eval import GEvalJudge
-from adjudge.judges.published.general_reasoner import GeneralReasonerJudge, count_tokens, extracted_answer, last_tokens
-from adjudge.judges.published.j1 import J1PairJudge, J1ScoreJudge
-from adjudge.judges.published.mt_bench import MtBenchJudge, MtBenchPairJudge
-from adjudge.judges.published.prometheus import PrometheusJudge, PrometheusPairJudge
-from adjudge.judges.published.rm_r1 import RmR1Judge
-from adjudge.judges.published.self_rewarding import SelfRewardingJudge
+from adjudge.judges.general_reasoner import GeneralReasonerJudge, count_tokens, extracted_answer, last_tokens
+from adjudge.judges.group_ratings import DeepSeekGrmJudge
+from adjudge.presets import preset
 from adjudge.protocol import Sample, Score
 
 RUBRIC = {"criteria": "Is it polite?", **{str(level): f"level {level}" for level in range(1, 6)}}
@@ -44,12 +37,12 @@ def run(judge: Any, **fields: Any) -> Score:
 @pytest.mark.parametrize(
     ("make", "texts", "value"),
     [
-        (MtBenchJudge, ["It is fine. Rating: [[7]]"], 7.0),
-        (MtBenchJudge, ["It is fine. Rating: [[7.5]]"], None),
-        (J1ScoreJudge, ["I think.\n<score>0</score>"], 0.0),
-        (SelfRewardingJudge, ["So.\nScore: 3", "So.\nScore: 4", "So.\nScore: 5"], 4.0),
-        (PrometheusJudge, ["Feedback: kind. [RESULT] 4"], 4.0),
-        (PrometheusJudge, ["Feedback: kind. [RESULT] 9", "hm", "Feedback: kind. [RESULT] 2"], 2.0),
+        (preset("mt_bench"), ["It is fine. Rating: [[7]]"], 7.0),
+        (preset("mt_bench"), ["It is fine. Rating: [[7.5]]"], None),
+        (preset("j1_score"), ["I think.\n<score>0</score>"], 0.0),
+        (preset("self_rewarding"), ["So.\nScore: 3", "So.\nScore: 4", "So.\nScore: 5"], 4.0),
+        (preset("prometheus"), ["Feedback: kind. [RESULT] 4"], 4.0),
+        (preset("prometheus"), ["Feedback: kind. [RESULT] 9", "hm", "Feedback: kind. [RESULT] 2"], 2.0),
     ],
 )
 def test_ratings(make: Callable[..., Any], texts: list[str], value: float | None) -> None:
@@ -59,21 +52,21 @@ def test_ratings(make: Callable[..., Any], texts: list[str], value: float | None
 @pytest.mark.parametrize(
     ("make", "first", "second", "value"),
     [
-        (MtBenchPairJudge, "[[A]]", "[[B]]", 1.0),
-        (MtBenchPairJudge, "[[A]]", "[[A]]", 0.5),
-        (MtBenchPairJudge, "[[A]]", "[[C]]", 0.5),
-        (MtBenchPairJudge, "[[B]]", "[[A]]", 0.0),
-        (ArenaHardJudge, "My answer ... [[A>>B]]", "[[B>A]]", 1.0),
-        (ArenaHardJudge, "[[A>>B]]", "[[A>B]]", 0.75),
-        (ArenaHardJudge, "[[A=B]]", "[[A>>B]]", 0.5 / 4),
-        (RmR1Judge, "<eval>..</eval><answer>[[A]]</answer>", "<answer>[[B]]</answer>", 1.0),
-        (RmR1Judge, "<answer>[[B]]</answer>", "<answer>[[A]]</answer>", -1.0),
-        (RmR1Judge, "<answer>[[A]]</answer>", "<answer>[[A]]</answer>", 0.0),
-        (RmR1Judge, "<answer>[[A]]</answer> or <answer>[[B]]</answer>", "<answer>[[B]]</answer>", None),
-        (RmR1Judge, "<answer>[[A]]</answer>" + " that is all" * 10, "<answer>[[B]]</answer>", 1.0),
-        (J1PairJudge, "<answer>A</answer>", "<answer>B</answer>", 1.0),
-        (J1PairJudge, "<answer>tie</answer>", "<answer>B</answer>", None),
-        (PrometheusPairJudge, "Feedback: .. [RESULT] A", "Feedback: .. [RESULT] B", 1.0),
+        (preset("mt_bench_pair"), "[[A]]", "[[B]]", 1.0),
+        (preset("mt_bench_pair"), "[[A]]", "[[A]]", 0.5),
+        (preset("mt_bench_pair"), "[[A]]", "[[C]]", 0.5),
+        (preset("mt_bench_pair"), "[[B]]", "[[A]]", 0.0),
+        (preset("arena_hard"), "My answer ... [[A>>B]]", "[[B>A]]", 1.0),
+        (preset("arena_hard"), "[[A>>B]]", "[[A>B]]", 0.75),
+        (preset("arena_hard"), "[[A=B]]", "[[A>>B]]", 0.5 / 4),
+        (preset("rm_r1"), "<eval>..</eval><answer>[[A]]</answer>", "<answer>[[B]]</answer>", 1.0),
+        (preset("rm_r1"), "<answer>[[B]]</answer>", "<answer>[[A]]</answer>", -1.0),
+        (preset("rm_r1"), "<answer>[[A]]</answer>", "<answer>[[A]]</answer>", 0.0),
+        (preset("rm_r1"), "<answer>[[A]]</answer> or <answer>[[B]]</answer>", "<answer>[[B]]</answer>", None),
+        (preset("rm_r1"), "<answer>[[A]]</answer>" + " that is all" * 10, "<answer>[[B]]</answer>", 1.0),
+        (preset("j1_pair"), "<answer>A</answer>", "<answer>B</answer>", 1.0),
+        (preset("j1_pair"), "<answer>tie</answer>", "<answer>B</answer>", None),
+        (preset("prometheus_pair"), "Feedback: .. [RESULT] A", "Feedback: .. [RESULT] B", 1.0),
     ],
 )
 def test_comparisons(make: Callable[..., Any], first: str, second: str, value: float | None) -> None:
@@ -86,7 +79,7 @@ def test_arena_hard_asks_once_more_for_the_label() -> None:
         return "[[A=B]]" if "exactly one of the five" in text_of(prompt) else "Let me think about both."
 
     engine = ScriptedEngine(answer)
-    one = run(ArenaHardJudge(engine=engine), reference="the other")
+    one = run(preset("arena_hard")(engine=engine), reference="the other")
     assert (one.value, len(engine.asked)) == (0.5, 4)
     assert [game["attempts"] for game in one.evidence["orders"]] == [2, 2]
 
@@ -94,12 +87,14 @@ def test_arena_hard_asks_once_more_for_the_label() -> None:
 def test_prometheus_needs_a_rubric_and_takes_that_of_the_sample_first() -> None:
     engine = says("[RESULT] 3")
     with pytest.raises(ValueError, match="judges by a rubric"):
-        PrometheusJudge(engine=engine).validate(Sample(prompt="q", response="a b"))
+        preset("prometheus")(engine=engine).validate(Sample(prompt="q", response="a b"))
     with pytest.raises(ValueError, match="judges by a rubric"):
-        PrometheusJudge(engine=engine, rubric={"criteria": "x", "1": "y"}).validate(Sample(prompt="q", response="a b"))
+        preset("prometheus")(engine=engine, rubric={"criteria": "x", "1": "y"}).validate(
+            Sample(prompt="q", response="a b")
+        )
     named = {"criteria": "c", **{f"score{level}_description": f"d{level}" for level in range(1, 6)}}
-    run(PrometheusJudge(engine=engine, rubric="ours"), extra={"rubric": named})
-    run(PrometheusJudge(engine=engine, rubric="ours"))
+    run(preset("prometheus")(engine=engine, rubric="ours"), extra={"rubric": named})
+    run(preset("prometheus")(engine=engine, rubric="ours"))
     assert [field_of(prompt, "rubric") for prompt in engine.asked] == [
         "[c]\nScore 1: d1\nScore 2: d2\nScore 3: d3\nScore 4: d4\nScore 5: d5",
         "ours",
@@ -108,13 +103,13 @@ def test_prometheus_needs_a_rubric_and_takes_that_of_the_sample_first() -> None:
 
 def test_g_eval_writes_its_steps_and_takes_the_expected_number() -> None:
     engine = ScriptedEngine(lambda prompt, index: "1. Read it.", labels=lambda prompt: {"1": 0.1, "4": 0.5, "5": 0.2})
-    one = run(GEvalJudge(engine=engine, criteria="Coherence."))
+    one = run(preset("g_eval")(engine=engine, criteria="Coherence."))
     assert one.value == pytest.approx((0.1 + 4 * 0.5 + 5 * 0.2) / 0.8, abs=1e-12)
     assert one.evidence["steps"] == "1. Read it."
     assert field_of(engine.asked[1], "steps") == "1. Read it."
     assert one.cost.prompt_tokens == 20
     given = ScriptedEngine(labels=lambda prompt: {"4": 0.9})
-    assert run(GEvalJudge(engine=given, criteria="Coherence.", steps="Look.")).value == 4.0
+    assert run(preset("g_eval")(engine=given, criteria="Coherence.", steps="Look.")).value == 4.0
     assert len(given.asked) == 1
 
 
@@ -123,17 +118,17 @@ def test_g_eval_takes_twenty_texts_where_the_numbers_are_not_likely() -> None:
         lambda prompt, index: "Look." if "Write the steps" in text_of(prompt) else str(index % 5 + 1),
         labels=lambda prompt: {"1": 0.1},
     )
-    one = run(GEvalJudge(engine=engine, criteria="Coherence."))
+    one = run(preset("g_eval")(engine=engine, criteria="Coherence."))
     assert (one.value, len(one.evidence["votes"])) == (3.0, 20)
     silent = ScriptedEngine(lambda prompt, index: "", labels=lambda prompt: {"1": 1.0})
-    assert run(GEvalJudge(engine=silent, criteria="Coherence.")).reason == "judge_unparsable"
+    assert run(preset("g_eval")(engine=silent, criteria="Coherence.")).reason == "judge_unparsable"
     with pytest.raises(ValueError, match="criteria is empty"):
-        GEvalJudge(engine=engine)
+        preset("g_eval")(engine=engine)
 
 
 @pytest.mark.parametrize(("grade", "value", "reason"), [("A", 1.0, ""), ("B", 0.0, "wrong"), ("C", 0.0, "no_answer")])
 def test_compass_verifier(grade: str, value: float, reason: str) -> None:
-    one = run(CompassVerifierJudge(engine=says(f"It is so: [[{grade}]]")), reference="4")
+    one = run(preset("compass_verifier")(engine=says(f"It is so: [[{grade}]]")), reference="4")
     assert (one.value, one.reason) == (value, reason)
 
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from tests.engines.scripted import ScriptedEngine, fault, field_of, text_of
 
-from adjudge.judges.published.rlbff import PrincipleJudge, principles_of
-from adjudge.judges.published.zyn import ZynJudge
-from adjudge.judges.yes_no.judge import YesNoJudge
+from adjudge.judges.yes_no import PrincipleJudge, YesNoJudge, principles_of
+from adjudge.presets import preset
 from adjudge.protocol import Sample, Score
 
 SAMPLE = Sample(prompt="Write something nice.", response="You are a good person.")
@@ -95,7 +94,7 @@ def test_the_prompt_can_be_kept_from_the_model() -> None:
 
 def test_zyn_takes_the_words_at_any_mass() -> None:
     engine = ScriptedEngine(labels=lambda prompt: {"Yes": 0.0003, "No": 0.0001})
-    one = asyncio.run(ZynJudge(engine=engine, questions=("Is it kind?",)).score([SAMPLE]))[0]
+    one = asyncio.run(preset("zyn")(engine=engine, questions=("Is it kind?",)).score([SAMPLE]))[0]
     assert one.value == pytest.approx(0.75, abs=1e-12)
     assert asyncio.run(YesNoJudge(engine=engine, questions=("Is it kind?",)).score([SAMPLE]))[0].value is None
 

@@ -10,14 +10,12 @@ import pytest
 from tests.engines.scripted import ScriptedEngine, field_of, text_of
 
 from adjudge.engines.interface import Prompt
-from adjudge.judges.published.general_reasoner import GeneralReasonerJudge
-from adjudge.judges.published.rm_r1 import RmR1Judge
-from adjudge.judges.published.zyn import ZynJudge
+from adjudge.judges.general_reasoner import GeneralReasonerJudge
+from adjudge.judges.items.citation_rules import group_rewards, read_statements
+from adjudge.presets import preset
 from adjudge.protocol import Sample
-from adjudge.verifiers.citations.mixing import group_rewards
-from adjudge.verifiers.citations.statements import read_statements
-from adjudge.verifiers.nuggets.label_lists import read_labels
 from adjudge.verifiers.verdict.label_list import LabelListVerifier
+from adjudge.verifiers.verdict.support_labels import read_labels
 from adjudge.verifiers.verdict.verifier import VerdictVerifier
 
 
@@ -41,7 +39,7 @@ def test_rm_r1_loses_a_verdict_with_a_remark_behind_it() -> None:
         return f"<answer>[[{picked}]]</answer>" + " and so it is" * 20
 
     engine = ScriptedEngine(remark)
-    judges = RmR1Judge(engine=engine), RmR1Judge(engine=engine, window=80, sole=True)
+    judges = preset("rm_r1")(engine=engine), preset("rm_r1")(engine=engine, window=80, sole=True)
     assert [asyncio.run(judge.score([sample]))[0].value for judge in judges] == [1.0, None]
 
 
@@ -56,7 +54,7 @@ def test_rm_r1_misspells_who_speaks_in_a_conversation() -> None:
         {"role": role, "content": text} for role, text in (("user", "Hi"), ("assistant", "Yes?"), ("user", "2+2?"))
     ]
     sample = Sample(prompt=turns, response="It is four.", reference="It is five.")
-    asyncio.run(RmR1Judge(engine=ScriptedEngine(answer)).score([sample]))
+    asyncio.run(preset("rm_r1")(engine=ScriptedEngine(answer)).score([sample]))
     assert len(asked) == 2
     for text in asked:
         assert re.findall(r"^\[(user|assistant) \w+\]$", text, re.MULTILINE) == ["user", "assistant", "user"]
@@ -99,7 +97,7 @@ def test_zyn_rewards_its_own_answer_and_not_another_classifier() -> None:
     def chances(prompt: Prompt) -> dict[str, float]:
         return {"Yes": 0.3, "No": 0.1} if "Is it kind?" in text_of(prompt) else {}
 
-    judge = ZynJudge(engine=ScriptedEngine(labels=chances), questions=("Is it kind?",))
+    judge = preset("zyn")(engine=ScriptedEngine(labels=chances), questions=("Is it kind?",))
     (score,) = asyncio.run(judge.score([Sample(prompt="", response="You hateful fool.")]))
     assert score.value == pytest.approx(0.75)
 

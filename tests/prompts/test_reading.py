@@ -11,7 +11,6 @@ from adjudge.prompts.reading import (
     NumberReader,
     json_object,
     json_value,
-    json_verdicts,
     keyed_lines,
 )
 
@@ -161,24 +160,6 @@ def test_json_values_are_the_outermost_of_their_kind() -> None:
 
 
 VERDICTS = '[{"name": "1", "verdict": "Yes"}, {"name": "2", "verdict": "no"}]'
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (VERDICTS, {"1": "yes", "2": "no"}),
-        (VERDICTS.replace('"2"', '"3"'), None),
-        (VERDICTS.replace('"2"', '"1"'), None),
-        (VERDICTS.replace('"no"', '"maybe"'), None),
-        (VERDICTS.replace('"no"', "0"), None),
-        (VERDICTS.replace('"name": "2"', '"name": "2", "why": ""'), None),
-        (VERDICTS.replace("]", ', {"name": "3", "verdict": "yes"}]'), None),
-        ('[{"name": "1", "verdict": "yes"}]', None),
-        ('["yes", "no"]', None),
-    ],
-)
-def test_json_verdicts(text: str, expected: Any) -> None:
-    assert json_verdicts(text, ("1", "2"), ("yes", "no")) == expected
 
 
 @pytest.mark.parametrize(

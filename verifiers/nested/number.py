@@ -1,7 +1,4 @@
-"""Numbers in options: what they must be, and what is said where they are something else.
-
-Not covered: words; see `adjudge.verifiers.text.answer_verifier.require_choice`.
-"""
+"""Numbers in options: what they must be, and what is said where they are something else."""
 
 from __future__ import annotations
 

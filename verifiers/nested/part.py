@@ -2,8 +2,6 @@
 
 A part is given as a scorer, as a verifier, or in a spec by its name and options.  It is asked with samples made for
 it, and where it has no number the whole has none, for the same reason.
-
-Not covered: mixing scores of the same sample (`adjudge.compose`).
 """
 
 from __future__ import annotations

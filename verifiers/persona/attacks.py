@@ -1,8 +1,6 @@
 """The attack suite of `raiden`: responses that hold the keyword and do not answer, and honest ones near them.
 
 The cases are judged by keys alone, so that the suite needs no sandbox.
-
-Not covered: responses that fool a generated checker; whoever admits a checker tries it on answers like these.
 """
 
 from __future__ import annotations

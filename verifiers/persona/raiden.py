@@ -27,13 +27,16 @@ from adjudge.protocol import Limits, Sample, Score, Verifier
 from adjudge.verifier_base import Reasoning
 from adjudge.verifiers.execution.bubblewrap import SandboxUnavailableError
 from adjudge.verifiers.execution.sandbox import Isolation
-from adjudge.verifiers.persona.admission import LEAST_AGREEMENT, Admission, agreed_keyword
-from adjudge.verifiers.persona.checkers import TrialTimeoutError, try_checker
-from adjudge.verifiers.persona.keys import read_keys
-from adjudge.verifiers.persona.verifier import PersonaVerifier
-from adjudge.verifiers.rubric.checker_source import read_checker
+from adjudge.verifiers.persona.admission import (
+    LEAST_AGREEMENT,
+    Admission,
+    TrialTimeoutError,
+    agreed_keyword,
+    try_checker,
+)
+from adjudge.verifiers.persona.verifier import PersonaVerifier, read_keys
 from adjudge.verifiers.rubric.entries import reject_unknown, shown
-from adjudge.verifiers.rubric.program import ProgramVerifier, question_of
+from adjudge.verifiers.rubric.program import ProgramVerifier, question_of, read_checker
 from adjudge.verifiers.text.tag_format import FormatVerifier
 
 _TRIAL_SECONDS = 60.0

@@ -1,7 +1,4 @@
-"""The lists that references of rubrics, nuggets and principles hold, read with errors that say what to write.
-
-Not covered: what an entry means; each family has a reader of its own.
-"""
+"""The lists that references of rubrics, nuggets and principles hold, read with errors that say what to write."""
 
 from __future__ import annotations
 

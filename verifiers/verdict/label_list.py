@@ -2,8 +2,8 @@
 
     value = 0.35 macro-F1 + 0.35 [all labels right] + 0.2 reasoning + 0.1 notation
 
-The formula, its gates and where the released code differs are in `adjudge.verifiers.nuggets.label_reward`; this is the
-same as a scorer.  Beyond the paper, a text that was cut off gets 0: its labels are not all there.
+The formula, its gates and where the released code differs are in `adjudge.verifiers.verdict.support_labels`; this is
+the same as a scorer.  Beyond the paper, a text that was cut off gets 0: its labels are not all there.
 """
 
 from __future__ import annotations
@@ -15,10 +15,8 @@ from typing import Any, ClassVar, TypeAlias
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score, response_text
 from adjudge.verifier_base import ReferenceVerifier
-from adjudge.verifiers.nuggets.label_lists import NOTATIONS, Notation
-from adjudge.verifiers.nuggets.label_reward import label_reward
-from adjudge.verifiers.nuggets.nugget import LABELS, Label
 from adjudge.verifiers.text.answer_span import shorten
+from adjudge.verifiers.verdict.support_labels import LABELS, NOTATIONS, Label, Notation, label_reward
 
 Labels: TypeAlias = tuple[tuple[Label, ...], Notation | None]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from adjudge import presets
+
 FAMILIES: Final[Mapping[str, str]] = {
     "answers": "math exact numeric choice token_f1",
     "programs": "code run performance",
@@ -40,9 +42,11 @@ FAMILIES: Final[Mapping[str, str]] = {
 }
 """Each family, and the names in it."""
 
+PUBLISHED: Final = "published recipes"
 OTHERS: Final = "plug-ins"
 
 
 def family_of(name: str) -> str:
-    """Return the family of a scorer; one that no family names is a plug-in."""
-    return next((family for family, names in FAMILIES.items() if name in names.split()), OTHERS)
+    """Return the family of a scorer; one that no family names is a published recipe or a plug-in."""
+    others = PUBLISHED if name in presets.names() else OTHERS
+    return next((family for family, names in FAMILIES.items() if name in names.split()), others)

@@ -15,7 +15,7 @@ import tyro
 from adjudge import registry
 from adjudge.cli import exits
 from adjudge.cli.console import JsonFlag, console, print_json, print_table, visible
-from adjudge.cli.scorer_families import FAMILIES, OTHERS, family_of
+from adjudge.cli.scorer_families import FAMILIES, OTHERS, PUBLISHED, family_of
 from adjudge.registry import Listing
 from adjudge.training.config_keys import attribute_docs
 
@@ -75,7 +75,7 @@ def _has_to_do(name: str, word: str) -> bool:
 
 
 def _print_families(names: Sequence[str]) -> None:
-    families = [*FAMILIES, OTHERS]
+    families = [*FAMILIES, PUBLISHED, OTHERS]
     left = max(map(len, families)) + 2
     width = min(console().width, 100)
     for family in families:
@@ -117,6 +117,8 @@ def _print_one(listing: Listing, *, as_json: bool) -> None:
     said = "\n".join(map(visible, said.splitlines()))
     print(f"{listing.name}  ({listing.home})\n\n{said}\n")
     print(f"reference: {listing.reference or 'not stated'}")
+    if listing.source:
+        print(f"source:    {listing.source}")
     if listing.form:
         print(f"spec:      {listing.name}: {listing.form}")
     if listing.options:

@@ -5,8 +5,6 @@ prompts are asked once.  What one prompt gets does not depend on the others.
 
 An answer that was cut off is not read, even where it holds something that looks like a verdict: nobody knows what
 would have come after it.
-
-Not covered: prompts (`adjudge.prompts.template`), and what a verdict is worth (the scorers).
 """
 
 from __future__ import annotations
@@ -111,6 +109,7 @@ class _Case(Generic[T]):
     """One prompt on its way to its verdicts."""
 
     rendered: Rendered
+    read: Reader[T]
     wanted: int
     prompt: Rendered
     found: list[Answer[T]] = field(default_factory=list)
@@ -128,7 +127,7 @@ async def ask(
     engine: Engine,
     prompts: Sequence[Rendered],
     sampling: Sampling,
-    read: Reader[T],
+    read: Reader[T] | Sequence[Reader[T]],
     *,
     retry: Retry = Retry(),
 ) -> list[Answer[T] | Fault]:
@@ -138,7 +137,7 @@ async def ask(
         engine: what is asked.
         prompts: what it is asked; equal prompts are asked once.
         sampling: how it answers; `n` must be 1.
-        read: reads a verdict out of a text and the prompt's nonce, or returns None.
+        read: reads a verdict out of a text and the prompt's nonce, or returns None; one for each prompt, or for all.
         retry: when it is asked again.
 
     Raises:
@@ -154,7 +153,7 @@ async def ask_often(
     engine: Engine,
     prompts: Sequence[Rendered],
     sampling: Sampling,
-    read: Reader[T],
+    read: Reader[T] | Sequence[Reader[T]],
     *,
     retry: Retry = Retry(),
 ) -> list[list[Answer[T] | Fault]]:
@@ -162,7 +161,10 @@ async def ask_often(
 
     The cost of a prompt is carried by its first entry alone, so that costs may be added up.
     """
-    cases, places = _distinct(prompts, sampling.n, read)
+    reads: Sequence[Reader[T]] = read if isinstance(read, Sequence) else [read] * len(prompts)
+    firsts = _first_places(prompts)
+    distinct = sorted(set(firsts))
+    cases = [_Case(rendered=prompts[at], read=reads[at], wanted=sampling.n, prompt=prompts[at]) for at in distinct]
     attempts = retry.attempts if retry.useful(sampling) else 1
     for attempt in range(attempts):
         open_cases = [case for case in cases if case.missing]
@@ -172,14 +174,12 @@ async def ask_often(
             again = replace(sampling, n=wanted, seed=sampling.seed + attempt * sampling.n, temperature=hot)
             results = await engine.generate([case.prompt.prompt for case in asked], again)
             for case, result in zip(asked, _matched(results, asked, engine), strict=True):
-                _take(case, result, read, retry)
-    verdicts = [_verdicts(case) for case in cases]
-    seen: set[int] = set()
-    answered = []
-    for place in places:
-        answered.append(verdicts[place] if place not in seen else [_free(entry) for entry in verdicts[place]])
-        seen.add(place)
-    return answered
+                _take(case, result, retry)
+    verdicts = dict(zip(distinct, map(_verdicts, cases), strict=True))
+    return [
+        verdicts[first] if first == place else [_free(entry) for entry in verdicts[first]]
+        for place, first in enumerate(firsts)
+    ]
 
 
 async def ask_labels(engine: Engine, prompts: Sequence[Rendered], labels: Labels) -> list[LabelLogprobs | Fault]:
@@ -202,20 +202,13 @@ def _first_places(prompts: Sequence[Rendered]) -> list[int]:
     return [first.setdefault(wire.dumps(list(prompt.messages)), place) for place, prompt in enumerate(prompts)]
 
 
-def _distinct(prompts: Sequence[Rendered], n: int, _read: Reader[T]) -> tuple[list[_Case[T]], list[int]]:
-    firsts = _first_places(prompts)
-    order = {first: at for at, first in enumerate(sorted(set(firsts)))}
-    cases: list[_Case[T]] = [_Case(rendered=prompts[at], wanted=n, prompt=prompts[at]) for at in sorted(set(firsts))]
-    return cases, [order[first] for first in firsts]
-
-
 def _matched(results: Sequence[T], asked: Sequence[object], engine: Engine) -> Sequence[T]:
     if len(results) != len(asked):
         raise RuntimeError(f"the engine {engine.name!r} gave {len(results)} results for {len(asked)} prompts")
     return results
 
 
-def _take(case: _Case[T], result: Generation | Fault, read: Reader[T], retry: Retry) -> None:
+def _take(case: _Case[T], result: Generation | Fault, retry: Retry) -> None:
     case.attempts += 1
     if isinstance(result, Fault):
         case.fault = result
@@ -223,7 +216,7 @@ def _take(case: _Case[T], result: Generation | Fault, read: Reader[T], retry: Re
     case.cost += result.cost
     for completion in result.completions[: case.missing]:
         case.last = completion
-        value = None if completion.finish_reason == "length" else read(completion.text, case.rendered.nonce)
+        value = None if completion.finish_reason == "length" else case.read(completion.text, case.rendered.nonce)
         if value is not None:
             case.found.append(
                 Answer(value=value, text=completion.text, reasoning=completion.reasoning, tokens=completion.tokens)

@@ -4,8 +4,6 @@ A form is the judge's line with `{answer}` in it: `[[{answer}]]`, `Final Decisio
 `<answer>{answer}</answer>`, and with `{nonce}` where the prompt asks for its own key, `Verdict {nonce}: {answer}`.
 The last place in the text that has the form counts.  What stands there must be the answer and nothing else; two
 different answers on that line are none.  There is no default and no second guess: `None` means that nobody knows.
-
-Not covered: what to do about `None`; `adjudge.prompts.asking` asks again.
 """
 
 from __future__ import annotations
@@ -248,30 +246,6 @@ def json_object(text: str, keys: Mapping[str, type | tuple[type, ...]]) -> dict[
         if not isinstance(found[key], allowed) or (isinstance(found[key], bool) and bool not in allowed):
             return None
     return {key: found[key] for key in keys}
-
-
-def json_verdicts(
-    text: str, names: Sequence[str], labels: Sequence[str], *, name_key: str = "name", label_key: str = "verdict"
-) -> dict[str, str] | None:
-    """Read the last JSON array of `{"name": .., "verdict": ..}`: one verdict for each name, in any order.
-
-    Returns:
-        Name to label, in the order of `names`; None on any other count, name, key or label.
-    """
-    found = json_value(text, list)
-    if found is None or len(found) != len(names):
-        return None
-    known = {label.casefold(): label for label in labels}
-    read: dict[str, str] = {}
-    for entry in found:
-        if not isinstance(entry, dict) or set(entry) != {name_key, label_key}:
-            return None
-        name, answer = entry[name_key], entry[label_key]
-        label = known.get(answer.strip().casefold()) if isinstance(answer, str) else None
-        if label is None or not isinstance(name, str) or name in read or name not in names:
-            return None
-        read[name] = label
-    return {name: read[name] for name in names}
 
 
 class _Refused(Exception):

@@ -1,19 +1,18 @@
 """The base of every scorer that asks a model: what reaches the model, and what becomes of its silence.
 
-A subclass is a frozen dataclass that makes prompts of cases and scores of answers.  The base sees to the rest: a bad
-sample fails alone, a response that holds nothing to judge gets the lowest value and is never shown to the model, an
-engine's fault or a missing verdict is a failed score and never a number, and every score says who gave it and what it
-cost.
+`EngineScorer` refuses bad samples and signs scores; `ModelScorer` asks in words.  A subclass is a frozen dataclass that
+makes prompts of cases and scores of answers.  The base sees to the rest: a bad sample fails alone, a response that
+holds nothing to judge gets the lowest value and is never shown to the model, an engine's fault or a missing verdict is
+a failed score and never a number, and every score says who gave it and what it cost.
 
 A response that is too long for the model's window gets the lowest value (`too_complex`), if the prompt fits with an
 empty response in its place; nobody may buy a failed score with a long answer.
-
-Not covered: the runtime's time limits; an engine has its own deadlines.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -23,7 +22,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 from adjudge.engines.interface import Engine, Fault, LabelLogprobs, Labels, Sampling
 from adjudge.engines.loading import engine_of
 from adjudge.fingerprints import fingerprint_of
-from adjudge.prompts.asking import Answer, NoVerdict, Reader, Retry, ask, ask_labels, ask_often
+from adjudge.prompts.asking import Answer, NoVerdict, Reader, Retry, ask_labels, ask_often
 from adjudge.prompts.template import Rendered, Template, Value
 from adjudge.protocol import (
     NO_COST,
@@ -83,28 +82,25 @@ class Case:
     notes: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsure(Fault):
+    """A model whose probabilities say that it was about to say something else than a label.
+
+    Attributes:
+        mass: the probability of all labels together.
+    """
+
+    mass: float = 0.0
+    cost: Cost = NO_COST
+
+
 @dataclass(frozen=True, kw_only=True)
-class ModelScorer(ABC):
-    """A scorer that asks a language model.
+class EngineScorer(ABC):
+    """A scorer that asks an engine: it refuses bad samples one by one, and signs the scores.
 
     Attributes:
         engine: the model: "transformers:MODEL", "vllm:MODEL", "openai:MODEL", a mapping such as
             `{"openai": {"model": .., "base_url": ..}}`, or an engine.
-        reasoning: "strip" shows only what follows the last end-of-thinking tag of the response, and a response that
-            ends inside its reasoning gets `lowest`; "keep" shows the whole text.
-        shortest: a response of fewer words gets `lowest` (`no_answer`) and is not shown: lone words and signs win over
-            many judges.  1 where one word can be an answer.
-        longest: a response of more characters gets `lowest` (`too_complex`) and is not shown.
-        no_verdict: "failed" when the model gives no verdict on a response, which is unknown; "zero" gives such a
-            response `lowest` (`undecided`), for training, where a policy could learn answers that leave the judge
-            speechless.
-        max_tokens: most tokens of the model's answer.
-        temperature: how freely it answers; 0 takes the likeliest token each time.
-        seed: where the random numbers start.
-        attempts: how often a model is asked at most that gives no verdict; at temperature 0 it is asked once, unless
-            `retry_temperature` is set.
-        retry_temperature: the temperature from the second attempt on; None keeps the first one.
-        system_turn: whether the model's chat template knows a system turn; else its text goes before the user's.
     """
 
     name: ClassVar[str]
@@ -112,27 +108,10 @@ class ModelScorer(ABC):
     needs_reference: ClassVar[bool | None] = None  # None: one is looked at where there is one
 
     engine: Any
-    reasoning: Literal["strip", "keep"] = "strip"
-    shortest: int = 2
-    longest: int = 50_000
-    no_verdict: Literal["failed", "zero"] = "failed"
-    max_tokens: int = 2048
-    temperature: float = 0.0
-    seed: int = 0
-    attempts: int = 3
-    retry_temperature: float | None = None
-    system_turn: bool = True
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
-        self.require("reasoning", ("strip", "keep"))
-        self.require("no_verdict", ("failed", "zero"))
-        for option in ("shortest", "longest"):
-            if getattr(self, option) < 1:
-                raise ValueError(f"{self.name}: {option} is {getattr(self, option)!r}; it must be at least 1")
-        engine_of(self.engine)  # a spec that is none is told now; nothing is loaded yet
-        self.sampling()
-        self.retry()
+        """Reject a spec that is no engine's; nothing is loaded yet."""
+        engine_of(self.engine)
 
     def require(self, option: str, allowed: Sequence[Any]) -> None:
         """Raise `ValueError` unless the option has one of the allowed values."""
@@ -140,13 +119,19 @@ class ModelScorer(ABC):
         if value not in allowed:
             raise ValueError(f"{self.name}: {option} is {value!r}; it must be one of {', '.join(map(str, allowed))}")
 
-    @abstractmethod
-    def templates(self) -> tuple[Template, ...]:
-        """Return every template this scorer may use; they are part of its fingerprint."""
+    def require_count(self, option: str, least: int = 1) -> None:
+        """Raise `ValueError` unless an option is a whole number from `least`."""
+        value = getattr(self, option)
+        if type(value) is not int or value < least:
+            raise ValueError(f"{self.name}: {option} is {value!r}; it must be a whole number from {least}")
 
     @abstractmethod
     async def judge(self, cases: Sequence[Case]) -> list[Score]:
-        """Return one score per case, in order; for silence there are `unanswered` and `decided`."""
+        """Return one score per case, in order."""
+
+    def templates(self) -> tuple[Template, ...]:
+        """Return every template this scorer may use; they are part of its fingerprint."""
+        return ()
 
     @property
     def reference_needed(self) -> bool:
@@ -156,18 +141,14 @@ class ModelScorer(ABC):
     def check_reference(self, sample: Sample) -> None:  # noqa: B027 most judges take any reference
         """Raise `ValueError` if the reference cannot be used; called before the response is looked at."""
 
-    def sampling(self, **changes: Any) -> Sampling:
-        """Return how the model answers; keyword arguments replace single parameters."""
-        given = {"max_tokens": self.max_tokens, "temperature": self.temperature, "seed": self.seed}
-        return Sampling(**{**given, **changes})
-
-    def retry(self) -> Retry:
-        """Return when the model is asked again."""
-        return Retry(attempts=self.attempts, temperature=self.retry_temperature)
-
     def resolved(self) -> Engine:
         """Return the engine itself; one that is given by name is shared by this process."""
         return engine_of(self.engine)
+
+    @property
+    def special_tokens(self) -> tuple[str, ...]:
+        """What the model's tokenizer takes for tokens of its own, where the engine tells."""
+        return tuple(getattr(self.resolved(), "special_tokens", ()))
 
     @property
     def fingerprint(self) -> str:
@@ -186,6 +167,14 @@ class ModelScorer(ABC):
             self.check_reference(sample)
         except ValueError as error:
             raise ValueError(f"the scorer {self.name!r}, sample{which}: {error}") from error
+
+    def case(self, sample: Sample) -> Case | Score:
+        """Return what is judged of a sample, or the score of one that cannot be judged."""
+        try:
+            self.validate(sample)
+        except ValueError as error:
+            return Score.failed("bad_sample" if sample.reference is None else "gold_unparsable", error=str(error))
+        return Case(sample=sample, response="")
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return one score per sample, in order."""
@@ -210,6 +199,72 @@ class ModelScorer(ABC):
         """Return one score per case; scorers of groups learn here which samples scored 0 without being shown."""
         return await self.judge(cases)
 
+    def _provenance(self) -> Provenance:
+        engine = self.resolved()
+        prompts = ", ".join(f"{template.name}@{template.version}" for template in self.templates())
+        return Provenance(
+            scorer=self.name,
+            fingerprint=self.fingerprint,
+            engine=engine.name,
+            revision=f"{engine.model} {prompts}".strip(),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelScorer(EngineScorer):
+    """A scorer that asks a language model.
+
+    Attributes:
+        reasoning: "strip" shows only what follows the last end-of-thinking tag of the response, and a response that
+            ends inside its reasoning gets `lowest`; "keep" shows the whole text.
+        shortest: a response of fewer words gets `lowest` (`no_answer`) and is not shown: lone words and signs win over
+            many judges.  1 where one word can be an answer.
+        longest: a response of more characters gets `lowest` (`too_complex`) and is not shown.
+        no_verdict: "failed" when the model gives no verdict on a response, which is unknown; "zero" gives such a
+            response `lowest` (`undecided`), for training, where a policy could learn answers that leave the judge
+            speechless.
+        max_tokens: most tokens of the model's answer.
+        temperature: how freely it answers; 0 takes the likeliest token each time.
+        seed: where the random numbers start.
+        attempts: how often a model is asked at most that gives no verdict; at temperature 0 it is asked once, unless
+            `retry_temperature` is set.
+        retry_temperature: the temperature from the second attempt on; None keeps the first one.
+        nudge: a request put after an answer without a verdict, instead of asking the same again; "" for none.
+        system_turn: whether the model's chat template knows a system turn; else its text goes before the user's.
+    """
+
+    reasoning: Literal["strip", "keep"] = "strip"
+    shortest: int = 2
+    longest: int = 50_000
+    no_verdict: Literal["failed", "zero"] = "failed"
+    max_tokens: int = 2048
+    temperature: float = 0.0
+    seed: int = 0
+    attempts: int = 3
+    retry_temperature: float | None = None
+    nudge: str = ""
+    system_turn: bool = True
+
+    def __post_init__(self) -> None:
+        """Reject options out of range."""
+        super().__post_init__()
+        self.require("reasoning", ("strip", "keep"))
+        self.require("no_verdict", ("failed", "zero"))
+        for option in ("shortest", "longest"):
+            if getattr(self, option) < 1:
+                raise ValueError(f"{self.name}: {option} is {getattr(self, option)!r}; it must be at least 1")
+        self.sampling()
+        self.retry()
+
+    def sampling(self, **changes: Any) -> Sampling:
+        """Return how the model answers; keyword arguments replace single parameters."""
+        given = {"max_tokens": self.max_tokens, "temperature": self.temperature, "seed": self.seed}
+        return Sampling(**{**given, **changes})
+
+    def retry(self) -> Retry:
+        """Return when the model is asked again."""
+        return Retry(attempts=self.attempts, temperature=self.retry_temperature, nudge=self.nudge)
+
     @property
     def lowest(self) -> float:
         """What a response gets that is not shown to the model: no more than anything that is shown can get."""
@@ -217,10 +272,9 @@ class ModelScorer(ABC):
 
     def case(self, sample: Sample) -> Case | Score:
         """Return what is shown to the model, or the score of a sample that is not shown to it."""
-        try:
-            self.validate(sample)
-        except ValueError as error:
-            return Score.failed("bad_sample" if sample.reference is None else "gold_unparsable", error=str(error))
+        ready = super().case(sample)
+        if isinstance(ready, Score):
+            return ready
         try:
             response = response_text(sample)
         except ValueError as error:
@@ -234,10 +288,18 @@ class ModelScorer(ABC):
         return Case(sample=sample, response=response.strip())
 
     def render(self, template: Template, values: Mapping[str, Value]) -> Rendered:
-        """Return a prompt of a template, with the tokenizer's own special tokens broken up in untrusted text."""
-        special = getattr(self.resolved(), "special_tokens", ())
-        rendered = template.render(values, special=tuple(special))
+        """Return a prompt of a template, with special tokens and `broken_up` broken up in untrusted text."""
+        rendered = template.render(values, special=(*self.special_tokens, *self.broken_up()))
         return rendered if self.system_turn else rendered.without_system()
+
+    def broken_up(self) -> tuple[str, ...]:
+        """Return what is broken up in untrusted text beside the form of the prompt."""
+        return ()
+
+    def filled(self, template: Template, values: Mapping[str, Value]) -> Rendered:
+        """Return a template's prompt with those of the values that it has fields for."""
+        known = {*template.untrusted, *template.trusted}
+        return self.render(template, {name: value for name, value in values.items() if name in known})
 
     async def decided(
         self,
@@ -261,24 +323,21 @@ class ModelScorer(ABC):
         ]
 
     async def asked(
-        self, cases: Sequence[C], prompt: Callable[[C], Rendered], read: Reader[T]
+        self, cases: Sequence[C], prompt: Callable[[C], Rendered], read: Reader[T] | Sequence[Reader[T]]
     ) -> list[Answer[T] | Fault]:
         """Ask one prompt for each case; a fault that a long response causes is told apart from others."""
-        engine = self.resolved()
-
-        async def call(prompts: Sequence[Rendered]) -> Sequence[Answer[T] | Fault]:
-            return await ask(engine, prompts, self.sampling(), read, retry=self.retry())
-
-        return await _fitted(cases, prompt, call, lambda fault: fault)
+        return [answers[0] for answers in await self.asked_often(cases, prompt, read, 1)]
 
     async def asked_often(
-        self, cases: Sequence[C], prompt: Callable[[C], Rendered], read: Reader[T], n: int
+        self, cases: Sequence[C], prompt: Callable[[C], Rendered], read: Reader[T] | Sequence[Reader[T]], n: int
     ) -> list[list[Answer[T] | Fault]]:
-        """Ask one prompt for each case `n` times."""
+        """Ask one prompt for each case `n` times; there is one reader for all cases, or one for each."""
         engine = self.resolved()
+        reads: Sequence[Reader[T]] = read if isinstance(read, Sequence) else [read] * len(cases)
 
-        async def call(prompts: Sequence[Rendered]) -> Sequence[list[Answer[T] | Fault]]:
-            return await ask_often(engine, prompts, self.sampling(n=n), read, retry=self.retry())
+        async def call(places: Sequence[int], prompts: Sequence[Rendered]) -> Sequence[list[Answer[T] | Fault]]:
+            mine = [reads[place] for place in places]
+            return await ask_often(engine, prompts, self.sampling(n=n), mine, retry=self.retry())
 
         return await _fitted(cases, prompt, call, lambda fault: [fault] * n)
 
@@ -288,7 +347,7 @@ class ModelScorer(ABC):
         """Return how likely each label is as the answer to the prompt of each case."""
         engine = self.resolved()
 
-        async def call(prompts: Sequence[Rendered]) -> Sequence[LabelLogprobs | Fault]:
+        async def call(_: Sequence[int], prompts: Sequence[Rendered]) -> Sequence[LabelLogprobs | Fault]:
             return await ask_labels(engine, prompts, labels)
 
         return await _fitted(cases, prompt, call, lambda fault: fault)
@@ -297,6 +356,9 @@ class ModelScorer(ABC):
         """Return the score of a sample on which the model gave no verdict."""
         if fault.reason == "too_complex":
             return Score(value=self.lowest, reason="too_complex", evidence={"fault": fault.detail}, cost=cost)
+        if isinstance(fault, Unsure):
+            abstained = Score.abstained("low_confidence", fault=fault.detail, mass=fault.mass)
+            return replace(abstained, cost=fault.cost + cost)
         if not isinstance(fault, NoVerdict):
             return replace(Score.failed(fault.reason, fault=fault.detail), cost=cost)
         evidence = {"fault": fault.detail, "text": fault.text, "attempts": fault.attempts}
@@ -305,16 +367,6 @@ class ModelScorer(ABC):
         else:
             score = Score.failed(fault.reason, **evidence)
         return replace(score, cost=fault.cost + cost)
-
-    def _provenance(self) -> Provenance:
-        engine = self.resolved()
-        prompts = ", ".join(f"{template.name}@{template.version}" for template in self.templates())
-        return Provenance(
-            scorer=self.name,
-            fingerprint=self.fingerprint,
-            engine=engine.name,
-            revision=f"{engine.model} {prompts}".strip(),
-        )
 
 
 def guard(response: str, *, shortest: int, longest: int) -> str:
@@ -348,6 +400,21 @@ def _words(text: str) -> Iterator[None]:
             yield None
 
 
+def require_text(reference: Any) -> None:
+    """Raise `ValueError` unless the reference is a text that is not empty, or there is none."""
+    if reference is not None and not (isinstance(reference, str) and reference.strip()):
+        raise ValueError(f"the reference is {reference!r}; it must be a text that is not empty, or left out")
+
+
+def mean_and_error(values: Sequence[float]) -> tuple[float, float | None]:
+    """Return the mean of several runs and its standard error, None for one run."""
+    mean = math.fsum(values) / len(values)
+    if len(values) < 2:
+        return mean, None
+    variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    return mean, math.sqrt(variance / len(values))
+
+
 def shortened(text: str) -> str:
     """Return the end of a rationale, at most 4,000 characters of it, for evidence."""
     return text if len(text) <= _SHOWN else f"... {text[-_SHOWN:]}"
@@ -356,14 +423,14 @@ def shortened(text: str) -> str:
 async def _fitted(
     cases: Sequence[C],
     prompt: Callable[[C], Rendered],
-    call: Callable[[Sequence[Rendered]], Awaitable[Sequence[T]]],
+    call: Callable[[Sequence[int], Sequence[Rendered]], Awaitable[Sequence[T]]],
     fault_of: Callable[[Fault], T],
 ) -> list[T]:
     """Ask, and where a prompt was too long, find out whether it is the response that makes it so."""
-    results = list(await call([prompt(case) for case in cases]))
+    results = list(await call(range(len(cases)), [prompt(case) for case in cases]))
     long = [place for place, result in enumerate(results) if _too_long(result)]
     if long:
-        shorter = await call([prompt(replace(cases[place], response="-")) for place in long])
+        shorter = await call(long, [prompt(replace(cases[place], response="-")) for place in long])
         for place, result in zip(long, shorter, strict=True):
             if (fault := _too_long(results[place])) and not _too_long(result):
                 results[place] = fault_of(Fault(reason="too_complex", detail=fault.detail))

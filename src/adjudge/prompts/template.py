@@ -29,8 +29,6 @@ prompts, and prompts that share their first fields share their first tokens.  `t
 options and are inserted as they are.  A field listed as `optional` may be absent; what stands between `{{#field}}` and
 `{{/field}}` is then left out.  `{{guard}}` is the sentence that tells the model what the blocks are; `{{nonce}}` is the
 key of the last block, for answers that must repeat it.
-
-Not covered: what the prompts say, and reading the answers (`adjudge.prompts.reading`).
 """
 
 from __future__ import annotations

@@ -14,9 +14,8 @@ from tests.engines.scripted import ScriptedEngine, field_of, key_of, text_of
 from adjudge import registry
 from adjudge.data_pipelines.items.citations import make_citations, placeholders, problem_of, reachable
 from adjudge.data_pipelines.items.config import CitationsConfig
+from adjudge.judges.items.citation_rules import connected, read_statements
 from adjudge.protocol import Sample
-from adjudge.verifiers.citations.connections import connected
-from adjudge.verifiers.citations.statements import read_statements
 
 NAMES = {"E0": "Grand Fair", "E1": "Ada Lind", "E2": "Bob"}
 STATEMENTS = ["<E0> was held in Rome.", "<E1> beat <E2> at <E0>.", "<E2> was born in 1970."]

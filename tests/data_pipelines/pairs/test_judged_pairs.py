@@ -12,7 +12,7 @@ from adjudge.data_pipelines.label import LabelConfig, run_label
 from adjudge.data_pipelines.pairs.config import PairsConfig
 from adjudge.data_pipelines.pairs.maker import build_pairs
 from adjudge.engines.interface import Prompt
-from adjudge.judges.pairwise.judge import PairwiseJudge
+from adjudge.judges.pairwise import PairwiseJudge
 
 
 def verdict(prompt: Prompt, index: int) -> str:

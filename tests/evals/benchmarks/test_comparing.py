@@ -17,7 +17,7 @@ from adjudge.data_pipelines.label.stages import LocalBench
 from adjudge.engines.interface import Prompt
 from adjudge.evals.benchmarks.case import Case, Given
 from adjudge.evals.benchmarks.voices import Comparing, beside, compares
-from adjudge.judges.pairwise.judge import PairwiseJudge
+from adjudge.judges.pairwise import PairwiseJudge
 from adjudge.protocol import Cost, Sample, Scorer
 from adjudge.registry import as_scorer
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adjudge.judges.panels.dawid_skene import DawidSkene, Fit, fit_dawid_skene
+from adjudge.judges.dawid_skene import DawidSkene, Fit, fit_dawid_skene
 
 HALF = (0.5, 0.5)
 

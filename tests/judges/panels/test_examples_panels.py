@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from adjudge import registry
-from adjudge.judges.panels.dawid_skene import DawidSkene
-from adjudge.judges.panels.panel import Panel
-from adjudge.judges.ranking.tournament_scorer import Tournament
+from adjudge.judges.dawid_skene import DawidSkene
+from adjudge.judges.panel import Panel
+from adjudge.judges.tournament import Tournament
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "judges"
 

@@ -13,9 +13,8 @@ import pytest
 
 from adjudge import check_scorer
 from adjudge.compose import Part
-from adjudge.judges.panels.dawid_skene import DawidSkene
-from adjudge.judges.panels.panel import Panel
-from adjudge.judges.panels.stacking import Stacking
+from adjudge.judges.dawid_skene import DawidSkene
+from adjudge.judges.panel import Panel, Stacking
 from adjudge.protocol import Sample, Score, response_text
 from adjudge.registry import load
 
@@ -166,7 +165,7 @@ def test_learnt_weights_are_part_of_the_fingerprint() -> None:
 def test_specs_with_learnt_weights(tmp_path: Path) -> None:
     raters = DawidSkene(classes=("0", "1"), shares=(0.5, 0.5), confusion={"exact": ((0.9, 0.1), (0.2, 0.8))})
     raters.save(tmp_path / "raters.json")
-    name = "adjudge.judges.panels.panel:Panel"
+    name = "adjudge.judges.panel:Panel"
     by_file = tmp_path / "panel.yaml"
     by_file.write_text(f"'{name}': {{parts: [exact], weights: {{dawid_skene: raters.json}}}}\n", encoding="utf-8")
     scorer = load(str(by_file))

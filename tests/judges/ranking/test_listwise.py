@@ -14,7 +14,7 @@ from tests.engines.scripted import ScriptedEngine, field_of, gullible, key_of, t
 
 from adjudge import check_scorer
 from adjudge.engines.interface import Completion, Fault, Prompt
-from adjudge.judges.ranking.listwise import ListwiseJudge, RankingReader
+from adjudge.judges.listwise import ListwiseJudge, RankingReader
 from adjudge.protocol import Sample, Score
 
 ATTACKS = json.loads((Path(__file__).parents[2] / "attacks" / "listwise_attacks.json").read_text(encoding="utf-8"))

@@ -12,8 +12,8 @@ from tests.engines.scripted import ScriptedEngine, field_of, key_of
 
 from adjudge import check_scorer
 from adjudge.engines.interface import Prompt
-from adjudge.judges.pairwise.judge import PairwiseJudge
-from adjudge.judges.ranking.tournament_scorer import Tournament
+from adjudge.judges.pairwise import PairwiseJudge
+from adjudge.judges.tournament import Tournament
 from adjudge.protocol import Cost, Sample, Score, response_text
 from adjudge.registry import load
 
@@ -245,7 +245,7 @@ def test_a_sample_without_a_group_is_named_before_any_work() -> None:
 
 
 def test_specs() -> None:
-    name = "adjudge.judges.ranking.tournament_scorer:Tournament"
+    name = "adjudge.judges.tournament:Tournament"
     scorer = load({name: {"judge": "exact", "format": "round_robin", "shortest": 1}})
     scores = asyncio.run(scorer.score(group("a", "b")))
     assert sorted(str(score.value) for score in scores) == ["0.0", "1.0"]  # one game, and its first player is not equal

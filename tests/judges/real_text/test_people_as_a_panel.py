@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adjudge.judges.panels.dawid_skene import fit_dawid_skene
+from adjudge.judges.dawid_skene import fit_dawid_skene
 
 
 @pytest.fixture(scope="module")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-import statistics
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.engines.interface import LabelLogprobs
-from adjudge.reward_models.generative.decision import Decision, Unsure, decision_of, log_odds
-from adjudge.reward_models.generative.estimate import combined, standard_error
+from adjudge.reward_models.generative.decision import Decision, Unsure, combined, decision_of, log_odds
 
 CHANCES = st.floats(1e-6, 0.5)
 
@@ -69,9 +67,3 @@ def test_chances_are_combined(chances: list[float], mean: float, majority: float
 def test_nothing_cannot_be_combined() -> None:
     with pytest.raises(ValueError, match="no chance"):
         combined([], "mean")
-
-
-@given(st.lists(st.floats(0, 1), min_size=2, max_size=20))
-def test_the_standard_error_is_that_of_the_mean(chances: list[float]) -> None:
-    assert standard_error(chances) == pytest.approx(statistics.stdev(chances) / math.sqrt(len(chances)), abs=1e-9)
-    assert standard_error(chances[:1]) is None

@@ -1,4 +1,4 @@
-"""Each recipe in examples/generative loads as it is, and gives what its formula gives by hand."""
+"""Each preset and example of a generative reward gives what its formula gives by hand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from adjudge.protocol import Sample, Score
 
 FOLDER = Path(__file__).parents[3] / "examples" / "generative"
 PRINTED = "The program printed:\n```\n4\n```"
-NAMES = ("genrm", "genrm_votes", "igpo", "rlpr", "think_prm")
+NAMES = ("genrm_votes", "think_prm")
 
 
 def with_engine(spec: Any, engine: ScriptedEngine) -> Any:
@@ -30,8 +30,10 @@ def with_engine(spec: Any, engine: ScriptedEngine) -> Any:
 
 
 def score(name: str, engine: ScriptedEngine, response: Any) -> Score:
-    spec = yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
-    scorer = registry.load(with_engine(spec, engine))
+    spec: Any = {name: {"engine": engine}}
+    if name in NAMES:
+        spec = with_engine(yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8")), engine)
+    scorer = registry.load(spec)
     return asyncio.run(scorer.score([Sample(prompt="2+2?", response=response, reference="four")]))[0]
 
 
@@ -50,7 +52,7 @@ def verdict(prompt: Prompt, index: int) -> str:
 
 def test_genrm() -> None:
     engine = ScriptedEngine(verdict, labels=lambda p: {"Yes": 0.8 if "Rationale 0" in turn_of(p) else 0.4, "No": 0.2})
-    assert score("genrm", engine, "It is four.").value == pytest.approx((0.8 + 7 * 2 / 3) / 8)
+    assert score("genrm_cot", engine, "It is four.").value == pytest.approx((0.8 + 7 * 2 / 3) / 8)
 
 
 def test_genrm_votes() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.reward_models.generative.preference_matrix import rewards, skew_symmetric
+from adjudge.judges.verdict_rewards import rewards, skew_symmetric
 
 
 def test_a_judge_that_favours_the_first_place_prefers_nobody() -> None:

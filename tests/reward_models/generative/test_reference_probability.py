@@ -12,9 +12,8 @@ from tests.reward_models.generative.forced_engine import ForcedEngine, turn_of
 
 from adjudge.engines.interface import Fault, Prompt
 from adjudge.protocol import Sample, Score
-from adjudge.reward_models.generative.answer_place import Place, before_answer
 from adjudge.reward_models.generative.assistant_turn import policy_turn
-from adjudge.reward_models.generative.reference_probability import ReferenceProbability
+from adjudge.reward_models.generative.reference_probability import Place, ReferenceProbability, before_answer
 
 THOUGHT = "<think>\nTwo and two is four.\n</think>\n\n"
 RESPONSE = f"{THOUGHT}<answer>5</answer>"

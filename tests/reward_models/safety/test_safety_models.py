@@ -9,17 +9,14 @@ from typing import Any
 
 import pytest
 import torch
-import yaml
 from tests.engines.tiny_models import write_model
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from adjudge import registry
 from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample
-from adjudge.reward_models.safety.categories import DUOGUARD
-from adjudge.reward_models.safety.scorer import SafetyClassifier
+from adjudge.reward_models.safety.scorer import DUOGUARD, SafetyClassifier
 
-RECIPE = Path(__file__).parents[3] / "examples" / "recipes" / "duoguard.yaml"
 TEXTS = ["four", "No, it is five, and you are wrong.", "The answer is 4.\n\nYes.", "4" * 40]
 SAMPLES = [Sample(prompt="Is 2+2 four?", response=text) for text in TEXTS]
 CLOSE = 1e-5
@@ -85,11 +82,9 @@ def test_categories_that_do_not_fit_the_model_are_told_before_any_work(folder: P
 
 
 def test_the_recipe_of_duoguard_is_its_formula(folder: Path) -> None:
-    assert registry.load(str(RECIPE)).fingerprint
-    ((kind, options),) = yaml.safe_load(RECIPE.read_text(encoding="utf-8")).items()
-    assert tuple(options["categories"]) == DUOGUARD
-    scorer: Any = registry.load({kind: {**options, "engine": f"transformers:{folder}"}})
-    decided: Any = registry.load({kind: {**options, "engine": f"transformers:{folder}", "value": "decision"}})
+    scorer: Any = registry.load({"duoguard": {"engine": f"transformers:{folder}"}})
+    assert scorer.categories == DUOGUARD
+    decided: Any = registry.load({"duoguard": {"engine": f"transformers:{folder}", "value": "decision"}})
     worst = [max(found) for found in plain(folder, TEXTS)]
     values = [score.value for score in asyncio.run(scorer.score(SAMPLES))]
     assert values == pytest.approx([1 - found for found in worst], abs=CLOSE)

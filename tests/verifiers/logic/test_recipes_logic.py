@@ -1,18 +1,15 @@
-"""The recipes of Guru and InternBootcamp pay what their papers' code pays."""
+"""The presets of Guru and InternBootcamp pay what their papers' code pays."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from adjudge import load
 from adjudge.protocol import Sample
 from adjudge.runtime.verifying import VerifierScorer
 
-RECIPES = Path(__file__).parents[3] / "examples/recipes"
 LONG = "<think>" + "It must be so. " * 10 + "</think>"
 CHAIN = {"family": "chain_sum", "entry": {"question": "20 + 22", "answer": "42", "metadata": {}}}
 TABLE = {"header": ["House", "Name", "Pet"], "rows": [["1", "Eric", "cat"], ["2", "Bob", "dog"]]}
@@ -20,10 +17,10 @@ TABLE = {"header": ["House", "Name", "Pet"], "rows": [["1", "Eric", "cat"], ["2"
 
 def values(recipe: str, rows: list[tuple[str, str, Any]]) -> list[float | None]:
     """What each kind's verifier gives; that a spec chooses by its kind is tested with the composition."""
-    kinds = yaml.safe_load((RECIPES / recipe).read_text(encoding="utf-8"))["by_kind"]
+    kinds: Any = load(recipe)
     found = []
     for kind, response, reference in rows:
-        scorer = load(kinds[kind])
+        scorer = kinds.scorers[kind]
         assert isinstance(scorer, VerifierScorer)
         found.append(scorer.verifier.verify(Sample(prompt="", response=response, reference=reference)).value)
     return found
@@ -40,7 +37,7 @@ def test_a_bare_or_thoughtless_response_is_worth_nothing_in_internbootcamp() -> 
         ("grid", LONG + "<answer>[[1]]</answer>", [[1]]),
         ("reasoning_gym", LONG + "<answer>41</answer>", CHAIN),  # the package gives 0.01 to a number
     ]
-    assert values("internbootcamp.yaml", rows) == [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0]
+    assert values("internbootcamp", rows) == [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0]
 
 
 def test_each_domain_of_guru_has_its_verifier() -> None:
@@ -62,4 +59,4 @@ def test_each_domain_of_guru_has_its_verifier() -> None:
         ("stem_choice", r"\boxed{B}", "B"),
     ]
     expected = [1.0, 1.0, 0.0, 0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0]
-    assert values("guru.yaml", rows) == pytest.approx(expected)
+    assert values("guru", rows) == pytest.approx(expected)

@@ -1,8 +1,6 @@
-"""The recipe of SWE-RL loads, and its values are those of the formula."""
+"""The preset of SWE-RL loads, and its values are those of the formula."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 from tests.verifiers.patches.responses import written
@@ -10,12 +8,11 @@ from tests.verifiers.patches.responses import written
 import adjudge
 from adjudge import registry
 
-RECIPE = Path(__file__).parents[3] / "examples" / "recipes" / "swe_rl.yaml"
 GOLD = {"files": {"a.py": "a\nb\nc\n"}, "edits": [{"path": "a.py", "search": "b", "replace": "x"}]}
 
 
 @pytest.mark.parametrize(("replace", "value"), [("x", 1.0), ("y", 26 / 27), ("b", -1.0)])
 def test_swe_rl_is_the_mean_likeness_or_minus_one(replace: str, value: float) -> None:
-    scorer = registry.load(RECIPE.read_text(encoding="utf-8"))
+    scorer = registry.load("swe_rl")
     got = adjudge.score("Fix it.", written([("a.py", "b", replace)], "I think."), GOLD, scorer=scorer).value
     assert got == pytest.approx(value)

@@ -6,7 +6,6 @@ import itertools
 import time
 from collections.abc import Callable
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -213,7 +212,7 @@ class TestRounds:
 
     def test_the_recipe_of_crinn_pays_the_speed_at_a_recall(self, judged: Any) -> None:
         """By hand: queries answered 5.5 times as fast, with a recall of 0.9; log2 5.5 is 2.46, nearest quarter 2.5."""
-        loaded = load(str(Path(__file__).parents[3] / "examples/recipes/crinn.yaml"))
+        loaded = load("crinn")
         options = {item.name: getattr(loaded.verifier, item.name) for item in fields(loaded.verifier)}  # type: ignore[attr-defined]
         reference = {**REFERENCE, "recall": {"least": 0.9, "truth": "def f(x): return exact(x)"}}
         results = {"truth": list(range(10)), "baseline": list(range(10)), "program": [*range(9), 77]}

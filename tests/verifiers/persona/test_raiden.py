@@ -20,11 +20,10 @@ from adjudge.verifiers.execution.bubblewrap import SandboxUnavailableError
 from adjudge.verifiers.execution.program import Program, RunLimits
 from adjudge.verifiers.execution.sandbox import Sandbox
 from adjudge.verifiers.persona import raiden
+from adjudge.verifiers.persona.admission import TrialTimeoutError, try_checker
 from adjudge.verifiers.persona.attacks import attack_cases
-from adjudge.verifiers.persona.checkers import TrialTimeoutError, try_checker
 from adjudge.verifiers.persona.raiden import RaidenVerifier
 
-RECIPE = Path(__file__).parents[3] / "examples" / "recipes" / "raiden.yaml"
 KEYS = {"keys": [["Ron", "Ronald"]], "excluded": ["Percy"]}
 SURE = ["It is Ron.", "Ronald, his brother.", "Percy"]
 GOOD = ["That would be Ron.", "My brother Ronald.", "ron, of course", "Ron Weasley"]
@@ -155,7 +154,7 @@ FORM = "<think>My brother?</think><answer>{}</answer>"
     ids=["both", "no form", "form alone", "several", "nothing", "bad form", "too long", "unfinished"],
 )
 def test_the_mix_is_that_of_its_re_implementation(response: str, expected: float, when_right: float) -> None:
-    (score,) = score_batch([{"prompt": PROMPT, "response": response, "reference": KEYS}], str(RECIPE))
+    (score,) = score_batch([{"prompt": PROMPT, "response": response, "reference": KEYS}], "raiden_mixed")
     assert score.value == pytest.approx(expected)
     assert set(score.parts) == {"accuracy", "format"}
     assert scored(response, KEYS, format_weight=0.3, form_pays="when_right").value == pytest.approx(when_right)

@@ -1,20 +1,17 @@
-"""The recipes of provers load, and mean what their papers say."""
+"""The presets of provers load, and mean what their papers say."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
 import adjudge
 from adjudge import registry
 
-RECIPES = Path(__file__).parents[3] / "examples" / "recipes"
 PROOF = "Let n be even, so n = 2k and n squared is 4 k squared. "
 
 
 def test_deepseek_prover_asks_a_server_for_three_hundred_seconds() -> None:
-    scorer = registry.load((RECIPES / "deepseek_prover.yaml").read_text(encoding="utf-8"))
+    scorer = registry.load("deepseek_prover")
     assert scorer.name == "lean_server"
     assert getattr(scorer, "seconds", None) == 300
 
@@ -32,5 +29,5 @@ def test_deepseek_prover_asks_a_server_for_three_hundred_seconds() -> None:
     ids=["right", "normalised", "wrong", "no-tag", "no-blanks", "repeated"],
 )
 def test_deep_theorem_compares_labels_behind_its_gates(response: str, label: str, value: float) -> None:
-    scorer = registry.load((RECIPES / "deep_theorem.yaml").read_text(encoding="utf-8"))
+    scorer = registry.load("deep_theorem")
     assert adjudge.score("Prove or disprove it.", response, label, scorer=scorer).value == value

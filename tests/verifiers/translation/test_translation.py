@@ -20,7 +20,6 @@ from adjudge.verifiers.translation.lexical import in_their_script
 from adjudge.verifiers.translation.scorer import TranslationScorer
 from adjudge.verifiers.translation.verifier import TranslationVerifier
 
-RECIPES = Path(__file__).parents[3] / "examples" / "recipes"
 GOLD = "the cat sat on the mat"
 NEAR = "the cat sat on a mat"  # BLEU (1/12) ** 0.25 = 0.537
 HALF = (1 / 12) ** 0.25
@@ -425,7 +424,7 @@ def test_a_spec_may_name_the_semantic_scorer() -> None:
 
 
 def test_the_recipe_is_mt_r1_zero() -> None:
-    scorer = load(RECIPES / "mt_r1_zero.yaml")
+    scorer = load("mt_r1_zero")
     assert isinstance(scorer, TranslationScorer)
     assert (scorer.metric, scorer.reward, scorer.scale, scorer.form) == ("bleu", "continuous", "published", "tags")
     assert scorer.tags == ("think", "translate")

@@ -10,7 +10,7 @@
 
 `contents` whose first line stands in quotes is a title and a text, as in the Wikipedia dump that Search-R1 serves.
 
-Not covered: addresses of pages (`adjudge.verifiers.citations.pages` reads those).
+Not covered: addresses of pages (`adjudge.judges.items.citation_pages` reads those).
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ import asyncio
 import json
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from adjudge import check_scorer, load
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.agents.abstention.bapo import BapoSchedule, BapoScorer
 
-RECIPES = Path(__file__).parents[4] / "examples" / "recipes"
 IDK = "I don't know"
 GOLD = "Marie Curie"
 
@@ -336,7 +334,7 @@ def test_a_state_that_no_run_can_be_in_is_refused(state: dict[str, Any]) -> None
 def test_the_fingerprint_follows_the_options_and_the_recipe_is_the_release() -> None:
     given: list[dict[str, Any]] = [{}, {"ratio": 0.1}, {"sentences": ("no idea",)}]
     assert len({BapoScorer(**options).fingerprint for options in given}) == 3
-    recipe = load(RECIPES / "bapo.yaml")
+    recipe = load("bapo")
     assert isinstance(recipe, BapoScorer)
     assert (recipe.stage, recipe.ratio, recipe.bonus, recipe.most_distinct) == ("early", 0.05, 0.5, 3)
 

@@ -28,7 +28,6 @@ from adjudge.verifiers.agents.abstention.scorer import (
 from adjudge.verifiers.agents.abstention.sentences import BUILT_IN, Sentences
 from adjudge.verifiers.text.token_f1 import TokenF1Verifier
 
-RECIPES = Path(__file__).parents[4] / "examples" / "recipes"
 HERE = "adjudge.verifiers.agents.abstention.scorer:AbstentionScorer"
 KNOWN = Sentences.of(BUILT_IN["en"] + BUILT_IN["zh"])
 
@@ -361,7 +360,7 @@ def test_a_spec_names_both_scorers_and_the_recipe_is_salu() -> None:
     assert loaded.answer.name == loaded.detector.name == "token_f1"
     with pytest.raises(ValueError, match="no option 'anwser'"):
         load({HERE: {"anwser": "exact"}})
-    recipe = load(RECIPES / "salu.yaml")
+    recipe = load("salu")
     assert isinstance(recipe, AbstentionScorer)
     assert recipe.fingerprint == AbstentionScorer().fingerprint
 

@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge import check_scorer, load, score_batch
+from adjudge import check_scorer, score_batch
 from adjudge.attacks import AttackCase
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.agents.search.judgements import SearchJudgementsScorer
 from adjudge.verifiers.agents.search.turns import SearchGainVerifier, SearchStepsVerifier
 
-RECIPES = Path(__file__).parents[4] / "examples" / "recipes"
 REFERENCE = {"answer": "Tacoma", "evidence": ["Dune is by Frank Herbert", "Herbert was born in Tacoma"]}
 FIRST = "The novel Dune is by Frank Herbert."
 SECOND = "Frank Herbert was born in Tacoma."
@@ -114,12 +113,8 @@ def test_the_verifier_conforms() -> None:
 def test_the_recipes_pay_what_the_formulas_say(recipe: str, reference: Any, value: float) -> None:
     texts = ("<search>x</search>", SECOND, "<judge>Yes</judge><answer>Tacoma</answer>")
     sample = Sample(prompt="", response=turns(*texts), reference=reference)
-    score = score_batch([sample], str(RECIPES / f"{recipe}.yaml"))[0]
+    score = score_batch([sample], recipe)[0]
     assert score.value == pytest.approx(value)
-
-
-def test_the_recipe_of_r_search_loads() -> None:
-    assert load(str(RECIPES / "r_search.yaml")).name == "search_evidence"
 
 
 def named(value: object) -> str:

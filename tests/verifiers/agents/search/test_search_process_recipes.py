@@ -1,15 +1,13 @@
-"""The recipes of search agents load, and pay what their papers or their code pay."""
+"""The presets of search agents pay what their papers or their code pay."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from adjudge import load, score_batch
+from adjudge import score_batch
 
-RECIPES = Path(__file__).parents[4] / "examples" / "recipes"
 FOUND = "Paris is the capital of France."
 
 
@@ -22,14 +20,7 @@ def values(recipe: str, *rows: tuple[Any, Any, dict[str, Any]]) -> list[float | 
         {"prompt": "p", "response": response, "reference": reference, "extra": extra}
         for response, reference, extra in rows
     ]
-    return [score.value for score in score_batch(samples, str(RECIPES / recipe))]
-
-
-@pytest.mark.parametrize(
-    "recipe", ["critic_search", "atom_searcher", "ikea", "sem", "adasearch", "o2_searcher", "promed"]
-)
-def test_recipes_load(recipe: str) -> None:
-    assert load(str(RECIPES / f"{recipe}.yaml")).fingerprint
+    return [score.value for score in score_batch(samples, recipe)]
 
 
 def test_ikea_sem_and_adasearch() -> None:
@@ -37,17 +28,17 @@ def test_ikea_sem_and_adasearch() -> None:
     asked = turns("<think>Let me look.</think><search>capital</search>", FOUND, "<answer>Paris</answer>")
     bare = turns("<answer>Paris</answer>")
     rows: list[tuple[Any, Any, dict[str, Any]]] = [(response, "Paris", {}) for response in (known, asked, bare)]
-    assert values("ikea.yaml", *rows) == pytest.approx([1.6, 1.4, -1.0])
+    assert values("ikea", *rows) == pytest.approx([1.6, 1.4, -1.0])
     knows, not_so = {"direct": "Paris"}, {"direct": "Rome"}
     rows = [(known, "Paris", knows), (asked, "Paris", knows), (asked, "Paris", not_so)]
-    assert values("sem.yaml", *rows) == [1.0, 0.4, 0.8]
+    assert values("sem", *rows) == [1.0, 0.4, 0.8]
     decides = turns("<decision>yes</decision>")
     rows = [
         (decides, "Paris", {"kind": "decide", "direct": True}),
         (decides, "Paris", {"kind": "decide", "direct": False}),
         (asked, "Paris", {"kind": "answer"}),
     ]
-    assert values("adasearch.yaml", *rows) == [1.0, 0.0, 1.0]
+    assert values("adasearch", *rows) == [1.0, 0.0, 1.0]
 
 
 def test_o2_searcher() -> None:
@@ -58,4 +49,4 @@ def test_o2_searcher() -> None:
     wrong = turns("<answer>- mars\n- tin</answer>")
     rows = [(listed, gold, {"kind": "open"}), (wrong, gold, {"kind": "open"}), (wrong, "mars tin", {"kind": "closed"})]
     # format 1, F1 = 2 * 1 / (1 + 2), two queries with the cosine 1/2; then the format alone; then one of two words each
-    assert values("o2_searcher.yaml", *rows) == pytest.approx([0.5 * (1 + 2 / 3 + 0.25) / 2.5, 0.5 * 1 / 2.5, 1.0])
+    assert values("o2_searcher", *rows) == pytest.approx([0.5 * (1 + 2 / 3 + 0.25) / 2.5, 0.5 * 1 / 2.5, 1.0])

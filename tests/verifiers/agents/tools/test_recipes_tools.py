@@ -1,8 +1,7 @@
-"""The recipes of PORTool, Tool-Star and BFCL pay what their formulas say."""
+"""The presets of PORTool, Tool-Star and BFCL pay what their formulas say."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,18 +9,16 @@ import pytest
 from adjudge import score_batch
 from adjudge.verifiers.agents.tools.reference import bfcl_reference
 
-RECIPES = Path(__file__).parents[4] / "examples/recipes"
-
 
 def scores(recipe: str, samples: list[dict[str, Any]]) -> Any:
-    return score_batch([{"prompt": "p", **sample} for sample in samples], str(RECIPES / recipe))
+    return score_batch([{"prompt": "p", **sample} for sample in samples], recipe)
 
 
 def test_portool_pays_turns_by_what_became_of_them() -> None:
     look = [{"role": "assistant", "content": '<tool_call>{"name": "f"}</tool_call>'}, {"role": "tool", "content": "x"}]
     answers = [[*look, {"role": "assistant", "content": text}] for text in ("Paris", "Rome")]
     rows = [{"response": answer, "reference": "Paris", "group": "g"} for answer in answers]
-    first, second = scores("portool.yaml", rows)
+    first, second = scores("portool", rows)
     assert (first.value, second.value) == (pytest.approx(first.parts["outcome"].value), second.parts["outcome"].value)
     assert first.value > second.value
     # the call is shared, so it has no siblings, and the last turns have one: z = 0.70711 each, and for the trajectories
@@ -46,7 +43,7 @@ def test_tool_star_pays_cooperating_tools_beside_a_right_answer_alone() -> None:
                 spans.append([len(text), len(text) + len(part)])
             text += part
         rows.append({"response": text, "reference": "Paris", "extra": {"tool_spans": spans}})
-    assert [score.value for score in scores("tool_star.yaml", rows)] == pytest.approx([1.1, 1.0, 0.0, -1.0])
+    assert [score.value for score in scores("tool_star", rows)] == pytest.approx([1.1, 1.0, 0.0, -1.0])
 
 
 def test_bfcl_rows_are_judged_without_regard_to_case_and_blanks() -> None:
@@ -62,4 +59,4 @@ def test_bfcl_rows_are_judged_without_regard_to_case_and_blanks() -> None:
         '{"name": "weather", "arguments": {}}',
     ]
     rows = [{"response": text, "reference": reference} for text in texts]
-    assert [score.value for score in scores("bfcl.yaml", rows)] == [1.0, 0.0, 0.0]
+    assert [score.value for score in scores("bfcl", rows)] == [1.0, 0.0, 0.0]

@@ -6,7 +6,6 @@ import asyncio
 import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -315,7 +314,7 @@ def test_a_cut_off_dialogue_is_judged_unless_it_shall_not() -> None:
 
 def test_the_recipe_of_rlver_pays_the_published_number() -> None:
     """By hand: 40 + 10 (of 14) - 10 (of 30) + 6 = 46."""
-    loaded = load(str(Path(__file__).parents[4] / "examples/recipes/rlver.yaml"))
+    loaded = load({"rlver": {"engine": ScriptedEngine(honest)}})
     assert isinstance(loaded, SimulatedUserScorer)
     user = dataclasses.replace(loaded, engine=says("+14", "-30", "+6"))
     sample = Sample(prompt="Hm.", response=dialogue("One two.", "Three four.", "Five six."), reference=PERSON)

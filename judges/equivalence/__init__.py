@@ -1,1 +1,0 @@
-"""Judges that compare a final answer with an accepted one."""

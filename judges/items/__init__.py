@@ -1,0 +1,1 @@
+"""Lists of items that a model judges one by one: criteria, facts, principles, steps and cited statements."""

@@ -1,0 +1,308 @@
+"""The critic: a model reads a solution step by step and says which steps are wrong.
+
+Every step gets a verdict with its place in the response, so that a trainer can put it on tokens.
+
+CAPO (2508.02298) asks for the wrong steps of a whole solution in one pass and votes over the critiques: a step is wrong
+if all say so (intersection) or more than half do (majority); or it is wrong to the degree that critiques say so
+(average).  ProcessBench asks for the first error, -1 for none, and takes the most frequent answer of eight.
+
+CAPO's reward is the outcome, less a penalty where steps are wrong:
+
+    right, no wrong step: C          right, some wrong step: C - P
+    wrong, no wrong step: 0          wrong, some wrong step: -P            C = 2, P = 1
+
+The outcome weighs more than the process, so a wrong answer with clean steps never beats a right one.  The table is
+that of an independent re-implementation (the authors' repository holds no code): a start, not a quotation.  On tokens,
+every token carries the outcome, and those of wrong steps carry the penalty too.
+
+Not covered: training critics, and whether the final answer is right; put a verifier of the outcome beside it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
+
+from adjudge.bad_reference import BadReferenceError
+from adjudge.engines.interface import Fault
+from adjudge.prompts.asking import Answer, cost_of
+from adjudge.prompts.reading import answers as places_of
+from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
+from adjudge.prompts.template import Rendered, Template, load_template
+from adjudge.protocol import Sample, Score, StepScore, response_text
+from adjudge.solutions.steps import Step, given_steps, split_steps
+from adjudge.verifiers.rubric.entries import shown
+
+OUTCOME, PENALTY = 2.0, 1.0
+
+
+def solution_reward(
+    right: bool, wrong: Sequence[float], *, outcome: float = OUTCOME, penalty: float = PENALTY
+) -> float:
+    """Return the reward of a whole solution, from -P to C.
+
+    Args:
+        right: whether the final answer is right.
+        wrong: how wrong each step is, in [0, 1], as `votes.wrong_degrees` says; the worst one counts.
+        outcome: C, what a right answer is worth.
+        penalty: P, what a wrong step costs.
+
+    Raises:
+        ValueError: the penalty is not below the outcome, or a degree is outside [0, 1].
+    """
+    _check(wrong, outcome, penalty)
+    return (outcome if right else 0.0) - penalty * max(wrong, default=0.0)
+
+
+def step_rewards(
+    right: bool, wrong: Sequence[float], *, outcome: float = OUTCOME, penalty: float = PENALTY
+) -> list[float]:
+    """Return the reward that each step's tokens carry."""
+    _check(wrong, outcome, penalty)
+    return [(outcome if right else 0.0) - penalty * degree for degree in wrong]
+
+
+def _check(wrong: Sequence[float], outcome: float, penalty: float) -> None:
+    if not 0 <= penalty < outcome:
+        raise ValueError(f"the penalty is {penalty} and the outcome {outcome}; need 0 <= penalty < outcome")
+    for degree in wrong:
+        if not 0 <= degree <= 1:
+            raise ValueError(f"a step is wrong to the degree {degree!r}; it must be in [0, 1]")
+
+
+Vote: TypeAlias = Literal["intersection", "majority", "average"]
+VOTES: tuple[Vote, ...] = get_args(Vote)
+
+NO_ERROR = -1
+
+
+def wrong_degrees(critiques: Sequence[Collection[int]], steps: int, *, vote: Vote) -> list[float]:
+    """Return how wrong each step is, in [0, 1]; 0 or 1 but for "average".
+
+    Args:
+        critiques: for each critique the numbers (from 0) of the steps it calls wrong.
+        steps: how many steps there are.
+        vote: how the critiques are counted.
+
+    Raises:
+        ValueError: there is no critique, a number is no step, or the vote is none.
+    """
+    if vote not in VOTES:
+        raise ValueError(f"the vote is {vote!r}; it must be one of {', '.join(VOTES)}")
+    if not critiques:
+        raise ValueError("a vote needs at least one critique")
+    for critique in critiques:
+        for number in critique:
+            if not 0 <= number < steps:
+                raise ValueError(f"a critique calls step {number} wrong; there are {steps}, counted from 0")
+    shares = [sum(step in critique for critique in critiques) / len(critiques) for step in range(steps)]
+    if vote == "average":
+        return shares
+    return [float(share == 1.0 if vote == "intersection" else share > 0.5) for share in shares]
+
+
+def first_error(answers: Sequence[int]) -> tuple[int, float]:
+    """Return the most frequent first error, -1 for none, and the share of critiques that name it.
+
+    Of several equally frequent ones the earliest error counts, and "none" last: a solution is not passed by a draw.
+
+    Raises:
+        ValueError: there are no answers.
+    """
+    if not answers:
+        raise ValueError("a vote needs at least one critique")
+    counts = Counter(answers)
+    most = max(counts.values())
+    drawn = [answer for answer, count in counts.items() if count == most]
+    errors = [answer for answer in drawn if answer != NO_ERROR]
+    return (min(errors) if errors else NO_ERROR), most / len(answers)
+
+
+_REQUESTS = {
+    "first": "the number of the first wrong step, or none if no step is wrong",
+    "all": "the numbers of all wrong steps with commas between them, or none if no step is wrong",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solution(Case):
+    """A response in steps."""
+
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrongStepsReader:
+    """Reads "none", one number, or with `several` a list of different rising numbers, each from 1 to `steps`."""
+
+    form: str
+    steps: int
+    several: bool
+
+    def __call__(self, text: str, nonce: str = "", /) -> tuple[int, ...] | None:
+        """Return the numbers of the wrong steps, counted from 0, or None."""
+        found = [answer for answer, _ in places_of(text, self.form, nonce)]
+        if not found or len({answer.casefold() for answer in found}) > 1:
+            return None
+        if found[-1].casefold() == "none":
+            return ()
+        words = [word.strip() for word in found[-1].split(",")]
+        if not all(word.isascii() and word.isdigit() and len(word) <= 4 for word in words):
+            return None
+        numbers = [int(word) - 1 for word in words]
+        fits = numbers == sorted(set(numbers)) and numbers[0] >= 0 and numbers[-1] < self.steps
+        return tuple(numbers) if fits and (self.several or len(numbers) == 1) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CriticScorer(ModelScorer):
+    """Where a solution goes wrong: `Score.steps` has a verdict on each step, with its place in the response.
+
+    The reference is a correct answer or solution, shown to the critic, or none.  `extra["steps"]` may hold the steps as
+    texts; else a step ends at an empty line (`adjudge.solutions.steps`).
+
+    Attributes:
+        ask: "first" asks for the first error, as ProcessBench does; "all" for every wrong step, as CAPO does.
+        critiques: how many critiques are made; more than 1 needs a temperature.
+        vote: with "all", how critiques are counted: "intersection", "majority" or "average".  "first" takes the most
+            frequent answer.
+        value: what the number is: "clean", 1 if no step is wrong, else 0; "share", the share of steps that are not
+            wrong; "before", the share of steps before the first wrong one.  The last two can be padded with idle steps.
+        most_steps: most steps; the last one holds the rest.
+    """
+
+    name: ClassVar[str] = "critic"
+    version: ClassVar[str] = "2"
+
+    ask: Literal["first", "all"] = "first"
+    critiques: int = 1
+    vote: Vote = "majority"
+    value: Literal["clean", "share", "before"] = "clean"
+    most_steps: int = 100
+
+    def __post_init__(self) -> None:
+        """Reject options out of range."""
+        super().__post_init__()
+        self.require("ask", ("first", "all"))
+        self.require("vote", VOTES)
+        self.require("value", ("clean", "share", "before"))
+        self.require_count("critiques")
+        self.require_count("most_steps")
+        self.sampling(n=self.critiques)
+
+    def templates(self) -> tuple[Template, ...]:
+        """Return the one prompt there is."""
+        return (load_template("judges/items/critic_critique"),)
+
+    def check_reference(self, sample: Sample) -> None:
+        """Raise `ValueError` if the reference is no text, or `extra["steps"]` is no list of texts."""
+        if sample.reference is not None and not (isinstance(sample.reference, str) and sample.reference.strip()):
+            raise BadReferenceError(f"the reference is {shown(sample.reference)}; give a text, or none")
+        given = sample.extra.get("steps")
+        if given is not None and (
+            isinstance(given, str)
+            or not isinstance(given, Sequence)
+            or not given
+            or not all(isinstance(step, str) and step.strip() for step in given)
+        ):
+            raise BadReferenceError(f'extra["steps"] is {shown(given)}; give a list of texts that are not empty')
+
+    async def judge(self, cases: Sequence[Case]) -> list[Score]:
+        """Return one score per case, in order."""
+        scores: dict[int, Score] = {}
+        solutions: dict[int, Solution] = {}
+        for place, case in enumerate(cases):
+            steps = self._steps(case)
+            if steps is None:
+                scores[place] = Score.scored(0.0, "bad_format", error='extra["steps"] are not the response')
+            else:
+                solutions[place] = Solution(sample=case.sample, response=case.response, steps=steps)
+        for place, answers in zip(solutions, await self._asked(list(solutions.values())), strict=True):
+            scores[place] = self._score(solutions[place], answers)
+        return [scores[place] for place in range(len(cases))]
+
+    def _steps(self, case: Case) -> tuple[Step, ...] | None:
+        given = case.sample.extra.get("steps")
+        return split_steps(case.response, most=self.most_steps) if given is None else given_steps(case.response, given)
+
+    async def _asked(self, solutions: Sequence[Solution]) -> list[list[Answer[tuple[int, ...]] | Fault]]:
+        template = self.templates()[0]
+
+        def prompt(solution: Solution) -> Rendered:
+            # made of the response and not of `steps`: the base asks with a short response what made a prompt too long
+            steps = self._steps(solution) or split_steps(solution.response)
+            values: Mapping[str, Any] = {
+                "question": solution.sample.prompt,
+                "reference": solution.sample.reference,
+                "steps": _listed(steps),
+                "request": _REQUESTS[self.ask],
+            }
+            return self.render(template, values)
+
+        several = self.ask == "all"
+        reads = [WrongStepsReader(form=template.form, steps=len(one.steps), several=several) for one in solutions]
+        return await self.asked_often(solutions, prompt, reads, self.critiques)
+
+    def _score(self, solution: Solution, answers: Sequence[Answer[tuple[int, ...]] | Fault]) -> Score:
+        cost = cost_of(answers)
+        fault = next((answer for answer in answers if isinstance(answer, Fault)), None)
+        if fault is not None:
+            return replace(self.unanswered(fault), cost=cost)
+        read = [answer for answer in answers if isinstance(answer, Answer)]
+        said = [answer.value for answer in read]
+        count = len(solution.steps)
+        degrees = self._degrees(said, count)
+        value = self._value(degrees)
+        _, error = mean_and_error([self._value(self._degrees([one], count)) for one in said])
+        evidence = {
+            "critiques": [[number + 1 for number in one] for one in said],
+            "text": shortened(read[0].text),
+        }
+        return Score(
+            value=value,
+            reason="" if value == 1.0 else "wrong",
+            steps=_step_scores(solution, degrees),
+            evidence=evidence,
+            uncertainty=error,
+            cost=cost,
+        )
+
+    def _degrees(self, said: Sequence[tuple[int, ...]], count: int) -> list[float | None]:
+        """How wrong each step is; None for steps behind a first error, on which nothing was said."""
+        if self.ask == "all":
+            return [*wrong_degrees(said, count, vote=self.vote)]
+        first, _ = first_error([one[0] if one else NO_ERROR for one in said])
+        if first == NO_ERROR:
+            return [0.0] * count
+        return [0.0 if at < first else 1.0 if at == first else None for at in range(count)]
+
+    def _value(self, degrees: Sequence[float | None]) -> float:
+        known = [degree for degree in degrees if degree is not None]
+        if self.value == "clean":
+            return 1.0 - max(known)
+        if self.value == "share":
+            return sum(1.0 - degree for degree in known) / len(degrees)
+        before = next((at for at, degree in enumerate(degrees) if degree), len(degrees))
+        return before / len(degrees)
+
+
+def _listed(steps: Sequence[Step]) -> str:
+    """The steps with their numbers at the start of a line, and all else indented, so that no step can make another."""
+    lines = []
+    for number, step in enumerate(steps, start=1):
+        first, *rest = step.text.splitlines() or [""]
+        lines += [f"{number}: {first}", *(f"    {line}" for line in rest)]
+    return "\n".join(lines)
+
+
+def _step_scores(solution: Solution, degrees: Sequence[float | None]) -> tuple[StepScore, ...]:
+    """The verdicts with their places in `response_text` of the sample."""
+    offset = response_text(solution.sample).rindex(solution.response)
+    scores = []
+    for step, degree in zip(solution.steps, degrees, strict=True):
+        label = "unjudged" if degree is None else "right" if degree == 0 else "wrong"
+        value = None if degree is None else 1.0 - degree
+        scores.append(StepScore(value=value, label=label, start=offset + step.start, end=offset + step.end))
+    return tuple(scores)

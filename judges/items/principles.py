@@ -1,0 +1,128 @@
+"""The principle scorer: good or bad by a list of principles, or how often good of several tries.
+
+The list comes with the sample or with the scorer; `adjudge.judges.items.principle_game` writes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from adjudge.bad_reference import BadReferenceError
+from adjudge.engines.interface import Fault
+from adjudge.judges.items.item import one_line
+from adjudge.prompts.asking import Answer, cost_of
+from adjudge.prompts.reading import LabelReader, json_value
+from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
+from adjudge.prompts.template import Rendered, Template, load_template
+from adjudge.protocol import Sample, Score
+from adjudge.verifiers.rubric.entries import entries_of, shown
+
+_LONGEST = 1_000  # characters of one principle; a list of ten stays below 3,000 tokens
+
+
+def read_principles(reference: Any) -> tuple[str, ...]:
+    """Return the principles of `{"principles": [...]}` or of a plain list of texts.
+
+    Raises:
+        BadReferenceError: one is no text, is empty, too long, or there twice.
+    """
+    if isinstance(reference, Mapping) and set(reference) != {"principles"}:
+        raise BadReferenceError(f'the principles reference has the keys {shown(sorted(reference))}; give "principles"')
+    found = []
+    for at, entry in enumerate(entries_of(reference, "principles", inside="principles"), start=1):
+        if not isinstance(entry, str) or not entry.strip() or len(entry) > _LONGEST:
+            raise BadReferenceError(f"principle {at} is {shown(entry)}; give a text of at most {_LONGEST} characters")
+        found.append(one_line(entry))
+    if len(set(found)) < len(found):
+        raise BadReferenceError("a principle is there twice; leave one of them out")
+    return tuple(found)
+
+
+def numbered(principles: Sequence[str]) -> str:
+    """Return the principles as numbered lines."""
+    return "\n".join(f"{number}. {one_line(text)}" for number, text in enumerate(principles, start=1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleListReader:
+    """Reads the last JSON array of a text as a list of rules.
+
+    Attributes:
+        most: most rules there may be.
+    """
+
+    most: int
+
+    def __call__(self, text: str, nonce: str = "", /) -> tuple[str, ...] | None:
+        """Return one to `most` different rules, or None."""
+        found = json_value(text, list)
+        if found is None or not 1 <= len(found) <= self.most:
+            return None
+        if not all(isinstance(rule, str) and rule.strip() and len(rule) <= _LONGEST for rule in found):
+            return None
+        rules = tuple(one_line(rule) for rule in found)
+        return rules if len(set(rules)) == len(rules) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrincipleScorer(ModelScorer):
+    """1 when the response is good by a list of principles, 0 when it is bad; with several samples, the share of good.
+
+    The reference is `{"principles": ["..", ..]}` or a list of texts; none is needed where the option has them.
+
+    Attributes:
+        principles: the principles for samples without a reference.
+        samples: how many times a response is judged; more than 1 needs a temperature, and gives a standard error.
+    """
+
+    name: ClassVar[str] = "principles"
+    version: ClassVar[str] = "1"
+
+    principles: tuple[str, ...] = ()
+    samples: int = 1
+
+    def __post_init__(self) -> None:
+        """Reject options out of range."""
+        super().__post_init__()
+        object.__setattr__(self, "principles", tuple(self.principles))
+        if self.principles:
+            read_principles(self.principles)
+        self.require_count("samples")
+        self.sampling(n=self.samples)
+
+    def templates(self) -> tuple[Template, ...]:
+        """Return the one prompt there is."""
+        return (load_template("judges/items/principles_judge"),)
+
+    def check_reference(self, sample: Sample) -> None:
+        """Raise `ValueError` if there are no principles, or one is malformed."""
+        if sample.reference is not None:
+            read_principles(sample.reference)
+        elif not self.principles:
+            raise BadReferenceError("there are no principles; give Sample.reference, or the option `principles`")
+
+    async def judge(self, cases: Sequence[Case]) -> list[Score]:
+        """Return one score per case, in order."""
+        template = self.templates()[0]
+        read = LabelReader(form=template.form, labels=template.labels)
+
+        def prompt(case: Case) -> Rendered:
+            given = case.sample.reference
+            listed = self.principles if given is None else read_principles(given)
+            values = {"principles": numbered(listed), "question": case.sample.prompt, "response": case.response}
+            return self.render(template, values)
+
+        return [self._score(answers) for answers in await self.asked_often(cases, prompt, read, self.samples)]
+
+    def _score(self, answers: Sequence[Answer[str] | Fault]) -> Score:
+        cost = cost_of(answers)
+        fault = next((answer for answer in answers if isinstance(answer, Fault)), None)
+        if fault is not None:
+            return replace(self.unanswered(fault), cost=cost)
+        said = [answer for answer in answers if isinstance(answer, Answer)]
+        value, error = mean_and_error([float(answer.value == "good") for answer in said])
+        evidence = {"verdicts": [answer.value for answer in said], "text": shortened(said[0].text)}
+        reason = "wrong" if value == 0.0 else ""
+        return Score(value=value, reason=reason, evidence=evidence, uncertainty=error, cost=cost)

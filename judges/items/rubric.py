@@ -1,0 +1,327 @@
+"""The rubric scorer: each item judged by a model or a program, and one number made of them by a published formula.
+
+An item that could not be judged leaves the whole without a number: a rubric with a hole in it is another rubric.
+
+Data names a check by a short name; what stands behind the name is the user's choice in the rubric's options, so no
+reference can bring in a scorer of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal, Protocol, Self, TypeAlias
+
+from adjudge.bad_reference import BadReferenceError
+from adjudge.engines.interface import Fault
+from adjudge.judges.items.formulas import (
+    COMBINES,
+    Combine,
+    check_combine,
+    checklist_item,
+    implicit_rating,
+    tally,
+    worst_value,
+)
+from adjudge.judges.items.item import JUDGED, Item, Verdicts, ask_items, criteria_text, read_rubric
+from adjudge.prompts.asking import Answer, cost_of
+from adjudge.prompts.reading import NumberReader
+from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
+from adjudge.prompts.template import Rendered, Template, load_template
+from adjudge.protocol import Sample, Score, Scorer, Verifier
+from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
+from adjudge.runtime.verifying import VerifierScorer
+from adjudge.verifiers.execution.sandbox import Isolation
+from adjudge.verifiers.rubric.program import ProgramVerifier
+
+PROGRAM = "(program)"
+"""The check behind items with a generated checker; no name of a user's, since those are words."""
+
+
+@dataclass(frozen=True, init=False)
+class Checks:
+    """Scorers by name.
+
+    Attributes:
+        fingerprints: name and fingerprint of each, sorted; what the checks add to a rubric's own fingerprint.
+    """
+
+    fingerprints: tuple[tuple[str, str], ...]
+
+    def __init__(self, scorers: Mapping[str, Scorer | Verifier] | None = None) -> None:
+        """Wrap verifiers, and reject what is no scorer or needs its group."""
+        ready: dict[str, Scorer] = {}
+        for name, thing in (scorers or {}).items():
+            scorer = VerifierScorer(thing) if isinstance(thing, Verifier) else thing
+            if not isinstance(scorer, Scorer) or is_groupwise(scorer):
+                raise ValueError(
+                    f"the check {name!r} is {thing!r}; it must be a scorer that judges each sample by itself"
+                )
+            ready[name] = scorer
+        object.__setattr__(self, "_scorers", ready)
+        object.__setattr__(self, "fingerprints", tuple(sorted((name, s.fingerprint) for name, s in ready.items())))
+
+    @property
+    def scorers(self) -> Mapping[str, Scorer]:
+        """The scorers by name."""
+        found: Mapping[str, Scorer] = vars(self)["_scorers"]
+        return found
+
+
+async def run_checks(scorers: Mapping[str, Scorer], jobs: Sequence[tuple[str, Sample]]) -> list[Score]:
+    """Return the score of each job, in order; every scorer gets all its samples in one call.
+
+    A number outside [0, 1] is no degree of being met, and becomes a failure.
+    """
+    places: dict[str, list[int]] = {}
+    for place, (name, _) in enumerate(jobs):
+        places.setdefault(name, []).append(place)
+    answers = await asyncio.gather(
+        *(
+            score_checked(scorers[name], [jobs[place][1] for place in mine], called=f"the check {name!r} of a rubric")
+            for name, mine in places.items()
+        )
+    )
+    found: dict[int, Score] = {}
+    for mine, scores in zip(places.values(), answers, strict=True):
+        found.update(zip(mine, scores, strict=True))
+    return [_degree(found[place]) for place in range(len(jobs))]
+
+
+def job_of(case: Case, item: Item) -> tuple[str, Sample] | None:
+    """Return the check that an item asks for with the sample for it, or None if it asks for none.
+
+    A named check gets the whole response, reasoning included, and does with it what its own options say; a generated
+    checker gets what the judge sees.
+    """
+    if item.kind == "check":
+        reference: Any = item.reference if item.reference is not None else case.sample.reference
+        return item.check, replace(case.sample, reference=reference)
+    if not item.program:
+        return None
+    return PROGRAM, replace(case.sample, response=case.response, reference=item.program)
+
+
+def _degree(score: Score) -> Score:
+    if score.value is None or 0 <= score.value <= 1:
+        return score
+    return Score.failed("part_failed", error=f"the check says {score.value!r}; a rubric takes numbers in [0, 1]")
+
+
+Formula: TypeAlias = Combine | Literal["implicit"]
+IMPLICIT: Final = "implicit"
+
+
+class Loader(Protocol):
+    """Turns nested specs into scorers; `adjudge.registry` has one."""
+
+    def scorer(self, spec: Any) -> Scorer:
+        """Return the scorer a nested spec describes."""
+        ...
+
+    def file(self, name: str) -> Path:
+        """Return the path of a file a spec names."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class RubricScorer(ModelScorer):
+    """How far a response meets a list of criteria.
+
+    The reference is `{"rubric": [{"text": .., "weight": .., "kind": ..}, ..]}` or a list of texts (docs/rubrics.md).
+
+    Attributes:
+        combine: the formula: "mean", "absolute", "points", "verif", "count", "all" (`adjudge.judges.items.formulas`),
+            or "implicit", one rating from 1 to 10 of the whole rubric, divided by 10.
+        per_call: most items of one call; 1 judges each by itself, which costs more and lets none colour another.
+        samples: how many times each item is judged; more than 1 needs a temperature, and gives a standard error.
+        unsure: whether a judge may be unsure: "never", "worst" (it counts as what is worst for the response), or
+            "abstain" (the whole has no number).
+        checks: the scorers that items of the kind "check" may name.
+        isolation: of generated checkers: "bubblewrap", or "none" for those you trust.
+    """
+
+    name: ClassVar[str] = "rubric"
+    version: ClassVar[str] = "1"
+    needs_reference: ClassVar[bool] = True
+
+    combine: Formula = "mean"
+    per_call: int = 1
+    samples: int = 1
+    unsure: Literal["never", "worst", "abstain"] = "worst"
+    checks: Checks | Mapping[str, Any] = field(default_factory=Checks)
+    isolation: Isolation = "bubblewrap"
+
+    def __post_init__(self) -> None:
+        """Reject options out of range."""
+        super().__post_init__()
+        if not isinstance(self.checks, Checks):
+            object.__setattr__(self, "checks", Checks(self.checks))
+        self.require("combine", (*COMBINES, IMPLICIT))
+        self.require("unsure", ("never", "worst", "abstain"))
+        self.require("isolation", ("bubblewrap", "none"))
+        self.require_count("per_call")
+        self.require_count("samples")
+        self.sampling(n=self.samples)
+
+    @classmethod
+    def from_spec(cls, body: Any, loader: Loader) -> Self:
+        """Read `{engine: .., combine: .., checks: {NAME: SPEC}, ..}`."""
+        known = [item.name for item in fields(cls)]
+        if not isinstance(body, Mapping) or "engine" not in body:
+            raise ValueError(f"{cls.name} takes a mapping of options with an engine, such as {{engine: openai:MODEL}}")
+        for key in body:
+            if key not in known:
+                raise ValueError(f"{cls.name} has no option {key!r}; its options are: {', '.join(known)}")
+        given: dict[str, Any] = dict(body)
+        if isinstance(checks := given.get("checks"), Mapping):
+            given["checks"] = {str(name): loader.scorer(spec) for name, spec in checks.items()}
+        return cls(**given)
+
+    def templates(self) -> tuple[Template, ...]:
+        """Return the one prompt this formula needs."""
+        return (load_template(f"judges/items/rubric_{'implicit' if self.combine == IMPLICIT else 'items'}"),)
+
+    def check_reference(self, sample: Sample) -> None:
+        """Raise `ValueError` if the rubric cannot be read, or does not go with the formula or the checks."""
+        items = read_rubric(sample.reference)
+        if self.combine == IMPLICIT:
+            if any(item.kind not in JUDGED or item.program or item.gate for item in items):
+                raise BadReferenceError('combine="implicit" rates all items at once; it takes no programs and no gates')
+            return
+        check_combine(items, self.combine)
+        for item in items:
+            if item.kind == "check" and item.check not in self._named:
+                raise BadReferenceError(
+                    f"the item {item.name!r} names the check {item.check!r}; the option `checks` has "
+                    f"{', '.join(self._named) or 'none'}"
+                )
+            if (job := job_of(Case(sample=sample, response=""), item)) and job[0] != PROGRAM:
+                validate_sample(self._scorers[job[0]], job[1])
+
+    async def judge(self, cases: Sequence[Case]) -> list[Score]:
+        """Return one score per case, in order."""
+        if self.combine == IMPLICIT:
+            return await self._rated(cases)
+        rubrics = [read_rubric(case.sample.reference) for case in cases]
+        judged = [[item for item in items if item.kind in JUDGED] for items in rubrics]
+        jobs = [
+            (place, item.name, job)
+            for place, (case, items) in enumerate(zip(cases, rubrics, strict=True))
+            for item in items
+            if (job := job_of(case, item)) is not None
+        ]
+        verdicts, checked = await asyncio.gather(
+            ask_items(
+                self,
+                self.templates()[0],
+                cases,
+                judged,
+                per_call=self.per_call,
+                samples=self.samples,
+                unsure=self.unsure != "never",
+            ),
+            run_checks(self._scorers, [job for _, _, job in jobs]),
+        )
+        programs: list[dict[str, Score]] = [{} for _ in cases]
+        for (place, name, _), score in zip(jobs, checked, strict=True):
+            programs[place][name] = score
+        return [self._score(items, said, found) for items, said, found in zip(rubrics, verdicts, programs, strict=True)]
+
+    def _score(self, items: Sequence[Item], said: Verdicts, programs: Mapping[str, Score]) -> Score:
+        """Return the score of one response from what judge and programs say about its items."""
+        cost = sum((score.cost for score in programs.values()), said.cost)
+        broken = next((name for name, score in programs.items() if score.value is None), None)
+        if broken is not None:
+            reason = programs[broken].reason if programs[broken].status == "failed" else "part_failed"
+            return replace(Score.failed(reason, item=broken), parts=dict(programs), cost=cost)
+        if said.fault is not None:
+            return replace(self.unanswered(said.fault), cost=cost)
+        judged = [item for item in items if item.kind in JUDGED]
+        labels = {item.name: given for item, given in zip(judged, said.labels, strict=True)}
+        texts = {item.name: text for item, text in zip(judged, said.texts, strict=True)}
+        parts = {item.name: self._part(item, labels, texts, programs) for item in items}
+        if self.unsure == "abstain" and any(part.value is None for part in parts.values()):
+            return replace(Score.abstained("low_confidence"), parts=parts, cost=cost)
+        runs = [
+            tally(items, [self._value(item, labels, programs, at) for item in items], self._formula)
+            for at in range(self.samples)
+        ]
+        value, error = mean_and_error([run[0] for run in runs])
+        return Score(
+            value=value,
+            reason="gated" if all(shut for _, shut in runs) else "",
+            parts=parts,
+            uncertainty=error,
+            evidence={"combine": self.combine, "weights": {item.name: item.weight for item in items}},
+            cost=cost,
+        )
+
+    def _value(
+        self, item: Item, labels: Mapping[str, tuple[str, ...]], programs: Mapping[str, Score], at: int
+    ) -> float:
+        """Return how far an item is met by its `at`-th verdict."""
+        program = programs[item.name].value if item.name in programs else None
+        if item.name not in labels:
+            assert program is not None
+            return program
+        said = item.value_of(labels[item.name][at])
+        if said is None:
+            return worst_value(item)
+        return checklist_item([said], program, top=1.0)
+
+    def _part(
+        self,
+        item: Item,
+        labels: Mapping[str, tuple[str, ...]],
+        texts: Mapping[str, str],
+        programs: Mapping[str, Score],
+    ) -> Score:
+        if item.name not in labels:
+            return programs[item.name]
+        given = labels[item.name]
+        evidence: dict[str, Any] = {"verdict": given[0] if len(given) == 1 else list(given)}
+        evidence["text"] = shortened(texts[item.name])
+        if any(item.value_of(label) is None for label in given):
+            return Score.abstained("low_confidence", **evidence)
+        value, error = mean_and_error([self._value(item, labels, programs, at) for at in range(len(given))])
+        return Score(value=value, reason="" if value == 1.0 else "wrong", evidence=evidence, uncertainty=error)
+
+    async def _rated(self, cases: Sequence[Case]) -> list[Score]:
+        """Return one rating of the whole rubric for each case."""
+        template = self.templates()[0]
+        low, high = template.scale or (1, 10)
+        read = NumberReader(form=template.form, low=low, high=high)
+
+        def prompt(case: Case) -> Rendered:
+            criteria = criteria_text(read_rubric(case.sample.reference), weights=True)
+            values = {"question": case.sample.prompt, "response": case.response, "criteria": criteria}
+            return self.render(template, values)
+
+        scores = []
+        for answers in await self.asked_often(cases, prompt, read, self.samples):
+            fault = next((answer for answer in answers if isinstance(answer, Fault)), None)
+            if fault is not None:
+                scores.append(self.unanswered(fault))
+                continue
+            said = [answer for answer in answers if isinstance(answer, Answer)]
+            value, error = mean_and_error([implicit_rating(int(answer.value), top=high) for answer in said])
+            evidence = {"combine": IMPLICIT, "rating": int(said[0].value), "text": shortened(said[0].text)}
+            scores.append(Score(value=value, uncertainty=error, evidence=evidence, cost=cost_of(answers)))
+        return scores
+
+    @property
+    def _formula(self) -> Combine:
+        assert self.combine != IMPLICIT
+        return self.combine
+
+    @property
+    def _named(self) -> Mapping[str, Scorer]:
+        assert isinstance(self.checks, Checks)
+        return self.checks.scorers
+
+    @property
+    def _scorers(self) -> dict[str, Scorer]:
+        return {**self._named, PROGRAM: VerifierScorer(ProgramVerifier(reasoning="keep", isolation=self.isolation))}

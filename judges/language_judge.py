@@ -1,0 +1,304 @@
+"""The options and the asking that all judges share: from text or from probabilities, once or several times."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+
+from adjudge.engines.interface import Engine, Fault, LabelLogprobs, Sampling
+from adjudge.judges.budget import BudgetForced
+from adjudge.prompts.asking import Answer, Reader, cost_of
+from adjudge.prompts.reading import WHOLE
+from adjudge.prompts.scorer import Case, ModelScorer, Unsure, shortened
+from adjudge.prompts.template import Template, Value, load_template
+from adjudge.protocol import NO_COST, Cost, Sample
+
+
+def label_texts(labels: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+    """Return, for each label, the texts that count as it: as written and with a blank before it, in any usual case.
+
+    Labels of one letter keep their case, because "a" is a word; so do all labels if two would share a text.
+    """
+    loose = {label: _variants(label, _cases(label)) for label in labels}
+    every = [text for texts in loose.values() for text in texts]
+    if len(set(every)) == len(every):
+        return loose
+    return {label: _variants(label, [label]) for label in labels}
+
+
+def _cases(label: str) -> list[str]:
+    if len(label) == 1 or not label.isalpha():
+        return [label]
+    return [label, label.lower(), label.capitalize(), label.upper()]
+
+
+def _variants(label: str, cases: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for case in cases for text in (case, f" {case}")))
+
+
+Combine: TypeAlias = Literal["mean", "median", "majority"]
+COMBINES: tuple[Combine, ...] = ("mean", "median", "majority")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opinion:
+    """What a model thinks.
+
+    Attributes:
+        shares: label to its share, in [0, 1]; they sum to 1.
+        votes: the labels that were read from texts, in order; empty when the shares are probabilities.
+        mass: the probability of all labels together, when the shares are probabilities.
+        text: what the model wrote last.
+        missing: how many further votes were asked for and could not be read.
+        attempts: how often the model was asked.
+        cost: what it took.
+    """
+
+    shares: Mapping[str, float]
+    votes: tuple[str, ...] = ()
+    mass: float | None = None
+    text: str = ""
+    missing: int = 0
+    attempts: int = 1
+    cost: Cost = NO_COST
+
+    @classmethod
+    def of_votes(cls, answers: Sequence[Answer[str]], *, missing: int, cost: Cost) -> Opinion:
+        """Return the opinion that one or more answers make."""
+        votes = tuple(answer.value for answer in answers)
+        shares = {label: count / len(votes) for label, count in Counter(votes).items()}
+        attempts = max(answer.attempts for answer in answers)
+        text = answers[-1].text
+        return cls(shares=shares, votes=votes, text=text, missing=missing, attempts=attempts, cost=cost)
+
+    def value(self, worth: Mapping[str, float], combine: Combine = "mean") -> float:
+        """Return the labels' worth combined: the expected worth, the median, or that of the most frequent label.
+
+        Labels that are equally frequent give the mean of their worths.
+        """
+        if combine == "mean":
+            return math.fsum(share * worth[label] for label, share in self.shares.items())
+        if combine == "median":
+            return _median(sorted((worth[label], share) for label, share in self.shares.items()))
+        most = max(self.shares.values())
+        tied = [worth[label] for label, share in self.shares.items() if share >= most - 1e-12]
+        return math.fsum(tied) / len(tied)
+
+    def spread(self, worth: Mapping[str, float]) -> float | None:
+        """Return the standard error of the mean of several votes, or the standard deviation of probabilities.
+
+        None for a single vote, which says nothing about itself.
+        """
+        mean = self.value(worth)
+        variance = math.fsum(share * (worth[label] - mean) ** 2 for label, share in self.shares.items())
+        if self.mass is not None:
+            return math.sqrt(max(variance, 0.0))
+        count = len(self.votes)
+        return math.sqrt(max(variance, 0.0) / (count - 1)) if count > 1 else None
+
+    def evidence(self) -> dict[str, Any]:
+        """Return plain data that lets a person check the opinion."""
+        found: dict[str, Any] = {}
+        if self.mass is not None:
+            found |= {"probabilities": dict(self.shares), "mass": self.mass}
+        elif len(self.votes) > 1 or self.missing:
+            found |= {"votes": list(self.votes), "missing": self.missing}
+        if self.text:
+            found["rationale"] = shortened(self.text)
+        if self.attempts > 1:
+            found["attempts"] = self.attempts
+        return found
+
+
+def _median(weighted: Sequence[tuple[float, float]]) -> float:
+    """The median of sorted values with shares that sum to 1; the middle of two where the halves meet between them."""
+    below = 0.0
+    for index, (value, share) in enumerate(weighted):
+        below += share
+        if math.isclose(below, 0.5, abs_tol=1e-12) and index + 1 < len(weighted):
+            return (value + weighted[index + 1][0]) / 2
+        if below > 0.5:
+            return value
+    return weighted[-1][0]
+
+
+C = TypeVar("C", bound=Case)
+
+_LEVELS = ("1", "2", "3", "4", "5")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageJudge(ModelScorer):
+    """Base of the judges.
+
+    Attributes:
+        criteria: what the judge shall look at, in words, put into the prompt as it is.
+        rubric: for prompts that have a place for one, what the levels mean, as a text or `{"criteria": .., "1": .., ..
+            "5": ..}`; `extra["rubric"]` of a sample goes before.
+        readout: "text" lets the model reason and reads the verdict out of its text; "probabilities" reads how likely
+            each label is as its first word, which needs no sampling and has no ties.
+        least_mass: with probabilities, how likely the labels together must be.
+        low_mass: what happens below that: "abstain" (`low_confidence`), or "sample": the text is read instead.
+        samples: how many texts are read for one verdict; more than one needs a temperature.
+        combine: how several become one: "mean", "median" or "majority".
+        quorum: the share of the texts that must hold a verdict, in (0, 1]; with fewer there is none.
+        top_p: the share of probability that texts are sampled from.
+        extend: how many times the model is made to go on thinking ("Wait") before its answer counts.
+        template: the prompt, as a name or a file; "" for the judge's own.
+    """
+
+    text_template: ClassVar[str] = ""
+    direct_template: ClassVar[str] = ""
+
+    criteria: str = ""
+    rubric: Any = None
+    readout: Literal["text", "probabilities"] = "text"
+    least_mass: float = 0.5
+    low_mass: Literal["abstain", "sample"] = "abstain"
+    samples: int = 1
+    combine: Combine = "mean"
+    quorum: float = 0.5
+    top_p: float = 1.0
+    extend: int = 0
+    template: str = ""
+
+    def __post_init__(self) -> None:
+        """Reject options out of range, and options that the prompt has no place for."""
+        super().__post_init__()
+        self.require("readout", ("text", "probabilities"))
+        self.require("low_mass", ("abstain", "sample"))
+        self.require("combine", COMBINES)
+        for option, low in (("least_mass", 0.0), ("quorum", 0.0)):
+            if not low <= getattr(self, option) <= 1:
+                raise ValueError(f"{self.name}: {option} is {getattr(self, option)!r}; it must be between 0 and 1")
+        if self.samples < 1 or self.extend < 0:
+            raise ValueError(
+                f"{self.name}: samples={self.samples}, extend={self.extend}; one text, no extension at least"
+            )
+        if self.samples > 1 and self.temperature == 0:
+            raise ValueError(
+                f"{self.name}: samples={self.samples} with temperature=0; all would be the same: set a temperature"
+            )
+        if self.readout == "probabilities" and self.prompts()[0].form != WHOLE:
+            raise ValueError(
+                f"{self.name}: its prompt asks for a text before the verdict, so readout must be 'text'; probabilities "
+                f"are read after a prompt with the form {WHOLE!r}"
+            )
+        if self.criteria and not any("criteria" in template.trusted for template in self.templates()):
+            raise ValueError(f"{self.name}: its prompt has no place for criteria; use the judge of that name, or none")
+        if not self.criteria.strip() and any("criteria" in {*each.trusted} - each.optional for each in self.prompts()):
+            raise ValueError(f"{self.name}: it rates by a criterion, and criteria is empty; say what counts")
+        if self.rubric is not None and not self._takes_rubric:
+            raise ValueError(f"{self.name}: its prompt has no place for a rubric; use prometheus, or none")
+
+    def prompts(self) -> tuple[Template, ...]:
+        """Return the prompts that ask for a verdict: the first is asked first, the last is answered by text."""
+        text = load_template(self.template or self.text_template)
+        if self.readout == "text":
+            return (text,)
+        direct = text if self.template or not self.direct_template else load_template(self.direct_template)
+        return (direct, text) if self.low_mass == "sample" else (direct,)
+
+    def templates(self) -> tuple[Template, ...]:
+        """Return every prompt that is used with these options."""
+        return self.prompts()
+
+    @property
+    def _takes_rubric(self) -> bool:
+        return any("rubric" in (*template.untrusted, *template.trusted) for template in self.prompts())
+
+    def validate(self, sample: Sample) -> None:
+        """Raise `ValueError` naming the field and the remedy if the sample cannot be judged as given."""
+        super().validate(sample)
+        if self._takes_rubric:
+            self.rubric_of(sample)
+
+    def rubric_of(self, sample: Sample) -> str | None:
+        """Return the sample's own rubric, else the judge's, as text; None where the prompt has no place for one.
+
+        Raises:
+            ValueError: it has a place, and there is no rubric, or one of another form.
+        """
+        if not self._takes_rubric:
+            return None
+        rubric = sample.extra.get("rubric", self.rubric)
+        if isinstance(rubric, str) and rubric.strip():
+            return rubric
+        if isinstance(rubric, Mapping):
+            told = {str(key).removeprefix("score").removesuffix("_description"): text for key, text in rubric.items()}
+            if set(told) == {"criteria", *_LEVELS} and all(isinstance(text, str) for text in told.values()):
+                return "\n".join([f"[{told['criteria']}]", *(f"Score {level}: {told[level]}" for level in _LEVELS)])
+        raise ValueError(
+            f"the scorer {self.name!r} judges by a rubric, and got {rubric!r}; give the option rubric or "
+            'Sample.extra["rubric"] as a text or as {"criteria": .., "1": .., .. "5": ..}'
+        )
+
+    def sampling(self, **changes: Any) -> Sampling:
+        """Return how the model answers; keyword arguments replace single parameters."""
+        return super().sampling(**{"top_p": self.top_p, **changes})
+
+    def resolved(self) -> Engine:
+        """Return the engine, made to think longer if that was asked for."""
+        engine = super().resolved()
+        if not self.extend:
+            return engine
+        return BudgetForced(engine=engine, times=self.extend, form=self.prompts()[-1].form)
+
+    async def opinions(
+        self,
+        cases: Sequence[C],
+        values: Callable[[C], Mapping[str, Value]],
+        read: Reader[str],
+        labels: Sequence[str],
+    ) -> list[Opinion | Fault]:
+        """Return the model's view on each case, in order.
+
+        Args:
+            cases: what is judged.
+            values: fills the prompt's fields; those that the template does not have are left out.
+            read: reads a label out of a text.
+            labels: the labels there are.
+        """
+        templates = self.prompts()
+        if self.readout == "text":
+            return await self._voted(cases, values, read, templates[-1])
+        found = await self.label_shares(
+            cases, lambda case: self.filled(templates[0], values(case)), label_texts(labels)
+        )
+        opinions: list[Opinion | Fault] = [_of_probabilities(result, self.least_mass) for result in found]
+        unsure = [place for place, opinion in enumerate(opinions) if isinstance(opinion, Unsure)]
+        if unsure and self.low_mass == "sample":
+            voted = await self._voted([cases[place] for place in unsure], values, read, templates[-1])
+            for place, opinion in zip(unsure, voted, strict=True):
+                opinions[place] = opinion
+        return opinions
+
+    async def _voted(
+        self,
+        cases: Sequence[C],
+        values: Callable[[C], Mapping[str, Value]],
+        read: Reader[str],
+        template: Template,
+    ) -> list[Opinion | Fault]:
+        answers = await self.asked_often(cases, lambda case: self.filled(template, values(case)), read, self.samples)
+        return [counted(several, self.quorum) for several in answers]
+
+
+def counted(answers: Sequence[Answer[str] | Fault], quorum: float) -> Opinion | Fault:
+    """Return the opinion that several answers make, or why there is none."""
+    votes = [answer for answer in answers if isinstance(answer, Answer)]
+    if votes and len(votes) >= math.ceil(quorum * len(answers)):
+        return Opinion.of_votes(votes, missing=len(answers) - len(votes), cost=cost_of(answers))
+    return next(answer for answer in answers if isinstance(answer, Fault))
+
+
+def _of_probabilities(result: LabelLogprobs | Fault, least_mass: float) -> Opinion | Fault:
+    if isinstance(result, Fault):
+        return result
+    if result.mass < least_mass or result.mass <= 0:
+        detail = f"the labels together have the probability {result.mass:.3g}, and {least_mass:g} is asked for"
+        return Unsure(reason="low_confidence", detail=detail, mass=result.mass, cost=result.cost)
+    return Opinion(shares=result.shares(), mass=min(result.mass, 1.0), cost=result.cost)

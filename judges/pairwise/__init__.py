@@ -1,1 +1,0 @@
-"""Judges that compare two responses."""

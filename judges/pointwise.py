@@ -1,0 +1,279 @@
+"""A judge that rates one response, on a scale of whole numbers or with one label of a set.
+
+On a scale the verdict is one number read from text, or the expected number sum of p(s) * s over the scale, which
+breaks the ties that whole numbers leave.  With labels each label has a worth.
+
+`AnswerJudge` says whether a final answer means the same as the accepted one, and is the last tier behind rules:
+`{cascade: {stages: [math, {answer_judge: {engine: ..}}], pass_on: [undecided, unparsable_answer]}}`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+from adjudge.engines.interface import Fault
+from adjudge.judges.language_judge import LanguageJudge, Opinion
+from adjudge.prompts.asking import Answer, ask, cost_of
+from adjudge.prompts.reading import LabelReader, NumberReader
+from adjudge.prompts.scorer import Case, require_text, shortened
+from adjudge.prompts.template import Template, Value, load_template
+from adjudge.protocol import Sample, Score
+
+_WIDEST = 101  # numbers of a scale; each is a text to read the probability of
+_CRITIQUE = "judges/critique"
+_STEPS = "judges/g_eval_steps"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judge(LanguageJudge):
+    """A model rates the response.
+
+    The reference, if there is one, is a text that shows the judge a good answer.
+
+    Attributes:
+        scale: lowest and highest whole number; None for the prompt's own, or 1 to 10.
+        labels: label to its worth, instead of a scale: `{"good": 1, "fair": 0.5, "bad": 0}`.
+        output: "unit" maps the worst verdict to 0 and the best to 1; "scale" keeps the verdict's own worth.
+        critique: whether the model writes a critique first, in a call of its own, and rates with it in view.
+        steps: for prompts that have a place for them, the steps of the evaluation; "" lets the model write them, once
+            for each call of `score`.
+        reasons: label to the reason code of a score whose likeliest label it is.
+    """
+
+    name: ClassVar[str] = "judge"
+    text_template: ClassVar[str] = "judges/pointwise"
+    direct_template: ClassVar[str] = "judges/pointwise_direct"
+
+    scale: tuple[int, int] | None = None
+    labels: Mapping[str, float] | None = None
+    output: Literal["unit", "scale"] = "unit"
+    critique: bool = False
+    steps: str = ""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Reject scales and labels that are none, and such as the prompt does not ask for."""
+        super().__post_init__()
+        self.require("output", ("unit", "scale"))
+        if self.scale is not None and self.labels is not None:
+            raise ValueError(f"{self.name}: it has a scale and labels; give one of them")
+        if self.scale is not None:
+            low, high = _whole_ends(self.name, self.scale)
+            object.__setattr__(self, "scale", (low, high))
+        if len(set(self.worth.values())) < 2:
+            raise ValueError(f"{self.name}: labels is {self.labels!r}; two of them at least must differ in worth")
+        for template in self.prompts():
+            if (template.labels and set(template.labels) != set(self.worth)) or (
+                template.scale and template.scale != self.range
+            ):
+                asked = template.labels or template.scale
+                raise ValueError(f"{self.name}: its prompt asks for {asked}, so labels or scale must be these")
+            if self.critique and "critique" not in template.untrusted:
+                raise ValueError(f"{self.name}: the prompt {template.name!r} has no place for a critique")
+        self.read("", "0")
+
+    @property
+    def range(self) -> tuple[int, int] | None:
+        """The scale that is used, if the verdict is a number."""
+        if self.labels is not None:
+            return None
+        return self.scale or load_template(self.template or self.text_template).scale or (1, 10)
+
+    @property
+    def worth(self) -> Mapping[str, float]:
+        """Each verdict and what it is worth; numbers are their own worth."""
+        if self.labels is not None:
+            return {str(label): float(value) for label, value in self.labels.items()}
+        low, high = self.range or (1, 10)
+        return {str(number): float(number) for number in range(low, high + 1)}
+
+    def templates(self) -> tuple[Template, ...]:
+        """Return the prompts that are used with these options."""
+        before = (load_template(_CRITIQUE),) if self.critique else ()
+        return (*before, *super().templates(), *((load_template(_STEPS),) if self._writes_steps else ()))
+
+    @property
+    def _writes_steps(self) -> bool:
+        return not self.steps and any("steps" in template.untrusted for template in self.prompts())
+
+    def read(self, text: str, nonce: str = "", /) -> str | None:
+        """Return the verdict that a text ends in, as one of the labels or as a whole number's text, or None."""
+        form = self.prompts()[-1].form
+        if self.range is None:
+            return LabelReader(form=form, labels=tuple(self.worth))(text, nonce)
+        low, high = self.range
+        number = NumberReader(form=form, low=low, high=high)(text, nonce)
+        return None if number is None else str(int(number))
+
+    def check_reference(self, sample: Sample) -> None:
+        """Raise `ValueError` unless the reference is a text, or there is none."""
+        require_text(sample.reference)
+
+    def values(self, case: Case) -> dict[str, Value]:
+        """Return what fills the prompt's fields."""
+        return {
+            "question": case.sample.prompt,
+            "reference": self.shown_reference(case.sample),
+            "response": case.response,
+            "critique": case.notes or None,
+            "criteria": self.criteria or None,
+            "rubric": self.rubric_of(case.sample),
+            "steps": self.steps or None,
+            "answers": self.answers(),
+        }
+
+    def shown_reference(self, sample: Sample) -> Value:
+        """Return the reference as the prompt shows it."""
+        reference: str | None = sample.reference
+        return reference
+
+    def answers(self) -> str:
+        """Return in words what the verdict may be."""
+        if self.range is not None:
+            return f"a whole number from {self.range[0]} (worst) to {self.range[1]} (best)"
+        return "one of: " + ", ".join(self.worth)
+
+    async def judge(self, cases: Sequence[Case]) -> list[Score]:
+        """Return one score per case, in order."""
+        if self._writes_steps:
+            return await self._by_own_steps(cases)
+        opinions = await (self._criticised(cases) if self.critique else self._plain_opinions(cases))
+        return [
+            self.unanswered(opinion) if isinstance(opinion, Fault) else self.scored(case, opinion)
+            for case, opinion in zip(cases, opinions, strict=True)
+        ]
+
+    async def _by_own_steps(self, cases: Sequence[Case]) -> list[Score]:
+        """Let the model write the steps of the evaluation, and judge by them; the first score has their cost."""
+        prompt = self.filled(load_template(_STEPS), {"criteria": self.criteria, "answers": self.answers()})
+        (steps,) = await ask(self.resolved(), [prompt], self.sampling(temperature=0.0), _not_empty)
+        if isinstance(steps, Fault):
+            return [self.unanswered(steps) for _ in cases]
+        scores = await replace(self, steps=steps.value).judge(cases)
+        scores[0] = replace(scores[0], cost=scores[0].cost + steps.cost)
+        return [replace(score, evidence={**score.evidence, "steps": steps.value}) for score in scores]
+
+    async def _plain_opinions(self, cases: Sequence[Case]) -> list[Opinion | Fault]:
+        return await self.opinions(cases, self.values, self.read, tuple(self.worth))
+
+    async def _criticised(self, cases: Sequence[Case]) -> list[Opinion | Fault]:
+        """Critiques first, `samples` of them for each case, then one verdict on each."""
+        template = load_template(_CRITIQUE)
+        written = await self.asked_often(
+            cases, lambda case: self.filled(template, self.values(case)), _not_empty, self.samples
+        )
+        noted = {
+            (row, at): replace(cases[row], notes=critique.value)
+            for row, several in enumerate(written)
+            for at, critique in enumerate(several)
+            if isinstance(critique, Answer)
+        }
+        opinions = await replace(self, critique=False, samples=1)._plain_opinions(list(noted.values()))
+        found = dict(zip(noted, opinions, strict=True))
+        return [self._of_critiques(row, several, found) for row, several in enumerate(written)]
+
+    def _of_critiques(
+        self, row: int, several: Sequence[Answer[str] | Fault], found: Mapping[tuple[int, int], Opinion | Fault]
+    ) -> Opinion | Fault:
+        parts = [found.get((row, at), critique) for at, critique in enumerate(several)]
+        opinions = [part for part in parts if isinstance(part, Opinion)]
+        cost = cost_of(several)
+        for opinion in opinions:
+            cost += opinion.cost
+        if not opinions or len(opinions) < self.quorum * len(parts):
+            return next(part for part in parts if isinstance(part, Fault))
+        shares = {
+            label: sum(opinion.shares.get(label, 0.0) for opinion in opinions) / len(opinions)
+            for label in dict.fromkeys(itertools.chain.from_iterable(opinion.shares for opinion in opinions))
+        }
+        masses = [opinion.mass for opinion in opinions if opinion.mass is not None]
+        last = next(critique.value for critique in reversed(several) if isinstance(critique, Answer))
+        return Opinion(
+            shares=shares,
+            votes=tuple(vote for opinion in opinions for vote in opinion.votes),
+            mass=min(masses) if masses else None,
+            text=f"{shortened(last)}\n\n{opinions[-1].text}".strip(),
+            missing=len(parts) - len(opinions),
+            attempts=max(opinion.attempts for opinion in opinions),
+            cost=cost,
+        )
+
+    def scored(self, case: Case, opinion: Opinion) -> Score:
+        """Return the score of a case on which there is an opinion."""
+        worth = self.worth
+        value, spread = opinion.value(worth, self.combine), opinion.spread(worth)
+        evidence = opinion.evidence()
+        if len(opinion.shares) == 1:
+            evidence["verdict"] = next(iter(opinion.shares))
+        if self.output == "unit":
+            low, high = min(worth.values()), max(worth.values())
+            value = (value - low) / (high - low)
+            spread = None if spread is None else spread / (high - low)
+        return Score(
+            value=value,
+            reason=self.reason(opinion),
+            evidence=evidence,
+            uncertainty=spread,
+            cost=opinion.cost,
+        )
+
+    def reason(self, opinion: Opinion) -> str:
+        """Return the reason code of the likeliest label, if this judge has one for it."""
+        if not self.reasons:
+            return ""
+        return self.reasons.get(max(opinion.shares, key=lambda label: opinion.shares[label]), "")
+
+
+def _not_empty(text: str, nonce: str = "", /) -> str | None:
+    return text.strip() or None
+
+
+def _whole_ends(name: str, scale: Sequence[Any]) -> tuple[int, int]:
+    if len(scale) != 2 or not all(type(end) is int for end in scale) or not 0 < scale[1] - scale[0] < _WIDEST:
+        raise ValueError(
+            f"{name}: scale is {scale!r}; it must be two whole numbers, the lowest first, at most {_WIDEST - 1} apart"
+        )
+    return scale[0], scale[1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerJudge(Judge):
+    """1 when a model finds that the final answer means the same as the accepted one, else 0.
+
+    The reference is the accepted answer as a text or a number, or a list of accepted ones.
+    """
+
+    name: ClassVar[str] = "answer_judge"
+    needs_reference: ClassVar[bool | None] = True
+    text_template: ClassVar[str] = "judges/answer"
+    direct_template: ClassVar[str] = "judges/answer_direct"
+
+    shortest: int = 1
+    reasons: Mapping[str, str] = field(default_factory=lambda: {"different": "wrong", "invalid": "no_answer"})
+    labels: Mapping[str, float] | None = field(default_factory=lambda: {"same": 1.0, "different": 0.0, "invalid": 0.0})
+
+    def check_reference(self, sample: Sample) -> None:
+        """Raise `ValueError` unless the reference holds one accepted answer at least."""
+        accepted_answers(sample.reference)
+
+    def shown_reference(self, sample: Sample) -> Value:
+        """Return the accepted answers, one on each line."""
+        return "\n".join(accepted_answers(sample.reference))
+
+
+def accepted_answers(reference: Any) -> list[str]:
+    """Return the accepted answers as texts.
+
+    Raises:
+        ValueError: the reference is neither a text or a number nor a list of them, or one of them is empty.
+    """
+    several = reference if isinstance(reference, list | tuple) else [reference]
+    answers = [str(answer).strip() for answer in several if isinstance(answer, str | int | float)]
+    if not several or len(answers) < len(several) or not all(answers):
+        raise ValueError(
+            f"the reference is {reference!r}; it must be the accepted answer as a text or a number, or a list of them"
+        )
+    return answers

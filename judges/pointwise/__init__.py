@@ -1,1 +1,0 @@
-"""Judges that look at one response at a time."""

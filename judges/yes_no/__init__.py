@@ -1,1 +1,0 @@
-"""Judges that answer yes/no questions about a response by how likely either word is."""

@@ -1,1 +1,0 @@
-"""Answers with sources: does what was cited support what was said, as far as the final answer?"""

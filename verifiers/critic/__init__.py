@@ -1,1 +1,0 @@
-"""Critiques with step verdicts: where does a solution go wrong first?"""

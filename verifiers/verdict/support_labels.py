@@ -1,0 +1,185 @@
+"""Lists of support labels in the ten notations that Search-Gen-V trains its verifier on, read strictly.
+
+The published reader evaluates the model's text as Python, and it drops what is no label, so that a list with a stray
+word still counts.  Here a text is a list of labels in one notation from end to end, or it is nothing.
+
+Search-Gen-V's reward for training a verifier of nuggets.
+
+    R = 0.35 macro-F1 + 0.35 [all labels right] + 0.2 reasoning + 0.1 notation
+
+The macro-F1 is over the three labels, and a label that neither side uses counts 1.  Reasoning is 1 for exactly one
+`<reasoning>` element with text in it and labels behind it, 0.5 when it or the labels are empty, else 0.  Notation is 1
+when the labels are written as the prompt asked.  R is 0 when the labels are not as many as the nuggets, when the F1 is
+0, or when reasoning is opened twice.
+
+Where the released code (linyue-ma/Search-Gen-V, search_gen_v.py @ df929de) and this differ: it evaluates the labels as
+Python, skips words that are no labels, and takes any text with a comma for CSV; here a list is one notation from end to
+end, so its notation is right or it is no list.  It means to give a tenth for two openings, but returns 0 before.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias, get_args
+
+Label: TypeAlias = Literal["support", "partial_support", "not_support"]
+LABELS: tuple[Label, ...] = get_args(Label)
+
+F1_WEIGHT, RIGHT_WEIGHT, REASONING_WEIGHT, NOTATION_WEIGHT = 0.35, 0.35, 0.2, 0.1
+_OPEN, _CLOSE = "<reasoning>", "</reasoning>"
+
+
+def label_reward(output: str, gold: Sequence[Label], notation: Notation | None = None) -> float:
+    """Return the reward of a verifier's output, in [0, 1].
+
+    Args:
+        output: what the verifier wrote, reasoning included.
+        gold: the right labels, one for each nugget.
+        notation: what the prompt asked for; None if it did not say, and then at most 0.9 can be had.
+
+    Raises:
+        ValueError: there are no right labels, or one is none.
+    """
+    if not gold or any(label not in LABELS for label in gold):
+        raise ValueError(f"the right labels are {list(gold)}; give at least one of {', '.join(LABELS)}")
+    output = output.strip()
+    if output.count(_OPEN) > 1:
+        return 0.0
+    written = output.rpartition(_CLOSE)[2] if _OPEN in output and _CLOSE in output else output
+    labels = read_labels(written)
+    if labels is None or len(labels) != len(gold):
+        return 0.0
+    f1 = macro_f1(labels, gold)
+    if f1 == 0:
+        return 0.0
+    in_notation = notation is not None and read_labels(written, notation) is not None
+    return (
+        F1_WEIGHT * f1
+        + RIGHT_WEIGHT * (labels == tuple(gold))
+        + REASONING_WEIGHT * reasoning_credit(output)
+        + NOTATION_WEIGHT * in_notation
+    )
+
+
+def macro_f1(labels: Sequence[Label], gold: Sequence[Label]) -> float:
+    """Return the mean F1 of the three labels, in [0, 1]; one that neither side uses counts 1."""
+    if len(labels) != len(gold):
+        raise ValueError(f"{len(labels)} labels for {len(gold)} right ones")
+    found = []
+    for name in LABELS:
+        both = sum(ours == name == right for ours, right in zip(labels, gold, strict=True))
+        either = sum(ours == name for ours in labels) + sum(right == name for right in gold)
+        found.append(2 * both / either if either else 1.0)
+    return math.fsum(found) / len(found)
+
+
+def reasoning_credit(output: str) -> float:
+    """Return 1, 0.5 or 0 for the form of the reasoning; see the module."""
+    if output.count(_OPEN) != 1 or output.count(_CLOSE) != 1 or output.index(_OPEN) > output.index(_CLOSE):
+        return 0.0
+    inside = output[output.index(_OPEN) + len(_OPEN) : output.index(_CLOSE)]
+    return 1.0 if inside.strip() and output.rpartition(_CLOSE)[2].strip() else 0.5
+
+
+Notation: TypeAlias = Literal[
+    "json", "python_list", "csv", "comma_separated", "tsv", "pipe_separated", "yaml", "markdown", "numbered", "xml"
+]
+NOTATIONS: tuple[Notation, ...] = get_args(Notation)
+
+_MOST_CHARACTERS = 20_000  # 500 labels with room; JSON nested deeper than that would only cost time
+_QUOTED = re.compile(r"'([a-z_]*)'|\"([a-z_]*)\"")
+_NUMBERED = re.compile(r"(\d{1,4})\.[ \t]+([a-z_]+)")
+_XML = re.compile(r"<labels>\s*((?:<label>\s*[a-z_]+\s*</label>\s*)+)</labels>")
+_XML_LABEL = re.compile(r"<label>\s*([a-z_]+)\s*</label>")
+
+
+def read_labels(text: str, notation: Notation | None = None) -> tuple[Label, ...] | None:
+    """Return the labels that a text lists, in order; None if it is no list of labels.
+
+    Args:
+        text: what the model wrote, without its reasoning.
+        notation: the only notation accepted; None for any.  One label alone is a list in every notation of separators.
+
+    Raises:
+        ValueError: the notation is not in `NOTATIONS`.
+    """
+    if notation is not None and notation not in NOTATIONS:
+        raise ValueError(f"the notation is {notation!r}; it must be one of {', '.join(NOTATIONS)}")
+    text = text.strip()
+    if not text or len(text) > _MOST_CHARACTERS:
+        return None
+    for name in NOTATIONS if notation is None else (notation,):
+        words = _READERS[name](text)
+        labels: tuple[Label, ...] = tuple(label for word in words or () for label in LABELS if word == label)
+        if words and labels:
+            return labels if len(labels) == len(words) else None
+    return None
+
+
+def _json(text: str) -> list[str] | None:
+    if text[0] not in "[{":
+        return None
+    try:
+        data: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(data, dict):
+        data = data["labels"] if set(data) == {"labels"} else None
+    return data if isinstance(data, list) and all(isinstance(word, str) for word in data) else None
+
+
+def _python_list(text: str) -> list[str] | None:
+    if text[0] != "[" or text[-1] != "]":
+        return None
+    inner = text[1:-1].strip().removesuffix(",")
+    words = []
+    for part in inner.split(","):
+        found = _QUOTED.fullmatch(part.strip())
+        if found is None:
+            return None
+        words.append(found[1] or found[2] or "")
+    return words
+
+
+def _separated(separator: str) -> Callable[[str], list[str] | None]:
+    def read(text: str) -> list[str] | None:
+        return None if "\n" in text else [word.strip() for word in text.split(separator)]
+
+    return read
+
+
+def _bullets(bullet: str) -> Callable[[str], list[str] | None]:
+    def read(text: str) -> list[str] | None:
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        return [line[2:].strip() for line in lines] if all(line.startswith(bullet) for line in lines) else None
+
+    return read
+
+
+def _numbered(text: str) -> list[str] | None:
+    found = [_NUMBERED.fullmatch(line.strip()) for line in text.splitlines() if line.strip()]
+    words = [match[2] for match in found if match is not None]
+    numbers = [int(match[1]) for match in found if match is not None]
+    return words if len(words) == len(found) and numbers == list(range(1, len(found) + 1)) else None
+
+
+def _xml(text: str) -> list[str] | None:
+    found = _XML.fullmatch(text)
+    return _XML_LABEL.findall(found[1]) if found else None
+
+
+_READERS: dict[Notation, Callable[[str], list[str] | None]] = {
+    "json": _json,
+    "python_list": _python_list,
+    "csv": _separated(","),
+    "comma_separated": _separated(","),
+    "tsv": _separated("\t"),
+    "pipe_separated": _separated("|"),
+    "yaml": _bullets("- "),
+    "markdown": _bullets("* "),
+    "numbered": _numbered,
+    "xml": _xml,
+}
