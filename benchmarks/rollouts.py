@@ -29,10 +29,10 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from adjudge.rl_integration.trainer.config import RolloutsConfig
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.rollouts.engine_choice import open_generator
 from adjudge.rl_integration.trainer.rollouts.generator import Piece
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.vllm_options import VllmOptions
 

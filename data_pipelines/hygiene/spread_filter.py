@@ -1,6 +1,6 @@
 """Prompts are kept whose scores differ enough: an advantage over the group is 0 where all scores are equal.
 
-The rules for batches during training are `adjudge.rl_integration.trainer.prompts.filters`; here the whole input is
+The rules for batches during training are `adjudge.rl_integration.trainer.rollouts.curricula.spread_filter`; here the whole input is
 known, so its mean deviation takes the place of RLPR's moving average.  A prompt with fewer than two known scores has
 no deviation and is left out.
 

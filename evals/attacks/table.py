@@ -24,7 +24,7 @@ ATTACKERS: Final[Mapping[str, str]] = MappingProxyType(
         "suffix": "adjudge.evals.attacks.attackers.universal_suffix:UniversalSuffix",
         "genetic": "adjudge.evals.attacks.attackers.evolution:GeneticTemplates",
         "answers": "adjudge.evals.attacks.attackers.evolution:AnswerShapes",
-        "rl": "adjudge.rl_integration.trainer.attacking.suffix_policy:SuffixPolicy",
+        "rl": "adjudge.rl_integration.trainer.suffix_policy:SuffixPolicy",
     }
 )
 

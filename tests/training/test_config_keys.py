@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adjudge.cli.train import _BY_REWARDS, TRAINERS, _named
-from adjudge.rl_integration.trainer.objectives.table import OBJECTIVES, objective
+from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES, objective
 from adjudge.training.config_keys import config_keys, meant
 from adjudge.training.known_words import WORDS
 

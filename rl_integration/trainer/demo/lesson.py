@@ -17,17 +17,19 @@ from typing import Any, Literal, TypeAlias
 
 import torch
 
-from adjudge.rl_integration.trainer.batches.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.batches.rewards import Rewards
-from adjudge.rl_integration.trainer.config import ObjectiveChoice, RolloutsConfig, RunConfig
-from adjudge.rl_integration.trainer.credit.choice import CreditChoice
+from adjudge.rl_integration.trainer.algorithms.credit.choice import CreditChoice
+from adjudge.rl_integration.trainer.algorithms.objectives.choice import ObjectiveChoice
+from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy, warm_up
-from adjudge.rl_integration.trainer.guard import GuardConfig
-from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
-from adjudge.rl_integration.trainer.policies.policy import Policy
-from adjudge.rl_integration.trainer.records.report import write_report
-from adjudge.rl_integration.trainer.run import Run
-from adjudge.rl_integration.trainer.tasks.task import Task
+from adjudge.rl_integration.trainer.loop.config import RunConfig
+from adjudge.rl_integration.trainer.loop.guard import GuardConfig
+from adjudge.rl_integration.trainer.loop.learning_config import LearningConfig
+from adjudge.rl_integration.trainer.loop.records.report import write_report
+from adjudge.rl_integration.trainer.loop.run import Run
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.rl_integration.trainer.rewards.rewards import Rewards
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
 
 Method: TypeAlias = Literal["grpo", "ppo"]
 

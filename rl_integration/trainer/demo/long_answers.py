@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from adjudge.rl_integration.trainer.tasks.task import Task
+from adjudge.rl_integration.trainer.contract.task import Task
 
 _LONGEST = 16  # digits of an answer
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.extras import install_hint
-from adjudge.rl_integration.trainer.records.journal import STEPS, read_journal
+from adjudge.rl_integration.trainer.loop.records.journal import STEPS, read_journal
 
 _COLOURS = ("#2f7ed8", "#d9730d", "#2a9d5c", "#b04fc4", "#c0392b", "#0f9aa8")
 _LOOKS: Any = {"svg.hashsalt": "adjudge", "svg.fonttype": "none", "font.size": 9}  # the same numbers give the same file

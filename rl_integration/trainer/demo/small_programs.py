@@ -14,7 +14,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 
-from adjudge.rl_integration.trainer.tasks.task import Task
+from adjudge.rl_integration.trainer.contract.task import Task
 
 CHARACTERS = "0123456789: =x+-*"
 """What tasks and answers are written with, beside `WORDS`."""

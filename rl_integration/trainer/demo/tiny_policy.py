@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from adjudge.engines.model_lock import model_lock
-from adjudge.rl_integration.trainer.policies.policy import Policy
-from adjudge.rl_integration.trainer.tasks.task import Task
+from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
 
 _PAD, _END = "<|pad|>", "<|end|>"
 

@@ -17,16 +17,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.batches.rewards import Rewards, Scoring
-from adjudge.rl_integration.trainer.checkpoints import newest_checkpoint
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.judging.present_verifier import PresentVerifier
 from adjudge.rl_integration.trainer.judging.solutions import Solutions, solutions_of
-from adjudge.rl_integration.trainer.records.logbook import OnStep
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
+from adjudge.rl_integration.trainer.loop.checkpoints import newest_checkpoint
+from adjudge.rl_integration.trainer.loop.records.logbook import OnStep
+from adjudge.rl_integration.trainer.loop.run import Run
+from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
-from adjudge.rl_integration.trainer.run import Run
-from adjudge.rl_integration.trainer.tasks.task import Task
 from adjudge.solutions.steps import Splitting
 
 

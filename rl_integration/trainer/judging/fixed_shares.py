@@ -2,7 +2,7 @@
 
 Every batch has each kind's share of it, rounded so that the shares hold over time.
 
-Not covered: shares that depend on what is learnt (`adjudge.rl_integration.trainer.curricula`).
+Not covered: shares that depend on what is learnt (`adjudge.rl_integration.trainer.rollouts.curricula`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.tasks.task import Task, TaskSource
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Task, TaskSource
 
 KIND = "kind"
 """The field of a task's `extra` that says its kind, which the scorer `by_kind` reads, too."""

@@ -23,21 +23,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from adjudge.rl_integration.trainer.batches.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.batches.rewards import Rewards, Scoring
-from adjudge.rl_integration.trainer.config import ObjectiveChoice, RolloutsConfig, RunConfig
+from adjudge.rl_integration.trainer.algorithms.objectives.choice import ObjectiveChoice
+from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy, warm_up
-from adjudge.rl_integration.trainer.judging.cohort_order import CohortOrder
-from adjudge.rl_integration.trainer.judging.order_effects import order_effects
-from adjudge.rl_integration.trainer.judging.pairs import LABELS, Pair, in_both_orders, in_one_order
-from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
-from adjudge.rl_integration.trainer.policies.policy import Policy
-from adjudge.rl_integration.trainer.records.report import write_report
+from adjudge.rl_integration.trainer.judging.pairs import Pair, in_both_orders, in_one_order
+from adjudge.rl_integration.trainer.loop.config import RunConfig
+from adjudge.rl_integration.trainer.loop.learning_config import LearningConfig
+from adjudge.rl_integration.trainer.loop.records.report import write_report
+from adjudge.rl_integration.trainer.loop.run import Run
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.tasks.cohort_order import CohortOrder
+from adjudge.rl_integration.trainer.rollouts.tasks.order_effects import LABELS, order_effects
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
-from adjudge.rl_integration.trainer.run import Run
-from adjudge.rl_integration.trainer.tasks.task import Task
 
 Reward: TypeAlias = Literal["as_given", "both_orders", "consistency"]
 REWARDS: Final[tuple[Reward, ...]] = ("as_given", "both_orders", "consistency")

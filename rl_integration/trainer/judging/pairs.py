@@ -14,15 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
+from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.judging.asking import AskOne, AskPair, Prompt
-from adjudge.rl_integration.trainer.tasks.task import Task
+from adjudge.rl_integration.trainer.rollouts.tasks.order_effects import GIVEN, LABELS, SWAPPED
 
-GIVEN, SWAPPED = "given", "swapped"
-_FIRST, _SECOND = "A", "B"
-LABELS: Final = (_FIRST, _SECOND)
-"""The verdicts for the response shown first and for the one shown second."""
+_FIRST, _SECOND = LABELS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

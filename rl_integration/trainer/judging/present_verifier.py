@@ -19,13 +19,13 @@ from typing import Any
 
 from adjudge.api import load
 from adjudge.protocol import Provenance, Sample, Score, StepScore, response_text
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.judging.asking import AskSteps
-from adjudge.rl_integration.trainer.policies.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
-from adjudge.rl_integration.trainer.tasks.task import Task
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.solutions.steps import Splitting, Step, split_steps
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from adjudge.rl_integration.trainer.tasks.task import Task
+from adjudge.rl_integration.trainer.contract.task import Task
 
 
 def write_tasks(path: Path, tasks: Iterable[Task]) -> int:

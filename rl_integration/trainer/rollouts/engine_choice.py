@@ -5,14 +5,10 @@ Not covered: what is made of what it writes (`writer`, `dialogue`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.generator import Generator
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
-
-if TYPE_CHECKING:
-    from adjudge.rl_integration.trainer.config import RolloutsConfig
 
 
 def window(policy: Policy, config: RolloutsConfig) -> int:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
+from adjudge.rl_integration.trainer.contract.rollout import FinishReason
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
-
-FinishReason: TypeAlias = Literal["stop", "length"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from adjudge.rl_integration.trainer.policies.policy import Policy
+from adjudge.rl_integration.trainer.contract.rollout import FinishReason
 from adjudge.rl_integration.trainer.rollouts.continuation import Continuation
-from adjudge.rl_integration.trainer.rollouts.generator import FinishReason, OnPiece, Piece
+from adjudge.rl_integration.trainer.rollouts.generator import OnPiece, Piece
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.stop_texts import StopTexts
 

@@ -21,13 +21,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from adjudge.rl_integration.trainer.policies.policy import Policy
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.rollouts.generator import Generator, Piece
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.tree_config import TreeConfig
 from adjudge.rl_integration.trainer.rollouts.writer import OnRollout
-from adjudge.rl_integration.trainer.tasks.task import Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,8 +21,8 @@ from typing import Any
 
 import torch
 
-from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.generator import OnPiece, Piece
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.vllm_in_process import VllmFailed, VllmInProcess, check_installed
 from adjudge.rl_integration.trainer.rollouts.vllm_options import VllmOptions

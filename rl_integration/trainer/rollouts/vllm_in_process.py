@@ -26,8 +26,8 @@ import torch
 from torch import Tensor
 
 from adjudge.extras import install_hint
-from adjudge.rl_integration.trainer.policies.policy import Policy
-from adjudge.rl_integration.trainer.policies.policy_weights import base_model, checkpoint_weights
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.policy_weights import base_model, checkpoint_weights
 from adjudge.rl_integration.trainer.rollouts.vllm_options import VllmOptions
 
 _GIB = 1 << 30

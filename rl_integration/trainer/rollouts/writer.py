@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.rollouts.generator import Generator, Piece
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
-from adjudge.rl_integration.trainer.tasks.task import Task
 
 if TYPE_CHECKING:
-    from adjudge.rl_integration.trainer.policies.policy import Policy
+    from adjudge.rl_integration.trainer.rollouts.policy import Policy
 
 OnRollout: TypeAlias = Callable[[int, Rollout], None]
 """Told the place of a rollout among those asked for, and the rollout."""

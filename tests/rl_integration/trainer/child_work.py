@@ -11,17 +11,17 @@ from typing import Any
 
 import torch
 from safetensors.torch import save_file
+from tests.rl_integration.trainer.loop.test_learner import rollouts_of, scores_of
 from tests.rl_integration.trainer.nursery import Dying
 from tests.rl_integration.trainer.small_runs import TASKS, Digits, small_config, small_policy, small_run
-from tests.rl_integration.trainer.test_learner import rollouts_of, scores_of
 
-from adjudge.rl_integration.trainer.batches.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.checkpoints import Checkpoint, save_checkpoint
-from adjudge.rl_integration.trainer.config import ObjectiveChoice
-from adjudge.rl_integration.trainer.guard import GuardConfig
-from adjudge.rl_integration.trainer.learning.learner import Learner
-from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
-from adjudge.rl_integration.trainer.processes import OtherProcessFailed, Processes
+from adjudge.rl_integration.trainer.algorithms.objectives.choice import ObjectiveChoice
+from adjudge.rl_integration.trainer.loop.checkpoints import Checkpoint, save_checkpoint
+from adjudge.rl_integration.trainer.loop.guard import GuardConfig
+from adjudge.rl_integration.trainer.loop.learner import Learner
+from adjudge.rl_integration.trainer.loop.learning_config import LearningConfig
+from adjudge.rl_integration.trainer.loop.processes import OtherProcessFailed, Processes
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.training.lora import Lora
 
 Tell = Callable[[int], object]

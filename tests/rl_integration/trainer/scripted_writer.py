@@ -9,21 +9,22 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
-from tests.rl_integration.trainer.curricula.simulated import setting
+from tests.rl_integration.trainer.rollouts.curricula.simulated import setting
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.batches.answering import Answering
-from adjudge.rl_integration.trainer.batches.batches import Batch, Batches
-from adjudge.rl_integration.trainer.batches.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.batches.rewards import Rewards
-from adjudge.rl_integration.trainer.config import RolloutsConfig, RunConfig
-from adjudge.rl_integration.trainer.curricula.choice import CurriculumChoice
-from adjudge.rl_integration.trainer.improvers.improver import Improver
-from adjudge.rl_integration.trainer.processes import Processes
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Task, TaskOrder
+from adjudge.rl_integration.trainer.loop.batches import Batch, Batches
+from adjudge.rl_integration.trainer.loop.config import RunConfig
+from adjudge.rl_integration.trainer.loop.processes import Processes
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.rl_integration.trainer.rewards.rewards import Rewards
+from adjudge.rl_integration.trainer.rollouts.answering import Answering
+from adjudge.rl_integration.trainer.rollouts.curricula.choice import CurriculumChoice
+from adjudge.rl_integration.trainer.rollouts.improvers.improver import Improver
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.writer import OnRollout
-from adjudge.rl_integration.trainer.tasks.task import Task, TaskOrder
 
 T = TypeVar("T")
 

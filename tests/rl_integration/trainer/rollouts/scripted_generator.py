@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.generator import OnPiece, Piece
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
 
 Script = Callable[[str, int], str]

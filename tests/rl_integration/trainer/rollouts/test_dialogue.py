@@ -11,22 +11,22 @@ import numpy as np
 import pytest
 import torch
 from tests.rl_integration.trainer.rollouts.scripted_generator import Script, ScriptedGenerator
-from tests.rl_integration.trainer.tools.chat_policy import chat_policy
-from tests.rl_integration.trainer.tools.small_tools import Doing, Lookup, Slow
+from tests.rl_integration.trainer.rollouts.tools.chat_policy import chat_policy
+from tests.rl_integration.trainer.rollouts.tools.small_tools import Doing, Lookup, Slow
 
 from adjudge.protocol import response_text
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.dialogue import Dialogue
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.tools.calls import Call, CallStyle
+from adjudge.rl_integration.trainer.rollouts.tools.chat_calls import ChatCalls
+from adjudge.rl_integration.trainer.rollouts.tools.tag_calls import TagCalls
+from adjudge.rl_integration.trainer.rollouts.tools.tool import Tool, ToolDown
+from adjudge.rl_integration.trainer.rollouts.tools.toolbox import Toolbox
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
-from adjudge.rl_integration.trainer.tasks.task import Task
-from adjudge.rl_integration.trainer.tools.calls import Call, CallStyle
-from adjudge.rl_integration.trainer.tools.chat_calls import ChatCalls
-from adjudge.rl_integration.trainer.tools.tag_calls import TagCalls
-from adjudge.rl_integration.trainer.tools.tool import Tool, ToolDown
-from adjudge.rl_integration.trainer.tools.toolbox import Toolbox
 
 CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789<>/?!{}[]|=:,;.()-'_ " + "\n·"
 TASKS = [Task(id="1", prompt="ab?", reference="17"), Task(id="2", prompt="cd?", reference="28")]

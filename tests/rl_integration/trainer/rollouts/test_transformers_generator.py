@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import torch
 
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.policies.policy import Policy
-from adjudge.rl_integration.trainer.policies.token_rows import token_rows
 from adjudge.rl_integration.trainer.rollouts.generator import Piece
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.token_rows import token_rows
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
-from adjudge.rl_integration.trainer.tasks.task import Task
 
 TASKS = [Task(id=str(n), prompt=text) for n, text in enumerate(["1+1=", "12+7=", "3=", "123456+654321=", "9+9="])]
 

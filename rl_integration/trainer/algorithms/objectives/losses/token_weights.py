@@ -1,0 +1,94 @@
+"""Weights of tokens by how the policy decides them: the 80/20 rule, and STEER.
+
+| rule | weight | source |
+|---|---|---|
+| `TopEntropy` | 1 for the share of the batch's tokens with the highest entropy, else 0 | arXiv 2506.01939, share 0.2 |
+| `Steer` | exp(-k ω), in [least, 1], or falling linearly in ω from most to least | `zz-haooo/STEER` |
+
+STEER damps tokens that change the entropy most: ω = |A / p_old * p (1 - p) (ln p + H)| with p and H of the policy, and
+k = -ln(least) / max(ω_max, 0.02).  Released code takes least 0.8 and, unless told otherwise, the linear form with most
+1.2; where all ω are equal that form gives the middle of the two.
+
+Weights have no gradient, and the loss divides by all tokens, whatever they weigh, as in TRL.  The threshold and the
+largest ω are those of the tokens given, so parts of an update have their own.
+
+Not covered: entropies; the trainer computes them with the log-probabilities.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from adjudge.rl_integration.trainer.algorithms.objectives.losses.tokens import TokenBatch
+from adjudge.rl_integration.trainer.contract.options import check_above, check_between, check_least
+
+_SMALLEST = 1e-8  # of a probability; the reciprocal of p_old must stay finite
+_FLOOR = 0.02  # of the largest ω: below it the weights stay near 1, where there is nothing to damp
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopEntropy:
+    """1 for the tokens of highest entropy, 0 for the rest; ties at the threshold count.
+
+    Attributes:
+        share: of the tokens, above 0 and at most 1.
+    """
+
+    share: float = 0.2
+
+    def __post_init__(self) -> None:
+        """Reject what cannot be meant."""
+        check_above("share", self.share, 0.0)
+        check_between("share", self.share, 0.0, 1.0)
+
+    def __call__(self, tokens: TokenBatch) -> Tensor:
+        """Return (n, t) weights."""
+        entropy = tokens.needs("entropy", "the share of tokens with the highest entropy").detach()
+        ordered = entropy[tokens.mask].sort().values
+        if not len(ordered):
+            return torch.zeros_like(entropy)
+        place = (1 - self.share) * (len(ordered) - 1)  # linear between places, as numpy and torch define quantiles
+        below, above = ordered[math.floor(place)], ordered[math.ceil(place)]
+        threshold = below + (above - below) * (place - math.floor(place))
+        return ((entropy >= threshold) & tokens.mask).to(entropy.dtype)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steer:
+    """Less for tokens that change the entropy more; see the module.
+
+    Attributes:
+        least: the smallest weight, above 0 and below 1.
+        most: the largest of the linear form, at least 1; None for the exponential form, whose largest is 1.
+    """
+
+    least: float = 0.8
+    most: float | None = None
+
+    def __post_init__(self) -> None:
+        """Reject what cannot be meant."""
+        check_above("least", self.least, 0.0)
+        if self.least >= 1:
+            raise ValueError(f"least={self.least!r}; it must be below 1, the weight of a token that changes nothing")
+        if self.most is not None:
+            check_least("most", self.most, 1.0)
+
+    def __call__(self, tokens: TokenBatch) -> Tensor:
+        """Return (n, t) weights; 0 outside the mask."""
+        entropy = tokens.needs("entropy", "STEER").detach()
+        chance = tokens.logp.detach().exp().clamp(_SMALLEST, 1 - _SMALLEST)
+        before = tokens.old.exp().clamp(_SMALLEST, 1.0)
+        omega = (tokens.advantages / before * chance * (1 - chance) * (chance.log() + entropy)).abs() * tokens.mask
+        largest = omega.max() if omega.numel() else omega.sum()
+        if self.most is None:
+            weights = torch.exp(omega * math.log(self.least) / largest.clamp(min=_FLOOR))
+        else:
+            smallest = omega.masked_fill(~tokens.mask, math.inf).min() if tokens.mask.any() else largest
+            spread = largest - smallest
+            place = torch.where(spread > 0, (omega - smallest) / spread.clamp(min=1e-30), torch.full_like(omega, 0.5))
+            weights = self.most - (self.most - self.least) * place
+        return weights * tokens.mask

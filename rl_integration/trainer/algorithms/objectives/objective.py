@@ -1,0 +1,138 @@
+"""An objective: which advantages, which loss, and what goes with them.
+
+A trainer calls, for a batch of rewards and then for each part of the batch's tokens,
+
+    worth = objective.advantages(groups)                    # (n,), NumPy
+    value = objective.loss(TokenBatch(..., counted=objective.counted(groups)))
+
+and for objectives with a critic `objective.critic.gae` in the place of the first.
+
+Not covered: rollouts, optimisers and schedules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from adjudge.rl_integration.trainer.algorithms.objectives.advantages.gae import Gae
+from adjudge.rl_integration.trainer.algorithms.objectives.advantages.rule import AdvantageRule
+from adjudge.rl_integration.trainer.algorithms.objectives.losses.policy import PolicyLoss
+from adjudge.rl_integration.trainer.algorithms.objectives.losses.preference import Preference
+from adjudge.rl_integration.trainer.algorithms.objectives.losses.rover import Rover
+from adjudge.rl_integration.trainer.algorithms.objectives.losses.value import ValueLoss
+from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats
+from adjudge.rl_integration.trainer.contract.options import check_flag, check_kind, check_least
+from adjudge.rl_integration.trainer.rewards.groups import Groups
+from adjudge.rl_integration.trainer.rewards.shaping import Overlong
+
+if TYPE_CHECKING:
+    from adjudge.rl_integration.trainer.algorithms.objectives.losses.tokens import LossValue, TokenBatch
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Critic:
+    """What a value model adds.
+
+    Attributes:
+        gae: advantages and returns from its values.
+        loss: what it is trained with.
+    """
+
+    gae: Gae = field(default_factory=Gae)
+    loss: ValueLoss = field(default_factory=ValueLoss)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Objective:
+    """One way to learn from rewards; `table.OBJECTIVES` has the published ones.
+
+    Attributes:
+        rule: advantages from rewards; None for an objective with a critic.
+        policy: the loss of the policy.
+        critic: for an objective with a value model.
+        reward_beta: weight of the divergence from the reference policy that is subtracted from the reward (`shaping`).
+        overlong: a penalty of length that is added to the reward.
+        resample: whether groups of equal rewards are drawn anew (`resampling`).
+    """
+
+    rule: AdvantageRule | None
+    policy: PolicyLoss | Rover | Preference
+    critic: Critic | None = None
+    reward_beta: float = 0.0
+    overlong: Overlong | None = None
+    resample: bool = False
+
+    def __post_init__(self) -> None:
+        """Reject what cannot be meant."""
+        check_least("reward_beta", self.reward_beta, 0.0)
+        check_flag("resample", self.resample)
+        check_kind("policy", self.policy, PolicyLoss, Rover, Preference)
+        check_kind("critic", self.critic, Critic, type(None))
+        check_kind("overlong", self.overlong, Overlong, type(None))
+        if self.rule is not None and not (callable(self.rule) and hasattr(self.rule, "least")):
+            raise ValueError(f"rule={self.rule!r}; it must be an advantage rule, such as GroupRelative(), or None")
+        if (self.rule is None) == (self.critic is None):
+            raise ValueError("an objective has either a rule of advantages or a critic; give one of the two")
+
+    @property
+    def needs_reference(self) -> bool:
+        """Whether log-probabilities of a reference policy are needed."""
+        return bool(self.reward_beta) or isinstance(self.policy, Preference) or bool(getattr(self.policy, "beta", 0.0))
+
+    @property
+    def needs_entropy(self) -> bool:
+        """Whether entropies of next-token distributions are needed, beyond being logged."""
+        return isinstance(self.policy, PolicyLoss) and bool(self.policy.entropy_bonus or self.policy.weighting)
+
+    def counted(self, groups: Groups) -> Bools:
+        """Return (n,) which samples take part: the only ones with a gradient."""
+        return groups.counted(1 if self.rule is None else self.rule.least)
+
+    def advantages(self, groups: Groups) -> Floats:
+        """Return (n,) advantages, 0 for samples that take no part.
+
+        Raises:
+            ValueError: the objective has a critic, or the rule cannot read these rewards.
+        """
+        if self.rule is None:
+            raise ValueError("this objective takes its advantages from a critic; call objective.critic.gae")
+        return self.rule(groups)
+
+    def loss(self, tokens: TokenBatch) -> LossValue:
+        """Return the policy's loss and its metrics.
+
+        Raises:
+            ValueError: a tensor that it needs is not there.
+        """
+        return self.policy(tokens)
+
+    def but(self, changes: Mapping[str, Any]) -> Self:
+        """Return the same with other options; `policy.clip_high` reaches into parts.
+
+        Raises:
+            ValueError: there is no such option, or it cannot have that value.
+        """
+        return with_options(self, changes)
+
+
+def with_options(part: T, changes: Mapping[str, Any]) -> T:
+    """Return a configuration with other options; dots reach into its parts.
+
+    Raises:
+        ValueError: there is no such option, or it cannot have that value.
+    """
+    for path, value in changes.items():
+        part = _with(part, path, path, value)
+    return part
+
+
+def _with(part: Any, path: str, rest: str, value: Any) -> Any:
+    name, _, deeper = rest.partition(".")
+    known = list(getattr(part, "__dataclass_fields__", ()))
+    if name not in known:
+        raise ValueError(f"there is no option {path!r}; at this place there are {', '.join(known) or 'none'}")
+    return replace(part, **{name: _with(getattr(part, name), path, deeper, value) if deeper else value})

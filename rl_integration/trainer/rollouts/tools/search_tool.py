@@ -1,0 +1,92 @@
+"""A search index over texts in a file.
+
+Not covered: passages of long texts: the beginning of a text is shown, so cut long ones before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from adjudge.rl_integration.trainer.rollouts.tools.bm25 import Bm25, words
+from adjudge.rl_integration.trainer.rollouts.tools.tool import ToolAnswer, one_text
+
+_MOST_WORDS = 64
+"""Words of a query that are looked at."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchTool:
+    """Finds texts by their words.
+
+    Attributes:
+        documents: path of a JSON-lines file; each line is an object with "text", and may have "title".
+        name: what it is called by.
+        count: most texts of an answer.
+        most_text: characters of each that are shown.
+    """
+
+    documents: str
+    name: str = "search"
+    count: int = 3
+    most_text: int = 500
+
+    def __post_init__(self) -> None:
+        """Reject what cannot be meant, and read the file."""
+        for option in ("count", "most_text"):
+            if getattr(self, option) < 1:
+                raise ValueError(f"the search tool's {option} is {getattr(self, option)!r}; it must be at least 1")
+        self._index  # noqa: B018 a bad file is told before any work
+
+    @property
+    def description(self) -> str:
+        """What it does."""
+        return "Search a collection of texts. The best matches are returned."
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """One text: the query."""
+        return one_text("query", "words to look for")
+
+    def call(self, arguments: Mapping[str, Any]) -> ToolAnswer:
+        """Answer a query."""
+        asked = words(arguments["query"])[:_MOST_WORDS]
+        if not asked:
+            return ToolAnswer(text="error: the query has no words", ok=False)
+        places = self._index.best(" ".join(asked), self.count)
+        return ToolAnswer(text="\n".join(map(self._shown, places)) or "(nothing was found)")
+
+    @cached_property
+    def _texts(self) -> list[tuple[str, str]]:
+        """Title and text of each document."""
+        try:
+            with open(self.documents, encoding="utf-8") as file:
+                found = [_document(line, f"{self.documents}:{at}") for at, line in enumerate(file, 1) if line.strip()]
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"the search tool's documents {self.documents!r} cannot be read: {error}") from error
+        if not found:
+            raise ValueError(f"the search tool's documents {self.documents!r} hold nothing; give a text in each line")
+        return found
+
+    @cached_property
+    def _index(self) -> Bm25:
+        return Bm25([f"{title}\n{text}" for title, text in self._texts])
+
+    def _shown(self, place: int) -> str:
+        title, text = self._texts[place]
+        shown = text if len(text) <= self.most_text else f"{text[: self.most_text]}... ({len(text)} characters)"
+        return f"[{title}] {shown}" if title else shown
+
+
+def _document(line: str, where: str) -> tuple[str, str]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{where} is no JSON: {error}") from error
+    if not isinstance(record, dict) or not isinstance(record.get("text"), str):
+        raise ValueError(f'{where} has no text; write an object such as {{"text": "...", "title": "..."}}')
+    title = record.get("title")
+    return "" if title is None else " ".join(str(title).split())[:200], record["text"]
