@@ -77,7 +77,7 @@ def work(engine: Any, options: Options) -> dict[str, float]:
     config = RolloutsConfig(
         engine=engine,
         vllm=VllmOptions(gpu_memory_utilization=options.memory),
-        sampling=SamplingConfig(most_new_tokens=options.tokens),
+        sampling=SamplingConfig(max_new_tokens=options.tokens),
     )
     draw = torch.Generator().manual_seed(0)
     shape = (options.prompts, options.prompt_tokens)

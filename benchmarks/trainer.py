@@ -5,7 +5,7 @@ for the same matrix products.  The reward is the share of digits in an answer, f
 for each sample and any number of samples at once, as a judge behind a server does; TRL gets it as a coroutine.
 
 Each way runs in a process of its own, in turn, so that peak memory is its own.  The first steps are not counted.
-`ahead` writes that many batches before it waits for scores.
+`staleness` writes that many batches before it waits for scores.
 
 Not covered: several processes, and generation by vLLM.
 
@@ -107,9 +107,9 @@ def ours(options: Options, model: str, delay: float, ahead: int) -> dict[str, fl
         objective=ObjectiveChoice(name="grpo"),
         rollouts=RolloutsConfig(
             tasks=options.tasks,
-            group=options.group,
-            ahead=ahead,
-            sampling=SamplingConfig(most_new_tokens=options.tokens),
+            num_generations=options.group,
+            staleness=ahead,
+            sampling=SamplingConfig(max_new_tokens=options.tokens),
         ),
         learning=LearningConfig(learning_rate=RATE),
         steps=options.steps + FIRST,
@@ -119,7 +119,7 @@ def ours(options: Options, model: str, delay: float, ahead: int) -> dict[str, fl
         result = Run(policy, tasks, config, Path(folder)).train()
     counted = result.history[FIRST:]
     seconds = sum(line["seconds"] for line in counted)
-    tokens = sum(line["length"] for line in counted) * options.tasks * options.group
+    tokens = sum(line["completion_length"] for line in counted) * options.tasks * options.group
     waited = sum(line["seconds_waiting"] for line in counted)
     return {"steps/s": len(counted) / seconds, "tokens/s": tokens / seconds, "waiting": waited / seconds}
 

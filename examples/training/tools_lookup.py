@@ -58,7 +58,7 @@ def lookups(folder: Path, *, seed: int) -> tuple[list[Task], list[Task], ToolUse
     documents = folder / "numbers.jsonl"
     documents.write_text("".join(json.dumps({"title": task.id, "text": task.reference}) + "\n" for task in tasks))
     search = ToolChoice(kind="search", options={"documents": str(documents), "count": 1})
-    return tasks[:550], tasks[550:], ToolUse(offered=(search,), style="tags", most_turns=2)
+    return tasks[:550], tasks[550:], ToolUse(offered=(search,), style="tags", max_turns=2)
 
 
 def shown(policy: Policy, task: Task, draw: random.Random) -> Shown:
@@ -118,7 +118,7 @@ def learn_lookups(
     policy = tiny_policy(CHARACTERS, words=TAGS, seed=seed)
     config = RunConfig(
         reward=RewardConfig(scorer="math"),
-        rollouts=RolloutsConfig(tasks=24, group=8, tools=tools, sampling=SamplingConfig(most_new_tokens=24)),
+        rollouts=RolloutsConfig(tasks=24, num_generations=8, tools=tools, sampling=SamplingConfig(max_new_tokens=24)),
         learning=LearningConfig(learning_rate=1e-3, warmup_steps=5, decay="linear"),
         steps=steps,
         seed=seed,

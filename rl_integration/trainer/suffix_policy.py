@@ -32,7 +32,7 @@ _STALE = 20  # steps in a row without a new question, after which the policy beg
 
 OBJECTIVE = Objective(
     rule=LeaveOneOut(normalise=True),
-    policy=PolicyLoss(surrogate="plain", aggregation="sequence_sum", entropy_bonus=0.02),
+    policy=PolicyLoss(surrogate="plain", aggregation="sequence_sum", entropy_coef=0.02),
 )
 """What the policy learns by."""
 

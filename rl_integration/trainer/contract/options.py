@@ -15,10 +15,10 @@ def check_choice(option: str, value: object, choices: Sequence[str]) -> None:
         raise ValueError(f"{option}={value!r}; it must be one of {', '.join(choices)}")
 
 
-def check_least(option: str, value: float, least: float) -> None:
+def check_min(option: str, value: float, bound: float) -> None:
     """Raise `ValueError` unless the value is finite and at least so much."""
-    if not (_is_number(value) and value >= least):
-        raise ValueError(f"{option}={value!r}; it must be a number from {least:g}")
+    if not (_is_number(value) and value >= bound):
+        raise ValueError(f"{option}={value!r}; it must be a number from {bound:g}")
 
 
 def check_above(option: str, value: float, bound: float) -> None:
@@ -39,10 +39,10 @@ def check_finite(option: str, value: float) -> None:
         raise ValueError(f"{option}={value!r}; it must be a finite number")
 
 
-def check_whole(option: str, value: int, least: int) -> None:
-    """Raise `ValueError` unless the value is a whole number from `least`."""
-    if type(value) is not int or value < least:
-        raise ValueError(f"{option}={value!r}; it must be a whole number from {least}")
+def check_whole(option: str, value: int, bound: int) -> None:
+    """Raise `ValueError` unless the value is a whole number from a bound on."""
+    if type(value) is not int or value < bound:
+        raise ValueError(f"{option}={value!r}; it must be a whole number from {bound}")
 
 
 def check_flag(option: str, value: object) -> None:

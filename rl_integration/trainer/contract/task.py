@@ -65,7 +65,7 @@ class TaskSource(Protocol):
         """Return the next tasks; none twice in one call, if there are enough."""
         ...
 
-    def told(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
+    def observe(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
         """Hear how a batch went, whole groups; return numbers for the log.
 
         Batches are told in the order they were drawn, with those that were dropped; by then later ones may be drawn.
@@ -114,7 +114,7 @@ class TaskOrder:
         self._held.extend(held)
         return [self._tasks[place] for place in chosen]
 
-    def told(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
+    def observe(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
         """Take no notice."""
         return {}
 

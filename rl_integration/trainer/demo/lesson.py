@@ -39,7 +39,7 @@ _OBJECTIVES: Mapping[Method, ObjectiveChoice] = {
     # has a handful of tokens and its reward at the end: lambda 1 takes that, and not the critic's word for it.
     "ppo": ObjectiveChoice(name="ppo", set={"reward_beta": 0.0, "critic.gae.lam": 1.0, "critic.loss.clip": None}),
 }
-LEARNING = LearningConfig(learning_rate=1e-3, critic_rate=2e-3, decay="linear", warmup_steps=10, minibatches=2)
+LEARNING = LearningConfig(learning_rate=1e-3, critic_learning_rate=2e-3, decay="linear", warmup_steps=10, minibatches=2)
 """What suits a policy of this size; 2e-3 spoils it within 25 steps."""
 
 _WARM_UP = 600  # steps at most
@@ -184,14 +184,16 @@ def one_thread() -> Iterator[None]:
 
 def _objective(lesson: Lesson, method: Method) -> ObjectiveChoice:
     published = _OBJECTIVES[method]
-    return replace(published, set={**published.set, "policy.entropy_bonus": lesson.bonus})
+    return replace(published, set={**published.set, "policy.entropy_coef": lesson.bonus})
 
 
 def _rollouts(lesson: Lesson, method: Method) -> RolloutsConfig:
     """What a step reads: a critic compares prompts, and a group its answers, so a critic gets more of the former."""
     if method == "grpo":
         return lesson.rollouts
-    return replace(lesson.rollouts, tasks=2 * lesson.rollouts.tasks, group=max(1, lesson.rollouts.group // 2))
+    return replace(
+        lesson.rollouts, tasks=2 * lesson.rollouts.tasks, num_generations=max(1, lesson.rollouts.num_generations // 2)
+    )
 
 
 def _shown(lesson: Lesson, policy: Policy, run: Run, truth: Rewards, *, seed: int) -> None:

@@ -104,9 +104,9 @@ class Alternation:
     ) -> None:
         if generator.config.reward.scorer is not reward:
             raise ValueError("the generator's reward.scorer must be the very PresentVerifier that is given as reward")
-        if verifier.config.rollouts.ahead:
+        if verifier.config.rollouts.staleness:
             raise ValueError(
-                f"the verifier's rollouts.ahead is {verifier.config.rollouts.ahead}; its tasks come from the "
+                f"the verifier's rollouts.staleness is {verifier.config.rollouts.staleness}; its tasks come from the "
                 "generator's last step, so it must be 0"
             )
         if generator.config.guard is not None or verifier.config.guard is not None:
@@ -174,10 +174,10 @@ class Alternation:
         config = self._generator.config
         policy = self._generator.policy
         with Rewards(replace(config.reward, scorer=self._reward.outcome)) as rewards:
-            scoring = Scoring(rewards, self._tasks, config.rollouts.group)
+            scoring = Scoring(rewards, self._tasks, config.rollouts.num_generations)
             rollouts = SingleTurn(policy, TransformersGenerator(policy)).roll_out(
                 self._tasks,
-                config.rollouts.group,
+                config.rollouts.num_generations,
                 config.rollouts.sampling,
                 seed=config.seed,
                 version=0,

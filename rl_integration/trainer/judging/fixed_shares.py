@@ -80,14 +80,14 @@ class FixedShares:
             tasks += drawn
         return tasks
 
-    def told(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
+    def observe(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
         """Tell each kind's source how its tasks went; return its numbers, and each kind's mean reward."""
         found: dict[str, float] = {}
         for name, source in self._sources.items():
             own = [place for place, rollout in enumerate(rollouts) if rollout.task.extra.get(KIND) == name]
             values = [value for place in own if (value := scores[place].value) is not None]
             if own:
-                numbers = source.told([rollouts[place] for place in own], [scores[place] for place in own])
+                numbers = source.observe([rollouts[place] for place in own], [scores[place] for place in own])
                 found |= {f"{name}.{number}": value for number, value in numbers.items()}
             if values:
                 found[f"{name}.reward"] = sum(values) / len(values)

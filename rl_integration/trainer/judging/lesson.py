@@ -114,7 +114,7 @@ def learn_to_judge(
         # Dr. GRPO keeps how much a pair's other order counts (`match: all`).  Without the divergence, and at twice the
         # rate, 2 of 6 judges that were paid for both orders alone lost the form before they learnt anything.
         objective=ObjectiveChoice(name="dr_grpo", set={"policy.beta": 0.02}),
-        rollouts=RolloutsConfig(tasks=32, group=8, sampling=SamplingConfig(most_new_tokens=8)),
+        rollouts=RolloutsConfig(tasks=32, num_generations=8, sampling=SamplingConfig(max_new_tokens=8)),
         learning=LearningConfig(learning_rate=5e-4, decay="linear", warmup_steps=10, minibatches=2),
         steps=steps,
         seed=seed,
@@ -186,7 +186,7 @@ def _measured(policy: Policy, tasks: Sequence[Task], rewards: Rewards, step: int
     rollouts = SingleTurn(policy, TransformersGenerator(policy)).roll_out(
         tasks,
         1,
-        SamplingConfig(most_new_tokens=8, temperature=0.0),
+        SamplingConfig(max_new_tokens=8, temperature=0.0),
         seed=0,
         version=step,
         name="held-out",

@@ -125,7 +125,7 @@ class Solutions:
             drawn.append(kind.pop())
         return [self._task(f"{self._draws}.{place}:{name}", solution) for place, (name, solution) in enumerate(drawn)]
 
-    def told(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
+    def observe(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
         """Return the share of right solutions among those judged, and of the judgements by kind that are right."""
         found: dict[str, float] = {}
         rights = [bool(rollout.task.reference["verdict"]) for rollout in rollouts]

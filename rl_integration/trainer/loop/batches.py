@@ -1,6 +1,6 @@
 """Batches of rollouts with their scores, written ahead of the step that learns from them.
 
-Each answer goes to the reward service the moment it ends, and with `rollouts.ahead` the next batch is written while
+Each answer goes to the reward service the moment it ends, and with `rollouts.staleness` the next batch is written while
 slow scores are out.  How far ahead is fixed, not left to who is quicker: so a run with the same seed has the same
 numbers, on a busy machine and after a resumption.
 
@@ -98,7 +98,7 @@ class Batches:
             TooManyFailures: too many rollouts could not be judged.
         """
         config = self._config.rollouts
-        rounds = config.rounds if self._filter is not None and self._filter.refills else 1
+        rounds = config.max_num_gen_batches if self._filter is not None and self._filter.refills else 1
         kept: list[_Kept] = []
         told: list[dict[str, float]] = []
         drawn: list[Answered] = []
@@ -124,7 +124,7 @@ class Batches:
     def state(self) -> dict[str, Any]:
         """Return all that the next batch depends on, as plain JSON data; the same in every process."""
         pending = [
-            {"number": one.number, "rollouts": [each.to_dict() for each in self._processes.gathered(one.rollouts)]}
+            {"number": one.number, "rollouts": [each.to_dict() for each in self._processes.all_gather(one.rollouts)]}
             for one in self._pending
         ]
         found = {"drawn": self._drawn, "pending": pending, "source": self._source.state()}
@@ -141,14 +141,14 @@ class Batches:
         self._source.restore(state["source"])
         if self._filter is not None:
             self._filter.restore(state["filter"])
-        group = self._config.rollouts.group
+        num_generations = self._config.rollouts.num_generations
         for record in state["pending"]:
             told = [Rollout.from_dict(one, tasks) for one in record["rollouts"]]
-            groups = [told[at : at + group] for at in range(0, len(told), group)]
+            groups = [told[at : at + num_generations] for at in range(0, len(told), num_generations)]
             mine = self._processes.share(groups, together=lambda members: members[0].task.cohort)
             rollouts = [one for members in mine for one in members]
-            drawn = [rollout.task for rollout in rollouts[::group]]
-            scoring = Scoring(self._rewards, drawn, group)
+            drawn = [rollout.task for rollout in rollouts[::num_generations]]
+            scoring = Scoring(self._rewards, drawn, num_generations)
             for place, rollout in enumerate(rollouts):
                 scoring.add(place, rollout)
             self._pending.append(
@@ -157,23 +157,23 @@ class Batches:
 
     def _one(self, version: int) -> tuple[list[Answered], list[Answered], dict[str, float]]:
         """The oldest batch that is on its way: all processes' groups, with and without what the improver adds."""
-        while len(self._pending) <= self._config.rollouts.ahead:
+        while len(self._pending) <= self._config.rollouts.staleness:
             self._pending.append(self._begun(version))
         pending = self._pending.popleft()
         scores, waited = pending.scoring.wait()
-        own = _groups(pending.rollouts, scores, [self._config.rollouts.group] * len(pending.tasks))
+        own = _groups(pending.rollouts, scores, [self._config.rollouts.num_generations] * len(pending.tasks))
         answering = self._answering(pending.number, version)
         own = self._further(own, answering)
         groups = drawn = self._gathered(own)
         rollouts = [rollout for group in groups for rollout in group.rollouts]
         scores = [score for group in groups for score in group.scores]
         self._checked(scores)
-        numbers = dict(self._source.told(rollouts, scores))
+        numbers = dict(self._source.observe(rollouts, scores))
         if self._rounds is not None:
             numbers["answers"] = len(rollouts) / len(groups)
         if self._improver is not None:
             improved = self._improver.improve(own, answering)
-            told = self._processes.gathered([dict(improved.counts)])
+            told = self._processes.all_gather([dict(improved.counts)])
             numbers |= {name: sum(one[name] for one in told) / len(groups) for name in told[0]}
             groups = self._gathered(improved.groups)
         numbers["seconds_waiting"] = waited + answering.seconds_waiting
@@ -207,9 +207,9 @@ class Batches:
 
     def _gathered(self, own: Sequence[Answered]) -> list[Answered]:
         """All processes' groups."""
-        rollouts = self._processes.gathered([rollout for group in own for rollout in group.rollouts])
-        scores = self._processes.gathered([score for group in own for score in group.scores])
-        return _groups(rollouts, scores, self._processes.gathered([len(group.rollouts) for group in own]))
+        rollouts = self._processes.all_gather([rollout for group in own for rollout in group.rollouts])
+        scores = self._processes.all_gather([score for group in own for score in group.scores])
+        return _groups(rollouts, scores, self._processes.all_gather([len(group.rollouts) for group in own]))
 
     def _kept(self, groups: Sequence[Answered]) -> list[_Kept]:
         """What is learnt from, group by group."""
@@ -225,13 +225,13 @@ class Batches:
         config, number = self._config.rollouts, self._drawn
         self._drawn += 1
         tasks = self._processes.share(self._source.draw(config.tasks), together=lambda task: task.cohort)
-        scoring = Scoring(self._rewards, tasks, config.group)
+        scoring = Scoring(self._rewards, tasks, config.num_generations)
         began = time.perf_counter()
         rollouts = self._writer.roll_out(
             tasks,
-            config.group,
+            config.num_generations,
             config.sampling,
-            seed=(self._config.seed * 1_000_003 + number) * self._processes.count + self._processes.rank,
+            seed=(self._config.seed * 1_000_003 + number) * self._processes.world_size + self._processes.rank,
             version=version,
             name=f"{number}.{self._processes.rank}",
             on_rollout=scoring.add,
@@ -241,13 +241,13 @@ class Batches:
         )
 
     def _checked(self, scores: Sequence[Score]) -> None:
-        most = self._config.reward.most_failed
+        max_failed = self._config.reward.max_failed
         unknown = [score for score in scores if score.value is None]
-        if len(unknown) > most * len(scores):
+        if len(unknown) > max_failed * len(scores):
             first = unknown[0]
             raise TooManyFailures(
                 f"{len(unknown)} of {len(scores)} rollouts have no score, the first because of {first.reason!r} "
-                f"({dict(first.evidence)}); at most {most:.0%} may have none (reward.most_failed)"
+                f"({dict(first.evidence)}); at most {max_failed:.0%} may have none (reward.max_failed)"
             )
 
 

@@ -63,15 +63,16 @@ class RunConfig:
                 raise ValueError(f"{option} is {getattr(self, option)!r}; it must be at least 1")
         if self.eval_steps < 0:
             raise ValueError(f"eval_steps is {self.eval_steps!r}; give 0 to measure at the end only, or more")
-        rule = self.objective.made(most_new_tokens=self.rollouts.sampling.most_new_tokens).rule
+        rule = self.objective.made(max_new_tokens=self.rollouts.sampling.max_new_tokens).rule
         adds = self.curriculum.names or self.improver.name  # they may add answers
-        if rule is not None and self.rollouts.group < rule.least and not adds:
+        if rule is not None and self.rollouts.num_generations < rule.min_size and not adds:
             raise ValueError(
-                f"rollouts.group is {self.rollouts.group!r}, and {self.objective.name} compares the answers to a "
-                f"prompt with each other, so nothing would be learnt; give at least {rule.least}, or another objective"
+                f"rollouts.num_generations is {self.rollouts.num_generations!r}, and {self.objective.name} compares "
+                "the answers to a prompt with each other, so nothing would be learnt; give at least "
+                f"{rule.min_size}, or another objective"
             )
         if self.credit is not None:
             credit = self.credit.made()
-            credit.check(self.objective.made(most_new_tokens=self.rollouts.sampling.most_new_tokens))
+            credit.check(self.objective.made(max_new_tokens=self.rollouts.sampling.max_new_tokens))
             if credit.needs_tree and self.rollouts.tree is None:
                 raise ValueError(f"credit {self.credit.name!r} needs answers written as a tree; set rollouts.tree")

@@ -45,7 +45,7 @@ def open_curriculum(
     setting = Setting(
         tasks=tasks,
         seed=config.seed,
-        group=config.rollouts.group,
+        num_generations=config.rollouts.num_generations,
         advantages=objective.rule or GroupRelative(),  # with a critic there is none before it has read the batch
         states=PromptStates(policy, processes),
     )

@@ -147,9 +147,9 @@ class Guard:
         return {f"{_START}{name}": value for name, value in numbers.items()}
 
     def _measured(
-        self, step: int, rollouts: Sequence[Rollout], scores: Sequence[Score], most: int
+        self, step: int, rollouts: Sequence[Rollout], scores: Sequence[Score], max_samples: int
     ) -> tuple[Measurement | None, dict[str, float]]:
-        places = np.linspace(0, len(rollouts) - 1, min(most, len(rollouts))).round().astype(int)
+        places = np.linspace(0, len(rollouts) - 1, min(max_samples, len(rollouts))).round().astype(int)
         chosen = sorted({int(place) for place in places})
         golds = self.rewards.ask([rollouts[place].sample() for place in chosen]).result()
         both = [

@@ -23,10 +23,10 @@ from torch import Tensor
 
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.algorithms.credit.choice import CreditChoice
+from adjudge.rl_integration.trainer.algorithms.objectives.losses.importance_sampling import sampling_logp_difference
 from adjudge.rl_integration.trainer.algorithms.objectives.losses.policy import PolicyLoss
 from adjudge.rl_integration.trainer.algorithms.objectives.losses.preference import Preference
 from adjudge.rl_integration.trainer.algorithms.objectives.losses.rover import Rover
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.staleness import sampler_gap
 from adjudge.rl_integration.trainer.algorithms.objectives.losses.tokens import Totals
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Critic, Objective
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers
@@ -39,11 +39,11 @@ from adjudge.rl_integration.trainer.loop.learning_credit import LearningCredit
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.loop.records.batch_facts import advantage_facts
 from adjudge.rl_integration.trainer.rewards.groups import Groups, groups_of
-from adjudge.rl_integration.trainer.rewards.shaping import divergence_penalty, token_rewards
+from adjudge.rl_integration.trainer.rewards.shaping import kl_penalty, token_rewards
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows, token_rows, within_budget
 
-_LARGEST = "sampler_ratio"  # how much likelier or less likely any token is than when it was drawn
+_LARGEST = "max_sampling_ratio"  # how much likelier or less likely any token is than when it was drawn
 
 
 class Learner:
@@ -98,7 +98,7 @@ class Learner:
         rate = config.learning_rate
         groups: list[dict[str, Any]] = [{"params": _trained(policy.model), "peak": rate}]
         if self.critic is not None:
-            groups.append({"params": _trained(self.critic), "peak": config.critic_rate or 10 * rate})
+            groups.append({"params": _trained(self.critic), "peak": config.critic_learning_rate or 10 * rate})
         self.optimizer = config.optimizer(groups)
 
     def _prepare(self, seed: int) -> None:
@@ -109,7 +109,7 @@ class Learner:
         policy.bf16 = config.bf16(policy.device.type)
         if self._reference is not None:
             self._reference.bf16 = policy.bf16
-        if config.checkpointing:
+        if config.gradient_checkpointing:
             policy.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         for name, value in policy.model.named_parameters():
             if value.requires_grad and value.dtype.itemsize < 4:
@@ -190,7 +190,7 @@ class Learner:
         models = (self.policy.model, self.critic, self._reference.model if self._reference is not None else None)
         for model in models:
             if model is not None:
-                self._processes.copy_first([*model.parameters(), *model.buffers()])
+                self._processes.broadcast_tensors([*model.parameters(), *model.buffers()])
 
     def _parameters(self) -> dict[str, Tensor]:
         parts = {"policy": self.policy.model, "critic": self.critic}
@@ -226,7 +226,7 @@ class Learner:
             rewards += self.objective.overlong(groups.lengths)
         if self.objective.reward_beta and self.objective.critic is None:
             behaviour, reference, mask = batch.padded("behaviour"), batch.padded("reference"), batch.mask()
-            rewards += divergence_penalty(behaviour, reference, mask, self.objective.reward_beta)
+            rewards += kl_penalty(behaviour, reference, mask, self.objective.reward_beta)
         groups = replace(groups, rewards=rewards)
         batch.counted = self.objective.counted(groups)
         credited = None if self._credit is None else self._credit.of(batch, scores, groups, step=self.step)
@@ -238,14 +238,14 @@ class Learner:
             batch.advantages = list(self.objective.advantages(groups))
         batch.needed = batch.counted & self._wanted(batch)
         flat = sum(bool(groups.uniform()[places[0]]) for places in by_task(rollouts).values())
-        batch.numbers["flat_groups"] = flat / len(by_task(rollouts))
+        batch.numbers["frac_reward_zero_std"] = flat / len(by_task(rollouts))
         batch.numbers |= advantage_facts(batch.advantages, batch.counted)
         return batch
 
     def _wanted(self, batch: LearningBatch) -> Bools:
         """Which rollouts can change anything."""
         loss = self.objective.policy
-        by_advantage = isinstance(loss, PolicyLoss) and not (loss.beta or loss.entropy_bonus or loss.weighting)
+        by_advantage = isinstance(loss, PolicyLoss) and not (loss.beta or loss.entropy_coef or loss.weighting)
         if not by_advantage or self.critic is not None:
             return np.ones(len(batch.rollouts), dtype=np.bool_)
         return np.array([bool(np.any(advantage)) for advantage in batch.advantages], dtype=np.bool_)
@@ -321,14 +321,14 @@ class Learner:
     def _summed(self, numbers: Mapping[str, float]) -> dict[str, float]:
         """Sum gradients over the processes, in place, and numbers, which are returned."""
         trained = [value for group in self.optimizer.param_groups for value in group["params"]]
-        met = self._processes.gathered([(dict(numbers), [value.grad is not None for value in trained])])
-        if self._processes.count > 1:
+        met = self._processes.all_gather([(dict(numbers), [value.grad is not None for value in trained])])
+        if self._processes.world_size > 1:
             # What had no part anywhere keeps no gradient, as in one process: the optimiser leaves it alone.
             parts = [value for value, *has in zip(trained, *(found for _, found in met), strict=True) if any(has)]
             for value in parts:
                 if value.grad is None:
                     value.grad = torch.zeros_like(value)
-            self._processes.add_up([value.grad for value in parts])
+            self._processes.all_reduce([value.grad for value in parts])
         found: dict[str, float] = {}
         for theirs, _ in met:
             for name, number in theirs.items():
@@ -337,14 +337,14 @@ class Learner:
 
     def _backward(self, batch: LearningBatch, part: Sequence[int], totals: Totals) -> dict[str, float]:
         rows = token_rows([batch.rollouts[place] for place in part], pad=self.policy.pad).to(self.policy.device)
-        steer = isinstance(self.objective.policy, PolicyLoss) and self.objective.policy.entropy_bonus > 0
+        steer = isinstance(self.objective.policy, PolicyLoss) and self.objective.policy.entropy_coef > 0
         logprobs, entropies = self.policy.logprobs(rows, temperature=self._temperature, steer=steer)
         tokens = batch.tokens(part, rows, logprobs, entropies, totals)
         value = self.objective.loss(tokens)
         value.loss.backward()  # type: ignore[no-untyped-call]
         numbers = {"loss": float(value.loss.detach())} | {name: float(found) for name, found in value.metrics.items()}
         if batch.sampler:
-            numbers[_LARGEST] = float(sampler_gap(tokens).max().exp())
+            numbers[_LARGEST] = float(sampling_logp_difference(tokens).max().exp())
         if self.critic is not None and self.objective.critic is not None:
             with self.policy.arithmetic():
                 values = self.critic(rows)
@@ -376,7 +376,7 @@ class Learner:
             for place, row in zip(part, of(rows).cpu().numpy(), strict=True):
                 read.append((place, row[: len(rollouts[place].ids)].astype(np.float64)))
         model.train(training)
-        return [row for _, row in sorted(self._processes.gathered(read), key=lambda found: found[0])]
+        return [row for _, row in sorted(self._processes.all_gather(read), key=lambda found: found[0])]
 
 
 def _added(name: str, first: float, more: float) -> float:

@@ -20,7 +20,7 @@ class LearningConfig:
 
     Attributes:
         learning_rate: the highest; about 1e-6 for whole models, 1e-5 with LoRA, 1e-3 for new tiny ones.
-        critic_rate: of the value model, where there is one; None for ten times `learning_rate`.
+        critic_learning_rate: of the value model, where there is one; None for ten times `learning_rate`.
         warmup_steps: steps in which the rate rises from 0.
         decay: what the rate does afterwards: "constant", or "linear" or "cosine", which would be 0 in the step behind
             the last one.
@@ -32,13 +32,13 @@ class LearningConfig:
         micro_tokens: most tokens of one forward pass, padding included; results do not depend on it beyond rounding.
         precision: "fp32" computes in 32 bits; "bf16" computes the model in bfloat16, with the weights that are trained
             and log-probabilities in 32 bits; "auto" is "bf16" on a GPU that can, else "fp32".
-        checkpointing: compute activations again in the backward pass, for less memory and a third more time.
+        gradient_checkpointing: compute activations again in the backward pass, for less memory and a third more time.
         lora: train low-rank factors beside frozen weights, which may then be in bfloat16; without another reference,
             divergences are measured from the policy without them.
     """
 
     learning_rate: float = 1e-6
-    critic_rate: float | None = None
+    critic_learning_rate: float | None = None
     warmup_steps: int = 0
     decay: Literal["constant", "linear", "cosine"] = "constant"
     weight_decay: float = 0.0
@@ -48,7 +48,7 @@ class LearningConfig:
     epochs: int = 1
     micro_tokens: int = 16_384
     precision: Precision = "auto"
-    checkpointing: bool = False
+    gradient_checkpointing: bool = False
     lora: Lora | None = None
 
     def __post_init__(self) -> None:
@@ -59,7 +59,7 @@ class LearningConfig:
         for name in ("weight_decay", "max_grad_norm", "warmup_steps"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"learning.{name} is {getattr(self, name)!r}; it must be 0 or more")
-        for name in ("learning_rate", "critic_rate"):
+        for name in ("learning_rate", "critic_learning_rate"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise ValueError(f"learning.{name} is {value!r}; it must be above 0")

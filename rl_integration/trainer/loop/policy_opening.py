@@ -46,13 +46,13 @@ def open_policy(
     state: Any = PartialState()
     device = torch.device(processes.device or state.device)
     frozen = learning.lora is not None and learning.bf16(device.type)
-    if not processes.first:
-        processes.told(None)  # the first one makes a new model, or gets one from the hub
+    if not processes.is_main_process:
+        processes.broadcast(None)  # the first one makes a new model, or gets one from the hub
     opened = open_backbone(
         choice, kind="causal", texts=texts, folder=folder, seed=seed, dtype="bfloat16" if frozen else "float32"
     )
-    if processes.first:
-        processes.told(None)
+    if processes.is_main_process:
+        processes.broadcast(None)
     model = opened.language_model.to(device)
     model.config.use_cache = True  # an answer is written token by token
     return Policy(model, opened.tokenizer, name=opened.name)

@@ -67,7 +67,7 @@ def train_policy_run(
     processes = Processes.joined()
     with processes.ending_together():
         prepared = _Prepared.of(config, tasks, processes)
-        if note is not None and processes.first:
+        if note is not None and processes.is_main_process:
             for sentence in (prepared.tasks.sentence(), *prepared.notes):
                 note(sentence)
         before = prepared.before()
@@ -146,9 +146,9 @@ class _Prepared:
             learning=config.learning,
             processes=processes,
         )
-        tasks = tasks.fitting(policy.encode, _most_prompt_tokens(config, policy))
-        answer = config.rollouts.sampling.most_new_tokens
-        needed = config.objective.made(most_new_tokens=answer).needs_reference and config.learning.lora is None
+        tasks = tasks.fitting(policy.encode, _max_prompt_tokens(config, policy))
+        answer = config.rollouts.sampling.max_new_tokens
+        needed = config.objective.made(max_new_tokens=answer).needs_reference and config.learning.lora is None
         run = Run(
             policy,
             tasks.train,
@@ -176,8 +176,8 @@ class _Prepared:
         path = self.folder / _START
         judged_by = self.config.measured_by or self.config.reward
         asked = [[prompt_key(task), task.reference] for task in self.tasks.held_out]
-        of = digest([asked, plain_config(judged_by), self.config.rollouts.sampling.most_new_tokens])
-        known = self.processes.told(path.read_text(encoding="utf-8") if path.is_file() else "")
+        of = digest([asked, plain_config(judged_by), self.config.rollouts.sampling.max_new_tokens])
+        known = self.processes.broadcast(path.read_text(encoding="utf-8") if path.is_file() else "")
         found: float | None
         if known and (record := json.loads(known)).get("of") == of:
             found = record["held_out"]
@@ -186,7 +186,7 @@ class _Prepared:
         if self.tasks.held_out:
             with Rewards(judged_by) as rewards:
                 found = self.run.evaluate(self.tasks.held_out, rewards).get("held_out")
-        if self.processes.first:
+        if self.processes.is_main_process:
             draft = path.with_suffix(".part")
             draft.write_text(json.dumps({"of": of, "held_out": found}) + "\n", encoding="utf-8")
             draft.replace(path)
@@ -198,7 +198,7 @@ class _Prepared:
         stop = False
         with ExitStack() as stack:
             logs: list[Log] = []
-            for name in self.config.report_to if self.processes.first else ():
+            for name in self.config.report_to if self.processes.is_main_process else ():
                 logs.append(open_log(name, self.folder, facts=facts))
                 stack.callback(logs[-1].close)
 
@@ -211,7 +211,7 @@ class _Prepared:
 
             result = self.run.train(resume=resume, on_step=on_step)
         report = self._report(result, before, goes_on=stop)
-        if self.processes.first:
+        if self.processes.is_main_process:
             self._save()
             title = f"{self.config.model.label}, trained by {self.config.objective.name}"
             write_report(self.folder, title=title, facts=report.config, stopped=result.stopped)
@@ -258,22 +258,22 @@ def _texts(task: Task) -> Iterator[str]:
     yield from (text for text in references if isinstance(text, str))
 
 
-def _most_prompt_tokens(config: RunFile, policy: Policy) -> int:
+def _max_prompt_tokens(config: RunFile, policy: Policy) -> int:
     """Most tokens of a prompt that leave room for an answer."""
-    answer, most = config.rollouts.sampling.most_new_tokens, window(policy, config.rollouts)
-    if answer >= most:
+    answer, longest = config.rollouts.sampling.max_new_tokens, window(policy, config.rollouts)
+    if answer >= longest:
         raise ValueError(
-            f"rollouts.sampling.most_new_tokens is {answer!r}, and {config.model.label} reads {most} tokens in all; "
+            f"rollouts.sampling.max_new_tokens is {answer!r}, and {config.model.label} reads {longest} tokens in all; "
             "lower it"
         )
     wanted = config.data.max_prompt_tokens
-    if wanted is not None and wanted > most - answer:
+    if wanted is not None and wanted > longest - answer:
         raise ValueError(
             f"data.max_prompt_tokens is {wanted!r}, and with {answer} tokens of an answer "
-            f"(rollouts.sampling.most_new_tokens) more than the {most} that {config.model.label} reads; lower one of "
+            f"(rollouts.sampling.max_new_tokens) more than the {longest} that {config.model.label} reads; lower one of "
             "them"
         )
-    return most - answer if wanted is None else wanted
+    return longest - answer if wanted is None else wanted
 
 
 def _notes(name: str, policy: Policy, tasks: RunTasks) -> tuple[str, ...]:

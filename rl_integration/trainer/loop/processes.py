@@ -38,21 +38,21 @@ class Processes:
 
     Attributes:
         rank: of this process; 0 writes the files.
-        count: of all.
+        world_size: how many there are.
         device: where this process's model belongs, such as "cpu" or "cuda:1"; "" where nobody said.
     """
 
     rank: int = 0
-    count: int = 1
+    world_size: int = 1
     device: str = ""
     _link: _Link | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def joined(cls, *, patience: float = 1800.0) -> Processes:
+    def joined(cls, *, timeout: float = 1800.0) -> Processes:
         """Return the processes that a launcher started with this one; all of them must call it.
 
         Args:
-            patience: seconds that one process may wait for another before it gives up.
+            timeout: seconds that one process may wait for another before it gives up.
         """
         if int(os.environ.get("WORLD_SIZE", "1")) < 2:
             return cls()
@@ -61,14 +61,14 @@ class Processes:
         from accelerate import PartialState
 
         state = PartialState(cpu=not torch.accelerator.is_available())
-        group: Any = dist.new_group(backend="gloo", timeout=timedelta(seconds=patience))
+        group: Any = dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout))
         store: Any = dist.distributed_c10d._get_default_store()
         key = f"adjudge/{dist.distributed_c10d._get_process_group_name(group)}/failed"
         link = _Link(group=group, store=store, key=key, rank=state.process_index)
-        return cls(rank=state.process_index, count=state.num_processes, device=str(state.device), _link=link)
+        return cls(rank=state.process_index, world_size=state.num_processes, device=str(state.device), _link=link)
 
     @property
-    def first(self) -> bool:
+    def is_main_process(self) -> bool:
         """Whether this process is the one that writes files."""
         return self.rank == 0
 
@@ -79,7 +79,7 @@ class Processes:
             things: what there is.
             together: names what neighbours must stay together; "" for a thing by itself.
         """
-        edges = [len(things) * place // self.count for place in range(self.count + 1)]
+        edges = [len(things) * place // self.world_size for place in range(self.world_size + 1)]
         for place, edge in enumerate(edges):
             while 0 < edge < len(things) and "" != together(things[edge]) == together(things[edge - 1]):
                 edge += 1
@@ -88,7 +88,7 @@ class Processes:
 
     def balanced(self, costs: Sequence[int]) -> list[int]:
         """Return the places of this process's part of things that cost so much; the parts cost about the same."""
-        loads, mine = [0] * self.count, []
+        loads, mine = [0] * self.world_size, []
         for place in sorted(range(len(costs)), key=lambda at: (-costs[at], at)):
             rank = loads.index(min(loads))
             loads[rank] += costs[place]
@@ -96,7 +96,7 @@ class Processes:
                 mine.append(place)
         return sorted(mine)
 
-    def gathered(self, things: Sequence[T]) -> list[T]:
+    def all_gather(self, things: Sequence[T]) -> list[T]:
         """Return what all processes have, in the order of their ranks.
 
         Raises:
@@ -104,34 +104,34 @@ class Processes:
         """
         if self._link is None:
             return list(things)
-        return [thing for part in self._link.gathered(list(things), self.count) for thing in part]
+        return [thing for part in self._link.all_gather(list(things), self.world_size) for thing in part]
 
-    def told(self, thing: T) -> T:
+    def broadcast(self, thing: T) -> T:
         """Return what the first process has.
 
         Raises:
             OtherProcessFailed: one of them stopped.
         """
-        return thing if self._link is None else self._link.told(thing)
+        return thing if self._link is None else self._link.broadcast(thing)
 
-    def add_up(self, tensors: Sequence[Tensor]) -> None:
+    def all_reduce(self, tensors: Sequence[Tensor]) -> None:
         """Put the sums over all processes in the place of tensors, which are alike in kind and shape everywhere.
 
         Raises:
             OtherProcessFailed: one of them stopped.
         """
         if self._link is not None:
-            self._link.add_up(tensors)
+            self._link.all_reduce(tensors)
 
-    def copy_first(self, tensors: Sequence[Tensor]) -> None:
+    def broadcast_tensors(self, tensors: Sequence[Tensor]) -> None:
         """Put the first process's tensors in the place of every process's.
 
         Raises:
             OtherProcessFailed: one of them stopped.
         """
         if self._link is not None:
-            self._link.told(None)  # all are there
-            self._link.copy_first(tensors)
+            self._link.broadcast(None)  # all are there
+            self._link.broadcast_tensors(tensors)
 
     @contextmanager
     def ending_together(self) -> Iterator[None]:
@@ -153,7 +153,7 @@ class _Link:
     key: str
     rank: int
 
-    def gathered(self, thing: T, count: int) -> list[T]:
+    def all_gather(self, thing: T, count: int) -> list[T]:
         import torch.distributed as dist
 
         found: list[Any] = [None] * count
@@ -161,7 +161,7 @@ class _Link:
             dist.all_gather_object(found, thing, group=self._open())
         return found
 
-    def told(self, thing: T) -> T:
+    def broadcast(self, thing: T) -> T:
         import torch.distributed as dist
 
         found: list[Any] = [thing]
@@ -170,7 +170,7 @@ class _Link:
         told: T = found[0]
         return told
 
-    def add_up(self, tensors: Sequence[Tensor]) -> None:
+    def all_reduce(self, tensors: Sequence[Tensor]) -> None:
         import torch
         import torch.distributed as dist
 
@@ -181,7 +181,7 @@ class _Link:
             for tensor, part in zip(bucket, _split(flat, bucket), strict=True):
                 tensor.copy_(part.view_as(tensor))
 
-    def copy_first(self, tensors: Sequence[Tensor]) -> None:
+    def broadcast_tensors(self, tensors: Sequence[Tensor]) -> None:
         import torch
         import torch.distributed as dist
 

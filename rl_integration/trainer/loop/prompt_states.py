@@ -49,7 +49,7 @@ class PromptStates:
                 found.update(zip(part, self._states([prompts[place] for place in part]), strict=True))
         finally:
             self._policy.model.train(training)
-        rows = self._processes.gathered([found[place] for place in range(len(prompts))])
+        rows = self._processes.all_gather([found[place] for place in range(len(prompts))])
         return np.array(rows, dtype=np.float64)
 
     @torch.inference_mode()

@@ -93,10 +93,10 @@ class Run:
         processes: Processes | None = None,
     ) -> None:
         self._processes = processes if processes is not None else Processes.joined()
-        if config.rollouts.tasks < self._processes.count:
+        if config.rollouts.tasks < self._processes.world_size:
             raise ValueError(
-                f"rollouts.tasks is {config.rollouts.tasks!r}, and there are {self._processes.count} processes, each "
-                "of which answers some of a step's tasks; give at least as many tasks, or start fewer processes"
+                f"rollouts.tasks is {config.rollouts.tasks!r}, and there are {self._processes.world_size} processes, "
+                "each of which answers some of a step's tasks; give at least as many tasks, or start fewer processes"
             )
         self.policy = policy
         self.config = config
@@ -116,12 +116,12 @@ class Run:
         check_room(
             self._writer,
             [*tasks, *held_out],
-            most_new_tokens=config.rollouts.sampling.most_new_tokens,
+            max_new_tokens=config.rollouts.sampling.max_new_tokens,
             window=window(policy, config.rollouts),
         )
         self._learner = Learner(
             policy,
-            config.objective.made(most_new_tokens=config.rollouts.sampling.most_new_tokens),
+            config.objective.made(max_new_tokens=config.rollouts.sampling.max_new_tokens),
             config.learning,
             temperature=config.rollouts.sampling.temperature,
             steps=config.steps,
@@ -178,19 +178,19 @@ class Run:
             )
             self._learner.begin_alike()
             resumed = self._restored(newest, batches) if newest is not None else 0
-            if resumed != (first := self._processes.told(resumed)):
+            if resumed != (first := self._processes.broadcast(resumed)):
                 raise ValueError(
                     f"this process found the checkpoint of step {resumed} in {str(self.folder)!r}, and the first one "
                     f"that of step {first}; all processes must see the same folder"
                 )
-            book = self._book(stack, on_step) if self._processes.first else None
+            book = self._book(stack, on_step) if self._processes.is_main_process else None
             stopped, rolled_back = "", None
-            if self.config.guard is not None and self._processes.told(book is not None and book.opens):
+            if self.config.guard is not None and self._processes.broadcast(book is not None and book.opens):
                 self._save(self.folder / _BEST, batches, keep=2)
             while self._learner.step < self.config.steps and not stopped:
                 numbers, batch = self._step(batches, examiner)
                 entered = Verdict() if book is None else book.enter(numbers, batch)
-                verdict = self._processes.told(entered)
+                verdict = self._processes.broadcast(entered)
                 stopped = verdict.stopped
                 if verdict.best:
                     self._save(self.folder / _BEST, batches, keep=2)
@@ -200,7 +200,7 @@ class Run:
                 if stopped or step == self.config.steps or step % self.config.save_steps == 0:
                     self._save(self.folder, batches, keep=self.config.keep_checkpoints)
             ended = self.evaluate(self._held_out, examiner) if stopped and self._held_out else {}
-            self._processes.told(None)  # the first one has written everything
+            self._processes.broadcast(None)  # the first one has written everything
         history = tuple(read_journal(self.folder, STEPS))
         return RunResult(
             steps=self._learner.step,
@@ -236,7 +236,7 @@ class Run:
                 name="held-out",
                 on_rollout=scoring.add,
             )
-        scores = self._processes.gathered(scoring.wait()[0])
+        scores = self._processes.all_gather(scoring.wait()[0])
         values = [score.value for score in scores if score.value is not None]
         found = {"held_out_unscored": 1 - len(values) / len(scores)} if scores else {}
         return found | ({"held_out": float(np.mean(values))} if values else {})
@@ -268,7 +268,7 @@ class Run:
 
     def _rolled_back(self) -> int | None:
         """Put the best policy so far in place; return its step, None if there is none."""
-        self._processes.told(None)  # the first process has written it
+        self._processes.broadcast(None)  # the first process has written it
         best = newest_checkpoint(self.folder / _BEST)
         if best is None:
             return None
@@ -279,7 +279,7 @@ class Run:
         """Write a checkpoint, for which all processes say where they are."""
         tensors, optimizer = self._learner.state()
         step, digest = self._learner.step, weights_digest(tensors.values())
-        met = self._processes.gathered([(digest, _random_states())])
+        met = self._processes.all_gather([(digest, _random_states())])
         if len({digest for digest, _ in met}) > 1:
             raise RuntimeError(f"the weights of the run's processes have come apart at step {step}; resume it")
         checkpoint = Checkpoint(
@@ -294,7 +294,7 @@ class Run:
                 "facts": self._facts,
             },
         )
-        if self._processes.first:
+        if self._processes.is_main_process:
             save_checkpoint(folder, checkpoint, keep=keep)
 
     def _restored(self, checkpoint: Checkpoint, batches: Batches) -> int:

@@ -106,9 +106,9 @@ class Groups:
         """Return at each sample how many valid members its group has."""
         return self.sums(np.ones(len(self)))
 
-    def counted(self, least: int) -> Bools:
+    def counted(self, min_size: int) -> Bools:
         """Return which samples take part: those that are valid, in groups of at least so many valid members."""
-        return self.valid & (self.counts() >= least)
+        return self.valid & (self.counts() >= min_size)
 
     def means(self, values: Floats | None = None) -> Floats:
         """Return at each sample the mean of its group's valid members; 0 where there is none."""

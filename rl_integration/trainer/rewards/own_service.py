@@ -33,9 +33,9 @@ class OwnService:
     """
 
     def __init__(self, config: RewardConfig) -> None:
-        lane = LaneConfig(scorer=config.scorer, batch=config.batch, concurrency=config.calls, cache=config.cache)
+        lane = LaneConfig(scorer=config.scorer, batch=config.batch, concurrency=config.concurrency, cache=config.cache)
         self._service = RewardService({_NAME: lane})
-        self._patience = config.patience
+        self._timeout = config.timeout
         self._closed = threading.Event()
         self.by_group = is_groupwise(self._service.scorer(_NAME))
 
@@ -54,7 +54,7 @@ class OwnService:
 
     def _send(self, together: Sequence[Asked]) -> None:
         samples = [sample for asked in together for sample in asked.samples]
-        until = time.monotonic() + self._patience
+        until = time.monotonic() + self._timeout
         while True:
             try:
                 submitted = self._service.submit(_NAME, samples)

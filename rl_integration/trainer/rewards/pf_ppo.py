@@ -14,7 +14,7 @@ import numpy as np
 
 from adjudge.response_weights import KEEPING, Keeping, response_weights
 from adjudge.rl_integration.trainer.contract.arrays import Floats, Integers
-from adjudge.rl_integration.trainer.contract.options import check_choice, check_least, check_whole
+from adjudge.rl_integration.trainer.contract.options import check_choice, check_min, check_whole
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 
@@ -33,7 +33,7 @@ class PfPpo:
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
         check_choice("policy", self.policy, KEEPING)
-        check_least("exponent", self.exponent, 0.0)
+        check_min("exponent", self.exponent, 0.0)
 
     def weights(self, groups: Groups) -> Floats:
         """Return (n,) the chance of each sample to be drawn from its group; 0 for samples that are not valid.

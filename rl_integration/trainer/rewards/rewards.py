@@ -93,12 +93,12 @@ class Scoring:
     Args:
         rewards: who is asked.
         tasks: of the batch.
-        group: rollouts of each task, side by side.
+        num_generations: rollouts of each task, side by side.
     """
 
-    def __init__(self, rewards: Rewards, tasks: Sequence[Task], group: int) -> None:
+    def __init__(self, rewards: Rewards, tasks: Sequence[Task], num_generations: int) -> None:
         self._rewards = rewards
-        self._keys = [task.cohort or task.id for task in tasks for _ in range(group)]
+        self._keys = [task.cohort or task.id for task in tasks for _ in range(num_generations)]
         self._together: dict[str, list[int]] = {}
         for place, key in enumerate(self._keys):
             self._together.setdefault(key, []).append(place)

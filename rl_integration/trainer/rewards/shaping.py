@@ -3,12 +3,12 @@
 | shaping | formula | source |
 |---|---|---|
 | `Overlong` | 0 up to limit - buffer, then linear to -factor at the limit | DAPO, arXiv 2503.14476 |
-| `divergence_penalty` | r_i - beta * Σ_t (logp - logp_reference) | RLOO, REINFORCE++ |
+| `kl_penalty` | r_i - beta * Σ_t (logp - logp_reference) | RLOO, REINFORCE++ |
 | `token_rewards` | -beta * (logp - logp_reference) at each token, and the reward at the last | PPO, arXiv 2203.02155 |
 
 Both penalties take the log-probabilities under which the tokens were sampled, and no gradient.
 
-Not covered: adapting beta to a target, and the divergence as part of the loss (`losses.divergence`).
+Not covered: adapting beta to a target, and the divergence as part of the loss (`losses.kl`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, flags, same_shape
-from adjudge.rl_integration.trainer.contract.options import check_least, check_whole
+from adjudge.rl_integration.trainer.contract.options import check_min, check_whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class Overlong:
         """Reject what cannot be meant."""
         check_whole("limit", self.limit, 1)
         check_whole("buffer", self.buffer, 1)
-        check_least("factor", self.factor, 0.0)
+        check_min("factor", self.factor, 0.0)
         if self.buffer > self.limit:
             raise ValueError(f"buffer={self.buffer} is more than limit={self.limit}; it must lie before the limit")
 
@@ -49,7 +49,7 @@ class Overlong:
         return -self.factor * np.clip(excess / self.buffer, 0.0, 1.0)
 
 
-def divergence_penalty(logp: Floats, reference_logp: Floats, mask: Bools, beta: float) -> Floats:
+def kl_penalty(logp: Floats, reference_logp: Floats, mask: Bools, beta: float) -> Floats:
     """Return (n,) numbers to add to the rewards: -beta times the log-ratio of each response.
 
     Args:
@@ -96,7 +96,7 @@ def token_rewards(
 
 
 def _log_ratio(logp: Floats, reference_logp: Floats, mask: Bools, beta: float) -> Floats:
-    check_least("beta", beta, 0.0)
+    check_min("beta", beta, 0.0)
     same_shape("logp", np.shape(logp), np.shape(mask))
     same_shape("reference_logp", np.shape(reference_logp), np.shape(mask))
     hidden = ~flags("mask", mask)

@@ -93,9 +93,9 @@ class Answering:
         self.seconds_waiting = 0.0
 
     @property
-    def most_new_tokens(self) -> int:
+    def max_new_tokens(self) -> int:
         """Most tokens of an answer."""
-        return self._sampling.most_new_tokens
+        return self._sampling.max_new_tokens
 
     def scored(self, asks: Sequence[Ask]) -> list[Answered]:
         """Return what was asked for, in order."""

@@ -18,16 +18,16 @@ class Continuation:
         model: a causal language model of `transformers`.
         prompts: tokens, [prompts, longest], padded on the left.
         lengths: tokens of each prompt, [prompts].
-        most: most tokens that will follow.
+        max_tokens: tokens that will follow.
     """
 
-    def __init__(self, model: Any, prompts: Tensor, lengths: Tensor, most: int) -> None:
+    def __init__(self, model: Any, prompts: Tensor, lengths: Tensor, max_tokens: int) -> None:
         from transformers import DynamicCache
 
         self._model = model
         self._cache: Any = DynamicCache(config=model.config)
         longest = prompts.shape[1]
-        columns = torch.arange(longest + most, device=prompts.device)
+        columns = torch.arange(longest + max_tokens, device=prompts.device)
         # Columns to come are already open: what is handed to the model ends at the column it is at.
         self._mask = (columns >= (longest - lengths)[:, None]).long()
         self._next = lengths

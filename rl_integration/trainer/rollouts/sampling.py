@@ -13,18 +13,18 @@ class SamplingConfig:
     """How answers are drawn.
 
     Attributes:
-        most_new_tokens: most tokens of an answer, the end token included.
+        max_new_tokens: tokens of an answer, the end token included.
         temperature: what logits are divided by; 0 takes the likeliest token.
-        rows: most answers written side by side.
+        max_num_seqs: answers written side by side.
     """
 
-    most_new_tokens: int = 256
+    max_new_tokens: int = 256
     temperature: float = 1.0
-    rows: int = 256
+    max_num_seqs: int = 256
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
-        for option in ("most_new_tokens", "rows"):
+        for option in ("max_new_tokens", "max_num_seqs"):
             if getattr(self, option) < 1:
                 raise ValueError(f"sampling.{option} is {getattr(self, option)!r}; it must be at least 1")
         if not 0 <= self.temperature < float("inf"):

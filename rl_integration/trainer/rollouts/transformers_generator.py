@@ -64,24 +64,24 @@ class TransformersGenerator:
             ValueError: a prompt leaves no room in the window, or the weights are no longer numbers.
         """
         model = self._policy.model
-        most = [sampling.most_new_tokens] * len(prompts)
+        max_tokens = [sampling.max_new_tokens] * len(prompts)
         if limits is not None:
-            most = [min(own, limit) for own, limit in zip(most, limits, strict=True)]
-        most = [min(own, room) for own, room in zip(most, _room(prompts, self._policy), strict=True)]
-        if most and min(most) < 1:
-            at = most.index(min(most))
-            raise ValueError(f"the piece after prompt {at} may have {most[at]} tokens; it must be at least 1")
+            max_tokens = [min(own, limit) for own, limit in zip(max_tokens, limits, strict=True)]
+        max_tokens = [min(own, room) for own, room in zip(max_tokens, _room(prompts, self._policy), strict=True)]
+        if max_tokens and min(max_tokens) < 1:
+            at = max_tokens.index(min(max_tokens))
+            raise ValueError(f"the piece after prompt {at} may have {max_tokens[at]} tokens; it must be at least 1")
         generator = torch.Generator(device=model.device).manual_seed(seed)
         stop_texts = StopTexts(stops, self._policy.decode)
         # Prompts of like length are read together.
         order = sorted(range(len(prompts)), key=lambda at: (len(prompts[at]), at))
-        width = max(1, sampling.rows // copies)
+        width = max(1, sampling.max_num_seqs // copies)
         training = model.training
         model.eval()
         try:
             for begin in range(0, len(order), width):
                 writings = [
-                    _Writing(place=at * copies + copy, prompt=prompts[at], most=most[at])
+                    _Writing(place=at * copies + copy, prompt=prompts[at], max_tokens=max_tokens[at])
                     for at in order[begin : begin + width]
                     for copy in range(copies)
                 ]
@@ -101,7 +101,9 @@ class TransformersGenerator:
         on_piece: OnPiece,
     ) -> None:
         """Write the pieces of one batch."""
-        rows = self._continuation([writing.prompt for writing in writings[::copies]], max(one.most for one in writings))
+        rows = self._continuation(
+            [writing.prompt for writing in writings[::copies]], max(one.max_tokens for one in writings)
+        )
         logits = rows.read().repeat_interleave(copies, 0)
         rows.repeat(copies)
         going = list(range(len(writings)))  # which writing each row is
@@ -122,12 +124,12 @@ class TransformersGenerator:
                 tokens, going = tokens[chosen], [going[at] for at in open_rows]
             logits = rows.append(tokens)
 
-    def _continuation(self, prompts: Sequence[Sequence[int]], most: int) -> Continuation:
+    def _continuation(self, prompts: Sequence[Sequence[int]], max_tokens: int) -> Continuation:
         longest = max(map(len, prompts))
         padded = [[self._pad] * (longest - len(ids)) + list(ids) for ids in prompts]
         device = self._policy.model.device
         lengths = torch.tensor([len(ids) for ids in prompts], device=device)
-        return Continuation(self._policy.model, torch.tensor(padded, device=device), lengths, most)
+        return Continuation(self._policy.model, torch.tensor(padded, device=device), lengths, max_tokens)
 
 
 def _room(prompts: Sequence[Sequence[int]], policy: Policy) -> list[int]:
@@ -164,7 +166,7 @@ class _Writing:
 
     place: int
     prompt: Sequence[int]
-    most: int
+    max_tokens: int
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     finish_reason: FinishReason | None = None
@@ -177,7 +179,7 @@ class _Writing:
         self.ended = ended
         if ended or stop(self.ids):
             self.finish_reason = "stop"
-        elif len(self.ids) == self.most:
+        elif len(self.ids) == self.max_tokens:
             self.finish_reason = "length"
 
     def piece(self) -> Piece:

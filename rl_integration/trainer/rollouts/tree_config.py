@@ -38,17 +38,19 @@ class TreeConfig:
         """Reject what cannot be meant."""
         if self.kind not in get_args(Kind):
             raise ValueError(f"rollouts.tree.kind is {self.kind!r}; give one of {', '.join(get_args(Kind))}")
-        for option, least in (("trees", 1), ("segment", 1), ("width", 2), ("forks", 1), ("copies", 1)):
-            if getattr(self, option) < least:
-                raise ValueError(f"rollouts.tree.{option} is {getattr(self, option)!r}; it must be at least {least}")
+        for option, bound in (("trees", 1), ("segment", 1), ("width", 2), ("forks", 1), ("copies", 1)):
+            if getattr(self, option) < bound:
+                raise ValueError(f"rollouts.tree.{option} is {getattr(self, option)!r}; it must be at least {bound}")
 
-    def check(self, group: int) -> None:
+    def check(self, num_generations: int) -> None:
         """Raise `ValueError` if groups of that size cannot branch so."""
-        if self.kind == "uncertain" and group != self.trees * (1 + self.forks * self.copies):
+        if self.kind == "uncertain" and num_generations != self.trees * (1 + self.forks * self.copies):
             size = self.trees * (1 + self.forks * self.copies)
             raise ValueError(
-                f"rollouts.group is {group}, and trees * (1 + forks * copies) of rollouts.tree is {size}; make them "
-                "equal"
+                f"rollouts.num_generations is {num_generations}, and trees * (1 + forks * copies) of "
+                f"rollouts.tree is {size}; make them equal"
             )
-        if self.trees > group:
-            raise ValueError(f"rollouts.tree.trees is {self.trees}; a group of {group} has no room for so many")
+        if self.trees > num_generations:
+            raise ValueError(
+                f"rollouts.tree.trees is {self.trees}; a group of {num_generations} has no room for so many"
+            )

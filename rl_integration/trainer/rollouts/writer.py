@@ -36,7 +36,7 @@ class Writer(Protocol):
     def roll_out(
         self,
         tasks: Sequence[Task],
-        group: int,
+        num_generations: int,
         sampling: SamplingConfig,
         *,
         seed: int,
@@ -44,11 +44,11 @@ class Writer(Protocol):
         name: str,
         on_rollout: OnRollout,
     ) -> list[Rollout]:
-        """Return `group` answers to each task, those of a task side by side.
+        """Return `num_generations` answers to each task, those of a task side by side.
 
         Args:
             tasks: what to answer.
-            group: answers to each.
+            num_generations: answers to each.
             sampling: how they are drawn.
             seed: the same seed, policy and tasks give the same answers.
             version: how many updates the policy has seen.
@@ -58,13 +58,13 @@ class Writer(Protocol):
         ...
 
 
-def check_room(writer: Writer, tasks: Iterable[Task], *, most_new_tokens: int, window: int) -> None:
+def check_room(writer: Writer, tasks: Iterable[Task], *, max_new_tokens: int, window: int) -> None:
     """Look whether each task's prompt can be written, and leaves room for the longest answer.
 
     Args:
         writer: will answer them.
         tasks: what it will answer.
-        most_new_tokens: of an answer.
+        max_new_tokens: of an answer.
         window: most tokens of a prompt and its answer together.
 
     Raises:
@@ -72,11 +72,11 @@ def check_room(writer: Writer, tasks: Iterable[Task], *, most_new_tokens: int, w
     """
     for task in tasks:
         length = len(writer.prompt(task))
-        if length + most_new_tokens > window:
+        if length + max_new_tokens > window:
             raise ValueError(
-                f"the prompt of task {task.id!r} has {length} tokens, and with {most_new_tokens} of an answer "
-                f"(rollouts.sampling.most_new_tokens) that is more than the {window} that are read; lower "
-                "most_new_tokens, or leave long prompts out (data.max_prompt_tokens)"
+                f"the prompt of task {task.id!r} has {length} tokens, and with {max_new_tokens} of an answer "
+                f"(rollouts.sampling.max_new_tokens) that is more than the {window} that are read; lower "
+                "max_new_tokens, or leave long prompts out (data.max_prompt_tokens)"
             )
 
 
@@ -99,7 +99,7 @@ class SingleTurn:
     def roll_out(
         self,
         tasks: Sequence[Task],
-        group: int,
+        num_generations: int,
         sampling: SamplingConfig,
         *,
         seed: int,
@@ -112,7 +112,7 @@ class SingleTurn:
         found: dict[int, Rollout] = {}
 
         def done(place: int, piece: Piece) -> None:
-            at = place // group
+            at = place // num_generations
             found[place] = Rollout(
                 id=f"{name}:{place}",
                 task=tasks[at],
@@ -127,5 +127,5 @@ class SingleTurn:
             on_rollout(place, found[place])
 
         self._generator.refresh(version)
-        self._generator.generate(prompts, group, sampling, seed=seed, on_piece=done)
-        return [found[place] for place in range(len(tasks) * group)]
+        self._generator.generate(prompts, num_generations, sampling, seed=seed, on_piece=done)
+        return [found[place] for place in range(len(tasks) * num_generations)]

@@ -142,7 +142,7 @@ def print_report(report: RunReport) -> None:
     rows = [(f"held-out, {when} training", value) for when, value in report.held_out.items()]
     rows += [
         (name.replace("_", " "), report.last[name])
-        for name in ("reward", "failed", "abstained", "cut_off")
+        for name in ("reward", "failed", "abstained", "clipped_ratio")
         if name in report.last
     ]
     if rows:

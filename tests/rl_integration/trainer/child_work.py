@@ -88,7 +88,7 @@ def learn(folder: str, objective: str, lora: int = 0, *, dying: Dying, tell: Tel
     processes = Processes.joined()
     rollouts = rollouts_of(small_policy())
     policy = small_policy(seed=processes.rank)  # only the first one's weights are to count
-    choice = ObjectiveChoice(name=objective).made(most_new_tokens=8)
+    choice = ObjectiveChoice(name=objective).made(max_new_tokens=8)
     learner = Learner(
         policy,
         choice,

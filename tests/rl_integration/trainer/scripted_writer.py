@@ -112,14 +112,14 @@ class Pair:
         pair = self
 
         class Thread(Processes):
-            def gathered(self, things: Sequence[T]) -> list[T]:
+            def all_gather(self, things: Sequence[T]) -> list[T]:
                 pair._parts[rank] = list(things)
                 pair._barrier.wait()
                 found = [*pair._parts[0], *pair._parts[1]]
                 pair._barrier.wait()
                 return found
 
-        return Thread(rank=rank, count=2)
+        return Thread(rank=rank, world_size=2)
 
 
 @contextmanager
@@ -135,8 +135,10 @@ def batches_of(
     **rollouts: Any,
 ) -> Iterator[Batches]:
     """Batches of four groups, unless told otherwise."""
-    reward = RewardConfig(scorer=scorer if scorer is not None else Same(), most_failed=1.0)
-    sizes = RolloutsConfig(**{"tasks": 4, "group": group, "sampling": SamplingConfig(most_new_tokens=8), **rollouts})
+    reward = RewardConfig(scorer=scorer if scorer is not None else Same(), max_failed=1.0)
+    sizes = RolloutsConfig(
+        **{"tasks": 4, "num_generations": group, "sampling": SamplingConfig(max_new_tokens=8), **rollouts}
+    )
     config = RunConfig(reward=reward, rollouts=sizes, seed=5)
     made = (curriculum or CurriculumChoice()).made(setting(tasks, group=group))
     with Rewards(reward) as rewards:
@@ -155,7 +157,7 @@ def batches_of(
 def answering_of(writer: Scripted, *, scorer: Any = None) -> Iterator[Answering]:
     """What improvers write with."""
     with Rewards(RewardConfig(scorer=scorer if scorer is not None else Same())) as rewards:
-        yield Answering(writer, rewards, SamplingConfig(most_new_tokens=8), version=3, name="more", seed=(5, 0, 0))
+        yield Answering(writer, rewards, SamplingConfig(max_new_tokens=8), version=3, name="more", seed=(5, 0, 0))
 
 
 def told(batch: Batch) -> list[Any]:

@@ -63,8 +63,8 @@ def small_config(
     set: dict[str, Any] | None = None,
     steps: int = 4,
     tasks: int = 4,
-    group: int = 4,
-    ahead: int = 0,
+    num_generations: int = 4,
+    staleness: int = 0,
     **more: Any,
 ) -> RunConfig:
     learning = more.pop("learning", {})
@@ -73,9 +73,9 @@ def small_config(
         objective=ObjectiveChoice(name=objective, set=set or {}),
         rollouts=RolloutsConfig(
             tasks=tasks,
-            group=group,
-            ahead=ahead,
-            sampling=SamplingConfig(most_new_tokens=8),
+            num_generations=num_generations,
+            staleness=staleness,
+            sampling=SamplingConfig(max_new_tokens=8),
             **more.pop("rollouts", {}),
         ),
         learning=LearningConfig(**{"learning_rate": 1e-2, **learning}),
@@ -94,6 +94,6 @@ def small_run(
 ) -> Run:
     policy = small_policy()
     reference = None
-    if config.objective.made(most_new_tokens=8).needs_reference and config.learning.lora is None:
+    if config.objective.made(max_new_tokens=8).needs_reference and config.learning.lora is None:
         reference = Policy(copy.deepcopy(policy.model), policy.tokenizer, name="reference")
     return Run(policy, tasks, config, folder, held_out=held_out, reference=reference, processes=processes)

@@ -131,4 +131,4 @@ def test_the_loss_is_reinforce_with_the_mean_of_the_others_and_a_bonus_for_entro
     entropy = -(np.exp(logp) * logp).sum(axis=1).mean()
     policy = OBJECTIVE.policy
     assert isinstance(policy, PolicyLoss)
-    assert abs(loss.item() - (-gained / 3 - policy.entropy_bonus * entropy)) < 1e-5
+    assert abs(loss.item() - (-gained / 3 - policy.entropy_coef * entropy)) < 1e-5

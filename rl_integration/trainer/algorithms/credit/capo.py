@@ -28,7 +28,7 @@ from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers
 from adjudge.rl_integration.trainer.algorithms.credit.spans import over_tokens
 from adjudge.rl_integration.trainer.algorithms.objectives.advantages.group_relative import GroupRelative
 from adjudge.rl_integration.trainer.contract.arrays import Floats, Integers
-from adjudge.rl_integration.trainer.contract.options import check_choice, check_finite, check_least
+from adjudge.rl_integration.trainer.contract.options import check_choice, check_finite, check_min
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 Vote: TypeAlias = Literal["intersection", "majority", "average"]
@@ -54,11 +54,11 @@ class Capo:
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
-        check_least("penalty", self.penalty, 0.0)
-        check_least("correct", self.correct, self.penalty)
+        check_min("penalty", self.penalty, 0.0)
+        check_min("correct", self.correct, self.penalty)
         check_choice("vote", self.vote, get_args(Vote))
         check_finite("right", self.right)
-        check_least("eps", self.eps, 0.0)
+        check_min("eps", self.eps, 0.0)
 
     def __call__(self, right: bool, critiques: Sequence[Set[int]], steps: Integers) -> Floats:
         """Return (t,) rewards of tokens.

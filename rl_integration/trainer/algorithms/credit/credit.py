@@ -20,7 +20,7 @@ from adjudge.rl_integration.trainer.algorithms.credit.tree_credit import TreeCre
 from adjudge.rl_integration.trainer.algorithms.objectives.losses.preference import Preference
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective, with_options
 from adjudge.rl_integration.trainer.contract.arrays import Floats
-from adjudge.rl_integration.trainer.contract.options import check_above, check_kind, check_least
+from adjudge.rl_integration.trainer.contract.options import check_above, check_kind, check_min
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 
@@ -47,7 +47,7 @@ class Credit:
         if not callable(getattr(self.rule, "over", None)):
             raise ValueError(f"rule={self.rule!r}; it must be a rule of credit, such as StepCredit()")
         if self.weight is not None:
-            check_least("weight", self.weight, 0.0)
+            check_min("weight", self.weight, 0.0)
         if self.half_life is not None:
             check_above("half_life", self.half_life, 0.0)
             if not isinstance(self.rule, StepCredit):

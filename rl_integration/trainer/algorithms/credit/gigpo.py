@@ -26,7 +26,7 @@ from adjudge.rl_integration.trainer.algorithms.credit.spans import rows_of_token
 from adjudge.rl_integration.trainer.algorithms.credit.step_rewards import known, to_go
 from adjudge.rl_integration.trainer.algorithms.objectives.advantages.group_relative import GroupRelative
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, same_shape
-from adjudge.rl_integration.trainer.contract.options import check_between, check_choice, check_flag, check_least
+from adjudge.rl_integration.trainer.contract.options import check_between, check_choice, check_flag, check_min
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
@@ -55,9 +55,9 @@ class Gigpo:
         """Reject what cannot be meant."""
         check_flag("scale", self.scale)
         check_choice("rewards", self.rewards, get_args(Rewards))
-        check_least("weight", self.weight, 0.0)
+        check_min("weight", self.weight, 0.0)
         check_between("gamma", self.gamma, 0.0, 1.0)
-        check_least("eps", self.eps, 0.0)
+        check_min("eps", self.eps, 0.0)
 
     def __call__(
         self, rewards: Sequence[Floats], anchors: Sequence[Sequence[Hashable]], groups: Groups

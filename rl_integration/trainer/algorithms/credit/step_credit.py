@@ -34,7 +34,7 @@ from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers
 from adjudge.rl_integration.trainer.algorithms.credit.spans import rows_of_tokens
 from adjudge.rl_integration.trainer.algorithms.credit.step_rewards import known, to_go
 from adjudge.rl_integration.trainer.contract.arrays import Floats, Integers, same_shape
-from adjudge.rl_integration.trainer.contract.options import check_between, check_choice, check_flag, check_least
+from adjudge.rl_integration.trainer.contract.options import check_between, check_choice, check_flag, check_min
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 Peers: TypeAlias = Literal["group", "place"]
@@ -68,7 +68,7 @@ class StepCredit:
         check_choice("peers", self.peers, get_args(Peers))
         check_choice("to_go", self.to_go, get_args(Sum))
         check_between("gamma", self.gamma, 0.0, 1.0)
-        check_least("eps", self.eps, 0.0)
+        check_min("eps", self.eps, 0.0)
 
     def __call__(self, rewards: Sequence[Floats], steps: Integers, groups: Groups, outcome: Floats) -> Floats:
         """Return (n, t) advantages of tokens; 0 for responses that take no part.

@@ -25,7 +25,7 @@ from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers
 from adjudge.rl_integration.trainer.algorithms.credit.tree import Tree
 from adjudge.rl_integration.trainer.algorithms.credit.tree_rules import tempo, tree_grpo, tree_po, tree_rl
 from adjudge.rl_integration.trainer.contract.arrays import Floats, Integers
-from adjudge.rl_integration.trainer.contract.options import check_choice, check_flag, check_least, check_whole
+from adjudge.rl_integration.trainer.contract.options import check_choice, check_flag, check_min, check_whole
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
@@ -57,7 +57,7 @@ class TreeCredit:
         check_choice("nodes", self.nodes, get_args(Nodes))
         check_whole("segment", self.segment, 1)
         check_flag("skip_uniform", self.skip_uniform)
-        check_least("eps", self.eps, 0.0)
+        check_min("eps", self.eps, 0.0)
 
     @property
     def needs_writer(self) -> bool:

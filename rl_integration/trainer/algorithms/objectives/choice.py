@@ -19,7 +19,8 @@ class ObjectiveChoice:
 
     Attributes:
         name: of a published objective: grpo, dr_grpo, dapo, gspo, ppo, ... (docs/objectives.md).
-        set: options that differ from the published ones, with dots: {"policy.beta": 0.04, "policy.clip_high": 0.28}.
+        set: options that differ from the published ones, with dots: {"policy.beta": 0.04, "policy.clip_ratio_high":
+            0.28}.
     """
 
     shorthand: ClassVar[str] = "name"
@@ -27,11 +28,11 @@ class ObjectiveChoice:
     name: str = "grpo"
     set: Mapping[str, Any] = field(default_factory=dict)
 
-    def made(self, *, most_new_tokens: int) -> Objective:
+    def made(self, *, max_new_tokens: int) -> Objective:
         """Return the objective.
 
         Args:
-            most_new_tokens: most tokens of an answer: what lengths are measured by, unless the options say otherwise.
+            max_new_tokens: most tokens of an answer: what lengths are measured by, unless the options say otherwise.
 
         Raises:
             ValueError: there is none of this name, or an option is none of its.
@@ -43,8 +44,8 @@ class ObjectiveChoice:
         published = objective(self.name)
         sizes: dict[str, Any] = {}
         if getattr(published.policy, "aggregation", "") == "constant":
-            sizes["policy.length"] = most_new_tokens
+            sizes["policy.length"] = max_new_tokens
         if published.overlong is not None:  # DAPO's penalty begins at four fifths of its limit
-            buffer = max(1, most_new_tokens // 5)
-            sizes["overlong"] = replace(published.overlong, limit=most_new_tokens, buffer=buffer)
+            buffer = max(1, max_new_tokens // 5)
+            sizes["overlong"] = replace(published.overlong, limit=max_new_tokens, buffer=buffer)
         return published.but(sizes).but(self.set)

@@ -23,9 +23,10 @@ from adjudge.rl_integration.trainer.algorithms.objectives.losses.preference impo
 from adjudge.rl_integration.trainer.algorithms.objectives.losses.rover import Rover
 from adjudge.rl_integration.trainer.algorithms.objectives.losses.value import ValueLoss
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats
-from adjudge.rl_integration.trainer.contract.options import check_flag, check_kind, check_least
+from adjudge.rl_integration.trainer.contract.options import check_flag, check_kind, check_min
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rewards.shaping import Overlong
+from adjudge.training.known_words import WORDS
 
 if TYPE_CHECKING:
     from adjudge.rl_integration.trainer.algorithms.objectives.losses.tokens import LossValue, TokenBatch
@@ -68,12 +69,12 @@ class Objective:
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
-        check_least("reward_beta", self.reward_beta, 0.0)
+        check_min("reward_beta", self.reward_beta, 0.0)
         check_flag("resample", self.resample)
         check_kind("policy", self.policy, PolicyLoss, Rover, Preference)
         check_kind("critic", self.critic, Critic, type(None))
         check_kind("overlong", self.overlong, Overlong, type(None))
-        if self.rule is not None and not (callable(self.rule) and hasattr(self.rule, "least")):
+        if self.rule is not None and not (callable(self.rule) and hasattr(self.rule, "min_size")):
             raise ValueError(f"rule={self.rule!r}; it must be an advantage rule, such as GroupRelative(), or None")
         if (self.rule is None) == (self.critic is None):
             raise ValueError("an objective has either a rule of advantages or a critic; give one of the two")
@@ -86,11 +87,11 @@ class Objective:
     @property
     def needs_entropy(self) -> bool:
         """Whether entropies of next-token distributions are needed, beyond being logged."""
-        return isinstance(self.policy, PolicyLoss) and bool(self.policy.entropy_bonus or self.policy.weighting)
+        return isinstance(self.policy, PolicyLoss) and bool(self.policy.entropy_coef or self.policy.weighting)
 
     def counted(self, groups: Groups) -> Bools:
         """Return (n,) which samples take part: the only ones with a gradient."""
-        return groups.counted(1 if self.rule is None else self.rule.least)
+        return groups.counted(1 if self.rule is None else self.rule.min_size)
 
     def advantages(self, groups: Groups) -> Floats:
         """Return (n,) advantages, 0 for samples that take no part.
@@ -111,7 +112,7 @@ class Objective:
         return self.policy(tokens)
 
     def but(self, changes: Mapping[str, Any]) -> Self:
-        """Return the same with other options; `policy.clip_high` reaches into parts.
+        """Return the same with other options; `policy.clip_ratio_high` reaches into parts.
 
         Raises:
             ValueError: there is no such option, or it cannot have that value.
@@ -134,5 +135,7 @@ def _with(part: Any, path: str, rest: str, value: Any) -> Any:
     name, _, deeper = rest.partition(".")
     known = list(getattr(part, "__dataclass_fields__", ()))
     if name not in known:
-        raise ValueError(f"there is no option {path!r}; at this place there are {', '.join(known) or 'none'}")
+        near = " or ".join(repr(key.removeprefix("objective.set.")) for key in WORDS.get(path.lower(), ()))
+        hint = f" (did you mean {near}?)" if near else ""
+        raise ValueError(f"there is no option {path!r}{hint}; at this place there are {', '.join(known) or 'none'}")
     return replace(part, **{name: _with(getattr(part, name), path, deeper, value) if deeper else value})

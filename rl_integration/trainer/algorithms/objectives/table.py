@@ -27,7 +27,7 @@ from adjudge.rl_integration.trainer.algorithms.objectives.objective import Criti
 from adjudge.rl_integration.trainer.rewards.shaping import Overlong
 
 _GRPO = PolicyLoss(aggregation="sequence_mean")
-_DAPO = PolicyLoss(clip_high=0.28)
+_DAPO = PolicyLoss(clip_ratio_high=0.28)
 _PLAIN = PolicyLoss(surrogate="plain")
 
 OBJECTIVES: Mapping[str, Objective] = MappingProxyType(
@@ -38,9 +38,9 @@ OBJECTIVES: Mapping[str, Objective] = MappingProxyType(
         "dapo": Objective(rule=GroupRelative(), policy=_DAPO, overlong=Overlong(), resample=True),
         "gspo": Objective(
             rule=GroupRelative(),
-            policy=PolicyLoss(level="sequence", clip_low=3e-4, clip_high=4e-4, aggregation="sequence_mean"),
+            policy=PolicyLoss(level="sequence", clip_ratio_low=3e-4, clip_ratio_high=4e-4, aggregation="sequence_mean"),
         ),
-        "cispo": Objective(rule=GroupRelative(), policy=PolicyLoss(surrogate="detached", ceiling=5.0)),
+        "cispo": Objective(rule=GroupRelative(), policy=PolicyLoss(surrogate="detached", clip_ratio_c=5.0)),
         "lite_ppo": Objective(rule=GroupRelative(scale="batch"), policy=PolicyLoss()),
         "rloo": Objective(
             rule=LeaveOneOut(), policy=PolicyLoss(level="whole", aggregation="sequence_mean"), reward_beta=0.05
@@ -63,9 +63,9 @@ OBJECTIVES: Mapping[str, Objective] = MappingProxyType(
         "rover": Objective(rule=GroupRelative(scale="none"), policy=Rover()),
         # Weights of tokens.
         "top_entropy": Objective(
-            rule=GroupRelative(), policy=PolicyLoss(clip_high=0.28, weighting=TopEntropy()), resample=True
+            rule=GroupRelative(), policy=PolicyLoss(clip_ratio_high=0.28, weighting=TopEntropy()), resample=True
         ),
-        "steer": Objective(rule=GroupRelative(), policy=PolicyLoss(ceiling=3.0, weighting=Steer())),
+        "steer": Objective(rule=GroupRelative(), policy=PolicyLoss(clip_ratio_c=3.0, weighting=Steer())),
         # With a critic, and with pairs.
         "ppo": Objective(rule=None, policy=PolicyLoss(), critic=Critic(), reward_beta=0.05),
         "dpo": Objective(rule=GroupRelative(scale="none"), policy=Preference()),

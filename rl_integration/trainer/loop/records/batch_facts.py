@@ -47,9 +47,9 @@ def batch_facts(rollouts: Sequence[Rollout], scores: Sequence[Score], step: int)
         **{f"{REASON}{reason}": times / count for reason, times in sorted(reasons.items())},
         **({"reward_std": float(np.std(values))} if values else {}),
         **part_means(scores),
-        "length": sum(len(rollout.ids) for rollout in rollouts) / count,
-        "cut_off": sum(rollout.finish_reason == "length" for rollout in rollouts) / count,
-        "updates_old": sum(step - 1 - rollout.version for rollout in rollouts) / count,
+        "completion_length": sum(len(rollout.ids) for rollout in rollouts) / count,
+        "clipped_ratio": sum(rollout.finish_reason == "length" for rollout in rollouts) / count,
+        "staleness": sum(step - 1 - rollout.version for rollout in rollouts) / count,
         **tool_facts(rollouts),
     }
 

@@ -49,7 +49,7 @@ class Filter(Protocol):
 
     @property
     def refills(self) -> bool:
-        """Whether further batches are drawn for groups that were dropped, up to `rollouts.rounds`."""
+        """Whether further batches are drawn for groups that were dropped, up to `rollouts.max_num_gen_batches`."""
         ...
 
     def copies(self, groups: Groups) -> Integers:
@@ -72,14 +72,14 @@ class Setting:
     Attributes:
         tasks: all of them.
         seed: of the run.
-        group: answers to a task in the first round.
+        num_generations: answers to a task in the first round.
         advantages: of a batch, where the objective has a rule for them.
         states: what the policy makes of prompts now.
     """
 
     tasks: Sequence[Task]
     seed: int
-    group: int
+    num_generations: int
     advantages: Callable[[Groups], Floats]
     states: States
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from adjudge.response_weights import Keeping
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Integers
-from adjudge.rl_integration.trainer.contract.options import check_flag, check_least
+from adjudge.rl_integration.trainer.contract.options import check_flag, check_min
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rewards.pf_ppo import PfPpo
 from adjudge.rl_integration.trainer.rewards.resampling import informative
@@ -109,7 +109,7 @@ class ZeroVarianceRule:
 
     Attributes:
         spread: the difference of the best and the worst score that a group must exceed.
-        refill: whether further batches are drawn, up to `rollouts.rounds`.
+        refill: whether further batches are drawn, up to `rollouts.max_num_gen_batches`.
     """
 
     parts: ClassVar[frozenset[str]] = frozenset({"filter"})
@@ -119,7 +119,7 @@ class ZeroVarianceRule:
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
-        check_least("spread", self.spread, 0.0)
+        check_min("spread", self.spread, 0.0)
         check_flag("refill", self.refill)
 
     def made(self, setting: Setting) -> Curriculum:
@@ -134,23 +134,23 @@ class RestGrpoRule:
     """ReST-GRPO's filter (`THUDM/ReST-RL`): groups of little spread are dropped.
 
     Attributes:
-        least: the standard deviation that a group needs.
-        refill: whether further batches are drawn, up to `rollouts.rounds`.
+        min_std: the standard deviation that a group needs.
+        refill: whether further batches are drawn, up to `rollouts.max_num_gen_batches`.
     """
 
     parts: ClassVar[frozenset[str]] = frozenset({"filter"})
 
-    least: float = 0.05
+    min_std: float = 0.05
     refill: bool = False
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
-        check_least("least", self.least, 0.0)
+        check_min("min_std", self.min_std, 0.0)
         check_flag("refill", self.refill)
 
     def made(self, setting: Setting) -> Curriculum:
         """Return the filter."""
-        return Curriculum(filter=GroupFilter(lambda groups: least_spread(groups, self.least), refills=self.refill))
+        return Curriculum(filter=GroupFilter(lambda groups: least_spread(groups, self.min_std), refills=self.refill))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +162,7 @@ class RlprRule:
         decay: what of the moving average stays with each batch.
         first_average: the batch from which on the average is taken, counted from 1.
         first_filter: the batch from which on groups are dropped.
-        refill: whether further batches are drawn, up to `rollouts.rounds`.
+        refill: whether further batches are drawn, up to `rollouts.max_num_gen_batches`.
     """
 
     parts: ClassVar[frozenset[str]] = frozenset({"filter"})

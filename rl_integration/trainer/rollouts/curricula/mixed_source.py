@@ -73,7 +73,7 @@ class MixedSource:
             taken[names[int(random.choice(len(names), p=chances))]] += 1
         return [task for name, order in self._orders.items() for task in order.draw(taken[name])]
 
-    def told(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
+    def observe(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
         """Learn how large the advantages were; return each source's share of the answers."""
         names = [self._source_of(rollout.task) for rollout in rollouts]
         groups = groups_of(rollouts, scores)

@@ -100,7 +100,7 @@ class NearestSource:
             chosen += [candidates[place] for place in nearest(estimates, count - len(chosen), target=self._target)]
         return chosen
 
-    def told(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
+    def observe(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
         """Learn how right the answers were; return how far off the guesses had been, and the mean pass rate."""
         tasks: list[Task] = []
         answers: list[list[float]] = []

@@ -1,6 +1,7 @@
 """Tasks that get more answers than others: DARS and Reinforce-Ada.
 
-The first round is the run's own, `rollouts.group` answers; the rounds after it are written when its scores are there.
+The first round is the run's own, `rollouts.num_generations` answers; the rounds after it are written when its scores
+are there.
 
 Not covered: the rules (`prompts.dars`, `prompts.reinforce_ada`).
 """
@@ -27,7 +28,8 @@ class DarsRule:
     """DARS (arXiv 2508.13755): one more round for hard tasks.
 
     Attributes:
-        totals: answers in all for accuracies of 0, up to 1 / n, up to 2 / n, and so on, n being `rollouts.group`.
+        totals: answers in all for accuracies of 0, up to 1 / n, up to 2 / n, and so on, n being
+            `rollouts.num_generations`.
         right_above: a score above it is right; None takes scores in [0, 1] as they are.
     """
 
@@ -48,13 +50,14 @@ class DarsRule:
         Raises:
             ValueError: a total is less than a group.
         """
-        if min(self.totals, default=setting.group) < setting.group:
+        if min(self.totals, default=setting.num_generations) < setting.num_generations:
             raise ValueError(
-                f"dars gives a task {min(self.totals)} answers in all, and the first round has {setting.group} "
-                "(rollouts.group); raise the curriculum's option totals, or lower rollouts.group"
+                f"dars gives a task {min(self.totals)} answers in all, and the first round has "
+                f"{setting.num_generations} (rollouts.num_generations); raise the curriculum's option "
+                "totals, or lower rollouts.num_generations"
             )
         return Curriculum(
-            rounds=_Dars(rule=Dars(first=setting.group, totals=self.totals), right_above=self.right_above)
+            rounds=_Dars(rule=Dars(first=setting.num_generations, totals=self.totals), right_above=self.right_above)
         )
 
 
@@ -79,7 +82,7 @@ class ReinforceAdaRule:
 
     Attributes:
         keep: answers to a task that are learnt from, an even number.
-        most_rounds: the most rounds of `rollouts.group` answers.
+        max_rounds: the most rounds of `rollouts.num_generations` answers.
         stop: when a task is done before: "balanced" or "positive".
         right_above: a score above it is right.
     """
@@ -87,7 +90,7 @@ class ReinforceAdaRule:
     parts: ClassVar[frozenset[str]] = frozenset({"rounds", "filter"})
 
     keep: int = 4
-    most_rounds: int = 4
+    max_rounds: int = 4
     stop: Stop = "balanced"
     right_above: float = 0.7
 
@@ -97,12 +100,12 @@ class ReinforceAdaRule:
 
     def made(self, setting: Setting) -> Curriculum:
         """Return the rounds and the pick."""
-        rule = self._rule(setting.group)
+        rule = self._rule(setting.num_generations)
         return Curriculum(rounds=_Ada(rule=rule), filter=AdaPick(rule, seed=setting.seed))
 
     def _rule(self, size: int) -> ReinforceAda:
         return ReinforceAda(
-            keep=self.keep, rounds=self.most_rounds, size=size, stop=self.stop, threshold=self.right_above
+            keep=self.keep, rounds=self.max_rounds, size=size, stop=self.stop, threshold=self.right_above
         )
 
 

@@ -21,14 +21,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from adjudge.rl_integration.trainer.contract.arrays import Bools
-from adjudge.rl_integration.trainer.contract.options import check_between, check_least, check_whole
+from adjudge.rl_integration.trainer.contract.options import check_between, check_min, check_whole
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 
-def least_spread(groups: Groups, least: float = 0.05) -> Bools:
+def least_spread(groups: Groups, min_std: float = 0.05) -> Bools:
     """Return (n,) whether each sample's group has at least this standard deviation."""
-    check_least("least", least, 0.0)
-    return np.logical_and(groups.counts() >= 2, groups.deviations() >= least)
+    check_min("min_std", min_std, 0.0)
+    return np.logical_and(groups.counts() >= 2, groups.deviations() >= min_std)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class SpreadFilter:
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
-        check_least("beta", self.beta, 0.0)
+        check_min("beta", self.beta, 0.0)
         check_between("decay", self.decay, 0.0, 1.0)
         check_whole("first_average", self.first_average, 1)
         check_whole("first_filter", self.first_filter, self.first_average + 1)

@@ -166,7 +166,7 @@ class Hints:
         asks: dict[int, Ask] = {}
         for at, (task, request) in enumerate(zip(tasks, requests, strict=True)):
             prompt = with_more(task.prompt, request)
-            if request and fits(self._policy, Task(id=task.id, prompt=prompt), answering.most_new_tokens):
+            if request and fits(self._policy, Task(id=task.id, prompt=prompt), answering.max_new_tokens):
                 asks[at] = Ask(task=task, count=1, prompt=prompt)
         texts = dict(zip(asks, answering.texts(list(asks.values())) if asks else (), strict=True))
         return [texts.get(at, "") for at in range(len(tasks))]
@@ -176,7 +176,7 @@ class Hints:
         first = group.rollouts[0]
         shown = text[: max(1, round(share * len(text)))]
         prompt = with_more(first.task.prompt, f"{self._rule.lead}{shown}")
-        if not fits(self._policy, Task(id=first.task.id, prompt=prompt), answering.most_new_tokens):
+        if not fits(self._policy, Task(id=first.task.id, prompt=prompt), answering.max_new_tokens):
             return []
         plain = min(self._rule.plain, len(group.rollouts) - 1)
         after = first.prompt_ids if self._rule.learnt_with == "plain" else None

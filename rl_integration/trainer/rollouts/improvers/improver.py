@@ -115,6 +115,6 @@ def probe(policy: Policy, tasks: Sequence[Task], shown: Callable[[Task], str | S
             policy.encode(Task(id=task.id, prompt=shown(task)))
 
 
-def fits(policy: Policy, task: Task, most_new_tokens: int) -> bool:
+def fits(policy: Policy, task: Task, max_new_tokens: int) -> bool:
     """Return whether a prompt leaves room for an answer in the policy's window."""
-    return len(policy.encode(task)) + most_new_tokens <= policy.tokens.window
+    return len(policy.encode(task)) + max_new_tokens <= policy.tokens.window

@@ -114,7 +114,7 @@ class Refinements:
         wrong = [(at, place) for at, group in enumerate(groups) for place in self._wrong(group)]
         asked: list[tuple[int, int, Ask]] = []
         for (at, place), score in zip(wrong, self._criticised(groups, wrong), strict=True):
-            ask = self._ask(groups[at].rollouts[place], score, answering.most_new_tokens)
+            ask = self._ask(groups[at].rollouts[place], score, answering.max_new_tokens)
             if ask is not None:
                 asked.append((at, place, ask))
         refined: dict[int, list[tuple[int, Rollout, Score]]] = {}
@@ -151,7 +151,7 @@ class Refinements:
         futures = [self._critic.ask([groups[at].rollouts[place].sample()]) for at, place in wrong]
         return [future.result()[0] for future in futures]
 
-    def _ask(self, answer: Rollout, score: Score, most_new_tokens: int) -> Ask | None:
+    def _ask(self, answer: Rollout, score: Score, max_new_tokens: int) -> Ask | None:
         """What the policy is shown; None where there is no critique, or no room for it."""
         task = answer.task
         said = critique(self._rule.critique, task, score)
@@ -161,7 +161,7 @@ class Refinements:
         turns = answer.turns or ({"role": "assistant", "content": text},)
         prompt = self._rule.prompt(task, text, turns, quoted(self._policy, said))
         shown = Task(id=task.id, prompt=prompt)
-        if not fits(self._policy, shown, most_new_tokens):
+        if not fits(self._policy, shown, max_new_tokens):
             return None
         return Ask(task=task, count=1, prompt=prompt, origin="refined", learnt_after=answer.prompt_ids)
 

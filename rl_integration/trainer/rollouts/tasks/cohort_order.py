@@ -51,7 +51,7 @@ class CohortOrder:
             )
         return [task for first in self._order.draw(count // self._size) for task in self._members[first.id]]
 
-    def told(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
+    def observe(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
         """Return the effects of order in a batch."""
         return order_effects(rollouts, scores)
 

@@ -54,12 +54,12 @@ class RunTasks:
     rows: int
     left_out: LeftOut
 
-    def fitting(self, encode: Callable[[Task], Sequence[int]], most: int) -> RunTasks:
-        """Return them without prompts of more than `most` tokens, and without those that cannot be written as tokens.
+    def fitting(self, encode: Callable[[Task], Sequence[int]], max_tokens: int) -> RunTasks:
+        """Return them without prompts of more than `max_tokens`, and without those that cannot be written as tokens.
 
         Args:
             encode: returns a task's prompt as tokens, or raises `ValueError`.
-            most: tokens of a prompt.
+            max_tokens: tokens of a prompt.
 
         Raises:
             ValueError: no task is left.
@@ -71,9 +71,9 @@ class RunTasks:
             except ValueError as error:
                 self.left_out.add("the prompt cannot be written as tokens", str(error))
                 return False
-            if length > most:
-                self.left_out.add(f"longer than {most} tokens", f"{task.id} has {length}")
-            return length <= most
+            if length > max_tokens:
+                self.left_out.add(f"longer than {max_tokens} tokens", f"{task.id} has {length}")
+            return length <= max_tokens
 
         def fitting(tasks: Sequence[Task]) -> tuple[Task, ...]:  # the two sides may be of files with the same ids
             kept = [task for task in tasks if fits(task)]

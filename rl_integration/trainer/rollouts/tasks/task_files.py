@@ -35,7 +35,7 @@ class TaskFiles:
         max_prompt_tokens: longer prompts are left out and counted; None for what the model reads less the answer.
         held_out: share of the prompts that the policy is measured on and never trained on, chosen by a hash of the
             prompt: the same in every run, whatever its seed.
-        most_held_out: most such prompts; those that are not needed are trained on.
+        max_held_out: such prompts; those that are not needed are trained on.
         held_out_path: files to measure on instead; training prompts that are in them are left out and counted.
     """
 
@@ -56,7 +56,7 @@ class TaskFiles:
     system: str = ""
     max_prompt_tokens: int | None = None
     held_out: float = 0.1
-    most_held_out: int = 256
+    max_held_out: int = 256
     held_out_path: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -65,7 +65,7 @@ class TaskFiles:
             raise ValueError("data.path is empty; name a file with prompts")
         if not 0 <= self.held_out < 1:
             raise ValueError(f"data.held_out is {self.held_out!r}; it is a share, at least 0 and below 1")
-        for option in ("limit", "max_prompt_tokens", "most_held_out"):
+        for option in ("limit", "max_prompt_tokens", "max_held_out"):
             value = getattr(self, option)
             if value is not None and value < 1:
                 raise ValueError(f"data.{option} is {value!r}; it must be at least 1, or left out")

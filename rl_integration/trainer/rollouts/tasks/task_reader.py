@@ -62,7 +62,7 @@ def read_tasks(files: TaskFiles, *, accept: Callable[[Sample], None]) -> RunTask
 def _divided(tasks: Sequence[Task], files: TaskFiles) -> tuple[list[Task], list[Task]]:
     """Tasks to train on and to measure on; those with the same prompt, or of one cohort, stay together."""
     keys = sorted({task.cohort or prompt_key(task) for task in tasks}, key=digest)
-    count = min(max(1, round(files.held_out * len(keys))), files.most_held_out) if files.held_out else 0
+    count = min(max(1, round(files.held_out * len(keys))), files.max_held_out) if files.held_out else 0
     if count >= len(keys) > 0:
         raise ValueError(
             f"data.held_out is {files.held_out!r}, which leaves nothing to train on of {len(keys)} different prompts; "

@@ -32,18 +32,18 @@ class PythonTool:
         name: what it is called by.
         seconds: wall-clock seconds of a program.
         memory_mb: MiB of a program.
-        most_output: characters of an answer.
+        max_output: characters of an answer.
     """
 
     name: str = "python"
     seconds: float = 10.0
     memory_mb: int = 512
-    most_output: int = 2_000
+    max_output: int = 2_000
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
-        if self.most_output < 1:
-            raise ValueError(f"the python tool's most_output is {self.most_output!r}; it must be at least 1 character")
+        if self.max_output < 1:
+            raise ValueError(f"the python tool's max_output is {self.max_output!r}; it must be at least 1 character")
         self._scorer  # noqa: B018 the scorer checks the other options
 
     @property
@@ -81,4 +81,4 @@ class PythonTool:
                 end.format(seconds=self.seconds, memory_mb=self.memory_mb, code=ran["code"]),
             ]
         text = "\n".join(part for part in parts if part)
-        return ToolAnswer(text=shortened(text, self.most_output) or "(nothing was printed)", ok=score.value == 1)
+        return ToolAnswer(text=shortened(text, self.max_output) or "(nothing was printed)", ok=score.value == 1)

@@ -14,7 +14,7 @@ from typing import Any
 from adjudge.rl_integration.trainer.rollouts.tools.bm25 import Bm25, words
 from adjudge.rl_integration.trainer.rollouts.tools.tool import ToolAnswer, one_text
 
-_MOST_WORDS = 64
+_MAX_WORDS = 64
 """Words of a query that are looked at."""
 
 
@@ -26,17 +26,17 @@ class SearchTool:
         documents: path of a JSON-lines file; each line is an object with "text", and may have "title".
         name: what it is called by.
         count: most texts of an answer.
-        most_text: characters of each that are shown.
+        max_text: characters of each that are shown.
     """
 
     documents: str
     name: str = "search"
     count: int = 3
-    most_text: int = 500
+    max_text: int = 500
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant, and read the file."""
-        for option in ("count", "most_text"):
+        for option in ("count", "max_text"):
             if getattr(self, option) < 1:
                 raise ValueError(f"the search tool's {option} is {getattr(self, option)!r}; it must be at least 1")
         self._index  # noqa: B018 a bad file is told before any work
@@ -53,7 +53,7 @@ class SearchTool:
 
     def call(self, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Answer a query."""
-        asked = words(arguments["query"])[:_MOST_WORDS]
+        asked = words(arguments["query"])[:_MAX_WORDS]
         if not asked:
             return ToolAnswer(text="error: the query has no words", ok=False)
         places = self._index.best(" ".join(asked), self.count)
@@ -77,7 +77,7 @@ class SearchTool:
 
     def _shown(self, place: int) -> str:
         title, text = self._texts[place]
-        shown = text if len(text) <= self.most_text else f"{text[: self.most_text]}... ({len(text)} characters)"
+        shown = text if len(text) <= self.max_text else f"{text[: self.max_text]}... ({len(text)} characters)"
         return f"[{title}] {shown}" if title else shown
 
 

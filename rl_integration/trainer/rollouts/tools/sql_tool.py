@@ -47,7 +47,7 @@ _LIMITS = {
     sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 200,
 }
 _BETWEEN_LOOKS = 1_000  # steps of SQLite's machine between two looks at the clock
-_MOST_CELL = 200  # characters
+_MAX_CELL = 200  # characters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,21 +58,21 @@ class SqlTool:
         database: path of the SQLite file.
         name: what it is called by.
         seconds: wall-clock seconds of a query.
-        rows: most rows of an answer.
-        most_output: characters of an answer.
+        max_rows: rows of an answer.
+        max_output: characters of an answer.
     """
 
     database: str
     name: str = "sql"
     seconds: float = 5.0
-    rows: int = 50
-    most_output: int = 2_000
+    max_rows: int = 50
+    max_output: int = 2_000
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant, and a file that is no database."""
         if not 0 < self.seconds < float("inf"):
             raise ValueError(f"the sql tool's seconds is {self.seconds!r}; it must be above 0")
-        for option in ("rows", "most_output"):
+        for option in ("max_rows", "max_output"):
             if getattr(self, option) < 1:
                 raise ValueError(f"the sql tool's {option} is {getattr(self, option)!r}; it must be at least 1")
         if not Path(self.database).is_file():
@@ -104,7 +104,7 @@ class SqlTool:
         try:
             with closing(self._connected()) as connection:
                 self._confine(connection)
-                return ToolAnswer(text=shortened(self._table(connection, query), self.most_output))
+                return ToolAnswer(text=shortened(self._table(connection, query), self.max_output))
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", None)
             if code is not None and code & 0xFF in _OURS:
@@ -112,7 +112,7 @@ class SqlTool:
             problem = self._problem(error, code)
         except (sqlite3.Warning, ValueError) as error:  # several statements; characters that SQLite does not take
             problem = str(error)
-        return ToolAnswer(text=shortened(f"error: {problem}", self.most_output), ok=False)
+        return ToolAnswer(text=shortened(f"error: {problem}", self.max_output), ok=False)
 
     def _problem(self, error: sqlite3.Error, code: int | None) -> str:
         if code == sqlite3.SQLITE_INTERRUPT:
@@ -145,7 +145,7 @@ class SqlTool:
         lines = [" | ".join(_cell(column[0]) for column in cursor.description)]
         size = 0
         for row in cursor:
-            if len(lines) > self.rows or size > self.most_output:
+            if len(lines) > self.max_rows or size > self.max_output:
                 lines.append("... more rows follow")
                 break
             lines.append(" | ".join(map(_cell, row)))
@@ -166,4 +166,4 @@ def _cell(value: Any) -> str:
     if isinstance(value, bytes):
         return f"({len(value)} bytes)"
     text = str(value).replace("\n", "\\n").replace("\r", "\\r")
-    return text if len(text) <= _MOST_CELL else f"{text[:_MOST_CELL]}... ({len(text)} characters)"
+    return text if len(text) <= _MAX_CELL else f"{text[:_MAX_CELL]}... ({len(text)} characters)"

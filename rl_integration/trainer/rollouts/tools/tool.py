@@ -74,10 +74,10 @@ def one_text(name: str, description: str) -> dict[str, Any]:
     }
 
 
-def shortened(text: str, most: int) -> str:
-    """Return a text of about `most` characters: of a longer one the beginning, the end, and how much was left out."""
-    left_out = len(text) - most
+def shortened(text: str, max_chars: int) -> str:
+    """Return a text of about `max_chars` characters: of a longer one its ends, and how much was left out."""
+    left_out = len(text) - max_chars
     if left_out <= 0:
         return text
-    head = most - most // 2
-    return f"{text[:head]}\n... {left_out} characters left out ...\n{text[len(text) - most // 2 :]}"
+    head = max_chars - max_chars // 2
+    return f"{text[:head]}\n... {left_out} characters left out ...\n{text[len(text) - max_chars // 2 :]}"

@@ -69,23 +69,23 @@ class ToolUse:
     Attributes:
         offered: what there is to call.
         style: how calls are written: "chat" in turns of a chat, as the chat template has it; "tags" within the text.
-        most_turns: pieces that the policy may write; a call in the last one is not answered, and the answer counts as
+        max_turns: pieces that the policy may write; a call in the last one is not answered, and the answer counts as
             cut off.
         before: for tags: text before a tool's result.
         after: for tags: text after it.
         threads: calls that run at one time.
-        patience: seconds that a call may take; after those the tool counts as down.
+        timeout: seconds that a call may take; after those the tool counts as down.
     """
 
     shorthand: ClassVar[str] = "offered"
 
     offered: tuple[ToolChoice, ...]
     style: Literal["chat", "tags"] = "chat"
-    most_turns: int = 4
+    max_turns: int = 4
     before: str = "<result>"
     after: str = "</result>"
     threads: int = 8
-    patience: float = 300.0
+    timeout: float = 300.0
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
@@ -93,8 +93,8 @@ class ToolUse:
             raise ValueError("rollouts.tools.offered is empty; name a tool, or leave rollouts.tools out")
         if self.style not in ("chat", "tags"):
             raise ValueError(f"rollouts.tools.style is {self.style!r}; give chat or tags")
-        for option in ("most_turns", "threads"):
+        for option in ("max_turns", "threads"):
             if getattr(self, option) < 1:
                 raise ValueError(f"rollouts.tools.{option} is {getattr(self, option)!r}; it must be at least 1")
-        if not 0 < self.patience < float("inf"):
-            raise ValueError(f"rollouts.tools.patience is {self.patience!r}; it must be above 0 seconds")
+        if not 0 < self.timeout < float("inf"):
+            raise ValueError(f"rollouts.tools.timeout is {self.timeout!r}; it must be above 0 seconds")

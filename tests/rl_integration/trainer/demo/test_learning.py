@@ -53,7 +53,7 @@ def test_the_first_steps_of_a_lesson_rise(tmp_path: Path, method: Method) -> Non
 
 def hacked_lesson(guard: GuardConfig | None) -> Any:
     lesson = subjects.hacked(0, Length(), guarded=False)
-    rollouts = RolloutsConfig(tasks=16, group=8, sampling=SamplingConfig(most_new_tokens=24))
+    rollouts = RolloutsConfig(tasks=16, num_generations=8, sampling=SamplingConfig(max_new_tokens=24))
     return replace(lesson, rollouts=rollouts, learning=LEARNING, enough=0.3, guard=guard)
 
 
@@ -74,7 +74,7 @@ def test_a_reward_for_length_is_hacked_and_the_guard_puts_the_better_policy_back
 
 
 def test_the_watch_tells_of_longer_answers_without_any_other_scorer(tmp_path: Path) -> None:
-    config = small_config(scorer=Length(), steps=30, tasks=8, group=8, watch=WATCH, save_steps=100)
+    config = small_config(scorer=Length(), steps=30, tasks=8, num_generations=8, watch=WATCH, save_steps=100)
     small_run(tmp_path, config).train()
     told = read_journal(tmp_path, ALARMS)
     assert "follows_length" in {line["kind"] for line in told if line["standing"]}
@@ -84,7 +84,7 @@ def test_the_watch_tells_of_longer_answers_without_any_other_scorer(tmp_path: Pa
 
 
 def test_a_watch_goes_on_where_it_was(tmp_path: Path) -> None:
-    config = small_config(scorer=Length(), steps=20, tasks=8, group=8, watch=WATCH, save_steps=1)
+    config = small_config(scorer=Length(), steps=20, tasks=8, num_generations=8, watch=WATCH, save_steps=1)
     small_run(tmp_path / "whole", config).train()
     small_run(tmp_path / "cut", config).train(on_step=lambda numbers, *_: numbers["step"] == 7)
     small_run(tmp_path / "cut", config).train(resume=True)

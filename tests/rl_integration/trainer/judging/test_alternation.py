@@ -85,7 +85,7 @@ def config(scorer: Any, steps: int, **more: Any) -> RunConfig:
     return RunConfig(
         reward=RewardConfig(scorer=scorer),
         rollouts=RolloutsConfig(
-            tasks=4, group=4, sampling=SamplingConfig(most_new_tokens=4), ahead=more.pop("ahead", 0)
+            tasks=4, num_generations=4, sampling=SamplingConfig(max_new_tokens=4), staleness=more.pop("staleness", 0)
         ),
         learning=LearningConfig(learning_rate=1e-2),
         steps=steps,
@@ -96,7 +96,7 @@ def config(scorer: Any, steps: int, **more: Any) -> RunConfig:
 
 def setting(folder: Path, *, steps: int = 4, turns: Turns = TURNS, **more: Any) -> Setting:
     verifier_model, generator_model = verifier_policy(), generator_policy()
-    reward = PresentVerifier(verifier_model, High(), ask, most_new_tokens=4, splitting="line")
+    reward = PresentVerifier(verifier_model, High(), ask, max_new_tokens=4, splitting="line")
     solutions = Solutions(folder / "generator", ask, seed=0)
     verdicts: dict[str, Any] = {"adjudge.verifiers.verdict.step_verdicts:StepVerdictsVerifier": {}}
     generator = Run(
@@ -233,7 +233,7 @@ def test_it_can_be_told_to_stop_and_is_not_begun_over_a_run(tmp_path: Path) -> N
     ("changes", "message"),
     [
         ({"verifier_steps": 3}, "the verifier's run has 3 steps, and beside 4 steps of the generator it takes 4"),
-        ({"verifier": {"ahead": 1}}, "rollouts.ahead is 1"),
+        ({"verifier": {"staleness": 1}}, "rollouts.staleness is 1"),
         ({"tasks": []}, "no tasks for the generator"),
         ({"scorer": "math"}, "must be the very PresentVerifier"),
         ({"generator": {"guard": GuardConfig(gold=RewardConfig(scorer="math"))}}, "leave guard out"),
@@ -249,7 +249,7 @@ def answers(texts: Sequence[str], *, group: str = "0") -> list[Sample]:
 
 
 def test_the_outcome_is_the_scorer_s_and_steps_come_where_they_are_known() -> None:
-    reward = PresentVerifier(verifier_policy(), High(), ask, most_new_tokens=4, splitting="line")
+    reward = PresentVerifier(verifier_policy(), High(), ask, max_new_tokens=4, splitting="line")
     scores = asyncio.run(reward.score(answers(["7", "2", ":", "", "3" * 70])))
     assert [score.value for score in scores] == [1.0, 0.0, None, 0.0, 0.0]
     assert scores[2].reason == "engine_timeout"
@@ -265,13 +265,13 @@ def test_the_outcome_is_the_scorer_s_and_steps_come_where_they_are_known() -> No
 
 
 def test_a_verifier_that_writes_no_verdicts_leaves_the_outcome() -> None:
-    reward = PresentVerifier(generator_policy(), High(), lambda question, steps: "1:", most_new_tokens=4)
+    reward = PresentVerifier(generator_policy(), High(), lambda question, steps: "1:", max_new_tokens=4)
     (score,) = asyncio.run(reward.score(answers(["7"])))
     assert (score.value, score.steps) == (1.0, ())
 
 
 def test_the_reward_conforms() -> None:
-    reward = PresentVerifier(verifier_policy(), High(), lambda question, steps: "0:7?", most_new_tokens=4)
+    reward = PresentVerifier(verifier_policy(), High(), lambda question, steps: "0:7?", max_new_tokens=4)
     samples = [*answers(["7", "2"]), *answers(["1", "8"], group="1")]
     check_scorer(reward, samples).raise_for_failures()
 
@@ -317,4 +317,4 @@ def test_the_verifier_s_numbers_tell_kinds_apart(tmp_path: Path) -> None:
     tasks = sorted(solutions.draw(2), key=lambda task: not task.reference["verdict"])
     rollouts = [written(task) for task in (*tasks, *tasks)]
     scores = [Score.scored(1.0, final=1), Score.scored(0.0, final=1), Score.scored(0.0), Score.scored(1.0, final=0)]
-    assert solutions.told(rollouts, scores) == {"solutions_right": 0.5, "right_seen": 0.5, "wrong_seen": 0.5}
+    assert solutions.observe(rollouts, scores) == {"solutions_right": 0.5, "right_seen": 0.5, "wrong_seen": 0.5}

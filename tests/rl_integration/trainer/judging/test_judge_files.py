@@ -78,7 +78,7 @@ def test_a_run_over_pairs_scores_both_orders_together(tmp_path: Path) -> None:
     tasks = in_both_orders(pairs(6), short)
     config = RunConfig(
         reward=RewardConfig(scorer=ORDERS),
-        rollouts=RolloutsConfig(tasks=4, group=2, ahead=1, sampling=SamplingConfig(most_new_tokens=4)),
+        rollouts=RolloutsConfig(tasks=4, num_generations=2, staleness=1, sampling=SamplingConfig(max_new_tokens=4)),
         steps=2,
     )
     policy = tiny_policy("0123456789AB[]", seed=0, width=16, layers=1)

@@ -170,7 +170,7 @@ def test_what_order_does_is_counted_by_hand() -> None:
         "consistent": 2 / 4,  # p0 rightly, p2 wrongly
         "consistently_right": 1 / 4,
     }
-    assert CohortOrder(in_both_orders(PAIRS, plain), seed=0).told(rollouts, scores) == found
+    assert CohortOrder(in_both_orders(PAIRS, plain), seed=0).observe(rollouts, scores) == found
 
 
 def test_what_is_not_known_is_no_number() -> None:
@@ -212,7 +212,7 @@ def test_shares_go_on_from_their_state() -> None:
 def test_each_kind_is_told_of_its_own() -> None:
     rollouts = [written(task) for task in (*kinds(1, "critique"), *kinds(2, "code"))]
     scores = [Score.scored(1.0), Score.scored(0.5), Score.failed("engine_timeout")]
-    assert shares(1, 1).told(rollouts, scores) == {"critique.reward": 1.0, "code.reward": 0.5}
+    assert shares(1, 1).observe(rollouts, scores) == {"critique.reward": 1.0, "code.reward": 0.5}
 
 
 @pytest.mark.parametrize(

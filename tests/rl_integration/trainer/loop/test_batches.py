@@ -126,14 +126,14 @@ def test_every_curriculum_is_tried_below() -> None:
     assert {name for names in EVERY for name in names} == set(CURRICULA)
 
 
-@pytest.mark.parametrize("ahead", [0, 2])
+@pytest.mark.parametrize("staleness", [0, 2])
 @pytest.mark.parametrize("names", EVERY, ids="+".join)
-def test_going_on_from_a_checkpoint_is_as_if_nothing_had_happened(names: tuple[str, ...], ahead: int) -> None:
+def test_going_on_from_a_checkpoint_is_as_if_nothing_had_happened(names: tuple[str, ...], staleness: int) -> None:
     tasks = [task(f"t{place}", rate=place / 9, source="ab"[place % 2], solution="help") for place in range(10)]
     options = {"rlpr.first_average": 1, "rlpr.first_filter": 2} if "rlpr" in names else {}
     curriculum = CurriculumChoice(names=names, set=options)
     improver = Hints(HintsRule(), Roomy()) if "pf_ppo" in names else None  # type: ignore[arg-type]
-    kept: dict[str, Any] = {"curriculum": curriculum, "ahead": ahead, "improver": improver}
+    kept: dict[str, Any] = {"curriculum": curriculum, "staleness": staleness, "improver": improver}
     by_id = {one.id: one for one in tasks}
     with batches_of(tasks, Scripted(), **kept) as whole:
         wanted = [told(whole.next(step)) for step in range(5)]
@@ -192,7 +192,7 @@ def test_two_processes_write_half_each_and_know_the_same() -> None:
         writer = Scripted()
         hints = Hints(HintsRule(shares=(0.5, 1.0)), Roomy())  # type: ignore[arg-type]
         with batches_of(
-            tasks, writer, curriculum=curriculum, improver=hints, processes=pair.of(rank), ahead=1
+            tasks, writer, curriculum=curriculum, improver=hints, processes=pair.of(rank), staleness=1
         ) as batches:
             steps = [batches.next(step) for step in range(4)]
             found = [told(step) for step in steps]

@@ -102,7 +102,7 @@ class Brevity(Digits):
 @pytest.mark.parametrize("then", ["stop", "roll_back"])
 def test_a_hacked_run_is_stopped(tmp_path: Path, then: Any) -> None:
     gold = GuardConfig(gold=RewardConfig(scorer=Brevity()), every=2, window=2, then=then)
-    config = small_config(scorer=Length(), steps=60, tasks=8, group=8, guard=gold, save_steps=100)
+    config = small_config(scorer=Length(), steps=60, tasks=8, num_generations=8, guard=gold, save_steps=100)
     run = small_run(tmp_path, config)
     result = run.train()
     assert "the gold scorer fell" in result.stopped
@@ -119,7 +119,9 @@ def test_a_hacked_run_is_stopped(tmp_path: Path, then: Any) -> None:
 def test_a_run_goes_back_to_the_policy_that_it_began_with(tmp_path: Path) -> None:
     # The first whole window comes behind step 12, when answers have long been hacked.
     gold = GuardConfig(gold=RewardConfig(scorer=Brevity()), every=2, window=6, samples=32)
-    run = small_run(tmp_path, small_config(scorer=Length(), steps=60, tasks=8, group=8, guard=gold, save_steps=100))
+    run = small_run(
+        tmp_path, small_config(scorer=Length(), steps=60, tasks=8, num_generations=8, guard=gold, save_steps=100)
+    )
     began = {name: value.detach().clone() for name, value in run.policy.model.named_parameters()}
     result = run.train()
     assert "since step 0 the reward rose" in result.stopped
@@ -132,7 +134,7 @@ def test_a_run_goes_back_to_the_policy_that_it_began_with(tmp_path: Path) -> Non
 
 def test_the_guard_looks_at_what_was_drawn_and_not_at_what_a_filter_left(tmp_path: Path) -> None:
     gold = GuardConfig(gold=RewardConfig(scorer=Digits()), every=1, window=2, samples=1000)
-    config = small_config(scorer=Whole(), objective="dapo", steps=2, group=2, guard=gold)
+    config = small_config(scorer=Whole(), objective="dapo", steps=2, num_generations=2, guard=gold)
     (first, second) = small_run(tmp_path, config).train().history
     assert first["batches"] > 1
     assert first["start_proxy"] != pytest.approx(first["reward"]), "groups of equal rewards are not learnt from"
@@ -150,7 +152,7 @@ class Whole(Digits):
 
 
 def test_without_a_guard_the_same_run_goes_on(tmp_path: Path) -> None:
-    config = small_config(scorer=Length(), steps=20, tasks=8, group=8, save_steps=100)
+    config = small_config(scorer=Length(), steps=20, tasks=8, num_generations=8, save_steps=100)
     result = small_run(tmp_path, config).train()
     assert result.stopped == ""
     assert result.history[-1]["reward"] > result.history[0]["reward"]
@@ -158,14 +160,14 @@ def test_without_a_guard_the_same_run_goes_on(tmp_path: Path) -> None:
 
 def test_an_honest_run_is_not_stopped(tmp_path: Path) -> None:
     gold = GuardConfig(gold=RewardConfig(scorer=Digits()), every=2, window=2)
-    result = small_run(tmp_path, small_config(steps=12, guard=gold, tasks=8, group=8)).train()
+    result = small_run(tmp_path, small_config(steps=12, guard=gold, tasks=8, num_generations=8)).train()
     assert result.stopped == ""
     assert result.steps == 12
 
 
 def test_a_guard_remembers_after_a_resumption(tmp_path: Path) -> None:
     gold = GuardConfig(gold=RewardConfig(scorer=Brevity()), every=1, window=1)
-    config = small_config(scorer=Length(), steps=60, tasks=8, group=8, guard=gold, save_steps=1)
+    config = small_config(scorer=Length(), steps=60, tasks=8, num_generations=8, guard=gold, save_steps=1)
     expected = small_run(tmp_path / "whole", config, tasks=TASKS).train()
     small_run(tmp_path / "cut", config).train(on_step=lambda numbers, *_: numbers["step"] == 2)
     found = small_run(tmp_path / "cut", config).train(resume=True)

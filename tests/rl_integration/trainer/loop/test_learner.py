@@ -27,7 +27,7 @@ def rollouts_of(policy: Policy, version: int = 0) -> list[Rollout]:
     return SingleTurn(policy, TransformersGenerator(policy)).roll_out(
         TASKS[:5],
         GROUP,
-        SamplingConfig(most_new_tokens=8),
+        SamplingConfig(max_new_tokens=8),
         seed=1,
         version=version,
         name="b",
@@ -50,7 +50,7 @@ def updated(objective: str, *, learning: dict[str, Any] | None = None, set: dict
     """The weights after one step, and the step's numbers."""
     policy = small_policy()
     rollouts = rollouts_of(policy)
-    choice = ObjectiveChoice(name=objective, set=set or {}).made(most_new_tokens=8)
+    choice = ObjectiveChoice(name=objective, set=set or {}).made(max_new_tokens=8)
     config = LearningConfig(**{"learning_rate": 1e-2, **(learning or {})})
     reference = small_policy(seed=5) if choice.needs_reference else None
     learner = Learner(policy, choice, config, temperature=1.0, steps=10, seed=0, reference=reference)
@@ -111,7 +111,7 @@ def test_lost_samples_leave_no_trace() -> None:
         for rollout, score in zip(rollouts, scores, strict=True)
     ]
     for one, given in ((policy, rollouts), (other, changed)):
-        choice = ObjectiveChoice().made(most_new_tokens=8)
+        choice = ObjectiveChoice().made(max_new_tokens=8)
         Learner(one, choice, LearningConfig(learning_rate=1e-2), temperature=1.0, steps=1, seed=0).learn(given, scores)
     for left, right in zip(policy.model.parameters(), other.model.parameters(), strict=True):
         assert torch.equal(left, right)
@@ -120,18 +120,18 @@ def test_lost_samples_leave_no_trace() -> None:
 def test_answers_of_an_older_policy_are_corrected_for() -> None:
     policy = small_policy()
     rollouts = rollouts_of(small_policy(seed=9))
-    choice = ObjectiveChoice().made(most_new_tokens=8)
+    choice = ObjectiveChoice().made(max_new_tokens=8)
     learner = Learner(policy, choice, LearningConfig(learning_rate=1e-2), temperature=1.0, steps=9, seed=0)
     fresh = learner.learn(rollouts, scores_of(rollouts), exact=True)
-    assert "staleness" not in fresh, "they say that they are of this policy"
+    assert "importance_sampling_ratio" not in fresh, "they say that they are of this policy"
     stale = learner.learn(rollouts, scores_of(rollouts))
-    assert stale["staleness"] != pytest.approx(1.0, abs=1e-3)
+    assert stale["importance_sampling_ratio"] != pytest.approx(1.0, abs=1e-3)
 
 
 def test_a_gradient_that_is_no_number_stops_the_run() -> None:
     policy = small_policy()
     rollouts = rollouts_of(policy)
-    choice = ObjectiveChoice().made(most_new_tokens=8)
+    choice = ObjectiveChoice().made(max_new_tokens=8)
     learner = Learner(policy, choice, LearningConfig(), temperature=1.0, steps=9, seed=0)
     with torch.no_grad():
         next(iter(policy.model.parameters())).fill_(float("nan"))
@@ -140,7 +140,7 @@ def test_a_gradient_that_is_no_number_stops_the_run() -> None:
 
 
 def test_objectives_that_need_a_reference_say_so() -> None:
-    choice = ObjectiveChoice(name="rloo").made(most_new_tokens=8)
+    choice = ObjectiveChoice(name="rloo").made(max_new_tokens=8)
     with pytest.raises(ValueError, match="reference"):
         Learner(small_policy(), choice, LearningConfig(), temperature=1.0, steps=1, seed=0)
 

@@ -55,7 +55,7 @@ def weighted() -> list[Score]:
 def learnt(config: Mapping[str, Any], policy: Policy, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> float:
     """The loss of one step of a run with this configuration."""
     made = config_of(RunConfig, {"reward": {"scorer": "exact"}, **config})
-    objective = made.objective.made(most_new_tokens=8).but({"policy.aggregation": "token_mean"})
+    objective = made.objective.made(max_new_tokens=8).but({"policy.aggregation": "token_mean"})
     learner = Learner(policy, objective, made.learning, temperature=1.0, steps=1, seed=0, credit=made.credit)
     return learner.learn(rollouts, scores)["loss"]
 

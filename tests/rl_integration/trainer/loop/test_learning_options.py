@@ -23,7 +23,7 @@ LORA = Lora(rank=2)
 
 def learner_of(policy: Policy, objective: str = "grpo", reference: Policy | None = None, **learning: Any) -> Learner:
     config = LearningConfig(**{"learning_rate": 1e-2, **learning})
-    choice = ObjectiveChoice(name=objective).made(most_new_tokens=8)
+    choice = ObjectiveChoice(name=objective).made(max_new_tokens=8)
     return Learner(policy, choice, config, temperature=1.0, steps=10, seed=0, reference=reference)
 
 
@@ -104,7 +104,7 @@ def test_activations_that_are_computed_again_change_nothing(lora: Lora | None) -
             nonlocal passes
             passes += 1
 
-        learner = learner_of(policy, "ppo", small_policy(), lora=lora, checkpointing=checkpointing)
+        learner = learner_of(policy, "ppo", small_policy(), lora=lora, gradient_checkpointing=checkpointing)
         rollouts = rollouts_of(policy)
         policy.model.model.layers[0].mlp.register_forward_pre_hook(count)
         learner.learn(rollouts, scores_of(rollouts))
@@ -125,7 +125,7 @@ def test_bfloat16_computes_coarsely_and_keeps_weights_fine() -> None:
     assert set(kinds) == {torch.bfloat16}, "answers are written in the arithmetic that they are learnt in"
     numbers = learner.learn(rollouts, scores_of(rollouts), exact=TransformersGenerator(policy).exact)
     assert set(kinds) == {torch.bfloat16}
-    assert 0.9 < numbers["staleness"] < 1.1, "what was written is corrected for"
+    assert 0.9 < numbers["importance_sampling_ratio"] < 1.1, "what was written is corrected for"
     assert {value.dtype for value in policy.model.parameters()} == {torch.float32}
     assert {value.grad.dtype for value in policy.model.parameters() if value.grad is not None} == {torch.float32}
 
@@ -133,8 +133,8 @@ def test_bfloat16_computes_coarsely_and_keeps_weights_fine() -> None:
 def test_in_32_bits_what_was_written_needs_no_correction(tmp_path: Path) -> None:
     fine = small_run(tmp_path / "fine", small_config(steps=1)).train()
     coarse = small_run(tmp_path / "coarse", small_config(steps=1, learning={"precision": "bf16"})).train()
-    assert "staleness" not in fine.history[0]
-    assert "staleness" in coarse.history[0]
+    assert "importance_sampling_ratio" not in fine.history[0]
+    assert "importance_sampling_ratio" in coarse.history[0]
 
 
 def test_what_is_trained_must_be_in_32_bits() -> None:

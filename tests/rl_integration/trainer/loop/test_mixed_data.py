@@ -64,7 +64,7 @@ def test_it_trains(form: str, tmp_path: Path) -> None:
         "data": {"path": saved(form, tmp_path, "parquet"), "held_out": 0.0, **columns},
         "output": str(tmp_path / "run"),
         "reward": {"scorer": reward},
-        "rollouts": {"tasks": 4, "group": 2, "sampling": {"most_new_tokens": 4}},
+        "rollouts": {"tasks": 4, "num_generations": 2, "sampling": {"max_new_tokens": 4}},
         "steps": 2,
     }
     (tmp_path / "run.yaml").write_text(yaml.safe_dump(record))

@@ -24,7 +24,7 @@ from adjudge.rl_integration.trainer.loop.processes import Processes
 
 @given(costs=st.lists(st.integers(0, 1000), max_size=30), count=st.integers(1, 5))
 def test_parts_cover_everything_once(costs: list[int], count: int) -> None:
-    everyone = [Processes(rank=rank, count=count) for rank in range(count)]
+    everyone = [Processes(rank=rank, world_size=count) for rank in range(count)]
     assert [cost for one in everyone for cost in one.share(costs)] == costs
     parts = [one.balanced(costs) for one in everyone]
     assert sorted(place for part in parts for place in part) == list(range(len(costs)))
@@ -35,7 +35,7 @@ def test_parts_cover_everything_once(costs: list[int], count: int) -> None:
 @given(sizes=st.lists(st.integers(1, 4), max_size=12), count=st.integers(1, 5))
 def test_what_belongs_together_comes_to_one_process(sizes: list[int], count: int) -> None:
     things = [f"{name}" if size > 1 else "" for name, size in enumerate(sizes) for _ in range(size)]
-    parts = [Processes(rank=rank, count=count).share(things, together=str) for rank in range(count)]
+    parts = [Processes(rank=rank, world_size=count).share(things, together=str) for rank in range(count)]
     assert [thing for part in parts for thing in part] == things
     for name in set(things) - {""}:
         assert sum(name in part for part in parts) == 1
@@ -43,11 +43,11 @@ def test_what_belongs_together_comes_to_one_process(sizes: list[int], count: int
 
 def test_one_process_is_its_own_company() -> None:
     alone, tensor = Processes.joined(), torch.ones(2)
-    assert (alone.count, alone.first) == (1, True)
-    assert alone.gathered([1, 2]) == [1, 2]
-    assert alone.told("a") == "a"
-    alone.add_up([tensor])
-    alone.copy_first([tensor])
+    assert (alone.world_size, alone.is_main_process) == (1, True)
+    assert alone.all_gather([1, 2]) == [1, 2]
+    assert alone.broadcast("a") == "a"
+    alone.all_reduce([tensor])
+    alone.broadcast_tensors([tensor])
     assert tensor.tolist() == [1, 1]
 
 
@@ -75,7 +75,7 @@ def test_gradients_are_those_of_one_process(nursery: Nursery, tmp_path: Path, ob
 def test_two_processes_that_were_killed_end_as_two_that_were_not(nursery: Nursery, tmp_path: Path) -> None:
     """When one is killed, the other notices and ends; three groups of answers for two processes, and one to write."""
     whole, cut = tmp_path / "whole", tmp_path / "cut"
-    options: dict[str, Any] = {"steps": 4, "tasks": 3, "ahead": 1, "save_steps": 2, "eval_steps": 2}
+    options: dict[str, Any] = {"steps": 4, "tasks": 3, "staleness": 1, "save_steps": 2, "eval_steps": 2}
     assert nursery.run("train", processes=2, folder=str(whole), **options) == [0, 0]
     same(whole, whole, ranks=2)
     left, right = (load_file(whole / f"end-{rank}.safetensors") for rank in (0, 1))
@@ -108,7 +108,13 @@ def test_all_stop_when_the_first_is_told_to(nursery: Nursery, tmp_path: Path) ->
 def test_all_go_back_to_the_best_policy(nursery: Nursery, tmp_path: Path) -> None:
     """The gold scorer wants the opposite of the reward; the first process notices, and both go back."""
     folder = tmp_path / "run"
-    options: dict[str, Any] = {"steps": 30, "tasks": 8, "group": 8, "save_steps": 100, "guard": {"surely": 2.0}}
+    options: dict[str, Any] = {
+        "steps": 30,
+        "tasks": 8,
+        "num_generations": 8,
+        "save_steps": 100,
+        "guard": {"surely": 2.0},
+    }
     assert nursery.run("train", processes=2, folder=str(folder), **options) == [0, 0]
     back, other = (ended(folder, rank)["rolled_back"] for rank in (0, 1))
     assert back == other
@@ -131,7 +137,7 @@ def test_all_must_see_one_folder(nursery: Nursery, tmp_path: Path) -> None:
 
 def test_fewer_tasks_than_processes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"rollouts.tasks is 1, and there are 2 processes"):
-        small_run(tmp_path, small_config(tasks=1), processes=Processes(rank=0, count=2))
+        small_run(tmp_path, small_config(tasks=1), processes=Processes(rank=0, world_size=2))
 
 
 def test_torchrun_starts_them(tmp_path: Path) -> None:
@@ -143,7 +149,7 @@ def test_torchrun_starts_them(tmp_path: Path) -> None:
         "data": {"path": str(tmp_path / "sums.jsonl"), "held_out": 0.3},
         "reward": "exact",
         "objective": "rloo",
-        "rollouts": {"tasks": 2, "group": 2, "sampling": {"most_new_tokens": 4}},
+        "rollouts": {"tasks": 2, "num_generations": 2, "sampling": {"max_new_tokens": 4}},
         "learning": {"lora": 2},
         "steps": 2,
         "output": str(tmp_path / "run"),

@@ -43,11 +43,11 @@ def same(found: Path, expected: Path, ranks: int = 1) -> None:
 
 
 RUNS: dict[str, dict[str, Any]] = {
-    "every step": {"save_steps": 1, "ahead": 1},
-    "now and then": {"save_steps": 3, "ahead": 1, "eval_steps": 2, "learning": {"minibatches": 2}},
-    "critic": {"save_steps": 2, "ahead": 0, "objective": "ppo", "keep_checkpoints": 1},
-    "guarded": {"save_steps": 3, "ahead": 0, "guard": {"surely": 1e9}},
-    "factors": {"save_steps": 2, "ahead": 1, "objective": "rloo", "learning": {"lora": 2, "precision": "bf16"}},
+    "every step": {"save_steps": 1, "staleness": 1},
+    "now and then": {"save_steps": 3, "staleness": 1, "eval_steps": 2, "learning": {"minibatches": 2}},
+    "critic": {"save_steps": 2, "staleness": 0, "objective": "ppo", "keep_checkpoints": 1},
+    "guarded": {"save_steps": 3, "staleness": 0, "guard": {"surely": 1e9}},
+    "factors": {"save_steps": 2, "staleness": 1, "objective": "rloo", "learning": {"lora": 2, "precision": "bf16"}},
 }
 
 
@@ -134,10 +134,10 @@ def test_what_is_no_checkpoint_is_left_alone(tmp_path: Path) -> None:
     ("changes", "told"),
     [
         ({"objective": "dr_grpo"}, 'objective.name was "grpo" and is "dr_grpo"'),
-        ({"group": 2}, "rollouts.group was 4 and is 2"),
+        ({"num_generations": 2}, "rollouts.num_generations was 4 and is 2"),
         ({"seed": 1}, "seed was 0 and is 1"),
         ({"learning": {"learning_rate": 0.5}}, "learning.learning_rate was 0.01 and is 0.5"),
-        ({"set": {"policy.clip_high": 0.4}}, "objective.set"),
+        ({"set": {"policy.clip_ratio_high": 0.4}}, "objective.set"),
     ],
 )
 def test_other_options_are_refused(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
@@ -159,7 +159,11 @@ def test_other_tasks_and_models_are_refused(tmp_path: Path) -> None:
 def test_what_changes_no_number_may_change(tmp_path: Path) -> None:
     small_run(tmp_path, small_config(steps=1)).train()
     config = small_config(
-        steps=3, save_steps=2, keep_checkpoints=1, eval_steps=1, learning={"micro_tokens": 100, "checkpointing": True}
+        steps=3,
+        save_steps=2,
+        keep_checkpoints=1,
+        eval_steps=1,
+        learning={"micro_tokens": 100, "gradient_checkpointing": True},
     )
     assert small_run(tmp_path, config).train(resume=True).steps == 3
 

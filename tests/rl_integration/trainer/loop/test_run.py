@@ -42,7 +42,9 @@ def stop_at(step: int) -> Any:
 
 
 def test_reward_rises(tmp_path: Path) -> None:
-    result = small_run(tmp_path, small_config(steps=25, tasks=8, group=8, save_steps=100), held_out=TASKS[:4]).train()
+    result = small_run(
+        tmp_path, small_config(steps=25, tasks=8, num_generations=8, save_steps=100), held_out=TASKS[:4]
+    ).train()
     assert result.steps == 25
     first, last = result.history[0], result.history[-1]
     assert last["reward"] > first["reward"] + 0.15, (first, last)
@@ -50,10 +52,10 @@ def test_reward_rises(tmp_path: Path) -> None:
     assert "held_out" not in first
 
 
-@pytest.mark.parametrize("ahead", [0, 2])
+@pytest.mark.parametrize("staleness", [0, 2])
 @pytest.mark.parametrize("step", [1, 3])
-def test_a_run_that_was_cut_off_ends_as_one_that_ran_through(tmp_path: Path, ahead: int, step: int) -> None:
-    config = small_config(steps=5, ahead=ahead, save_steps=2, learning={"minibatches": 2})
+def test_a_run_that_was_cut_off_ends_as_one_that_ran_through(tmp_path: Path, staleness: int, step: int) -> None:
+    config = small_config(steps=5, staleness=staleness, save_steps=2, learning={"minibatches": 2})
     whole = small_run(tmp_path / "whole", config)
     expected = whole.train()
     with pytest.raises(Stopped):
@@ -67,8 +69,8 @@ def test_a_run_that_was_cut_off_ends_as_one_that_ran_through(tmp_path: Path, ahe
 
 
 def test_answers_are_as_old_as_the_run_is_ahead(tmp_path: Path) -> None:
-    result = small_run(tmp_path, small_config(steps=6, ahead=2)).train()
-    assert [line["updates_old"] for line in result.history] == [0.0, 1.0, 2.0, 2.0, 2.0, 2.0]
+    result = small_run(tmp_path, small_config(steps=6, staleness=2)).train()
+    assert [line["staleness"] for line in result.history] == [0.0, 1.0, 2.0, 2.0, 2.0, 2.0]
 
 
 def test_what_cannot_be_judged_has_no_vote(tmp_path: Path) -> None:
@@ -91,8 +93,8 @@ class Down(Digits):
 
 
 def test_a_scorer_that_is_down_stops_the_run(tmp_path: Path) -> None:
-    with pytest.raises(TooManyFailures, match=r"16 of 16 rollouts .*engine_unavailable.*reward.most_failed"):
-        small_run(tmp_path, small_config(scorer=Down(), reward={"patience": 0.0})).train()
+    with pytest.raises(TooManyFailures, match=r"16 of 16 rollouts .*engine_unavailable.*reward.max_failed"):
+        small_run(tmp_path, small_config(scorer=Down(), reward={"timeout": 0.0})).train()
     assert newest_checkpoint(tmp_path) is None
 
 
@@ -193,9 +195,9 @@ def test_tasks_with_one_id_are_refused_on_either_side(tmp_path: Path) -> None:
 
 
 def test_groups_that_are_too_small_to_compare_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"rollouts.group is 1, and grpo compares .* at least 2"):
-        small_config(group=1)
-    assert small_config(group=1, objective="ppo").rollouts.group == 1
+    with pytest.raises(ValueError, match=r"rollouts.num_generations is 1, and grpo compares .* at least 2"):
+        small_config(num_generations=1)
+    assert small_config(num_generations=1, objective="ppo").rollouts.num_generations == 1
 
 
 def test_nothing_is_measured_where_there_are_no_tasks(tmp_path: Path) -> None:

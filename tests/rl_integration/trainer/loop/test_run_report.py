@@ -59,11 +59,11 @@ def test_options_that_make_another_policy_are_named(change: dict[str, object], o
 
 def test_an_option_that_json_has_no_number_for_is_written_as_text(tmp_path: Path) -> None:
     (tmp_path / POLICY).mkdir()
-    config = {"reward": {"scorer": "math", "patience": float("inf")}}
+    config = {"reward": {"scorer": "math", "timeout": float("inf")}}
     replace(REPORT, config=config).write(tmp_path)
     found = RunReport.read(tmp_path)
     assert found is not None
-    assert found.config["reward"]["patience"] == "inf"
+    assert found.config["reward"]["timeout"] == "inf"
     assert found.differing(config) == []
 
 

@@ -101,7 +101,7 @@ def test_who_left_costs_nobody_else_the_scores() -> None:
 
 
 def test_after_the_end_nothing_is_accepted_and_nobody_waits() -> None:
-    rewards = Rewards(RewardConfig(scorer=Company(1), patience=0.0))
+    rewards = Rewards(RewardConfig(scorer=Company(1), timeout=0.0))
     rewards.close()
     with pytest.raises(RuntimeError, match="closed"):
         rewards.ask([sample("a")])
@@ -109,5 +109,5 @@ def test_after_the_end_nothing_is_accepted_and_nobody_waits() -> None:
 
 @pytest.mark.parametrize("calls", [0, -1])
 def test_no_call_is_too_few(calls: int) -> None:
-    with pytest.raises(ValueError, match=f"reward.calls is {calls}"):
-        RewardConfig(scorer="math", calls=calls)
+    with pytest.raises(ValueError, match=f"reward.concurrency is {calls}"):
+        RewardConfig(scorer="math", concurrency=calls)

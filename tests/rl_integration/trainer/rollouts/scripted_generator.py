@@ -70,7 +70,7 @@ class ScriptedGenerator:
         for place in reversed(places) if self.backwards else places:
             at, copy = divmod(place, copies)
             text = self.script(self.policy.tokenizer.decode(list(prompts[at])), copy)
-            on_piece(place, self._piece(text, sampling.most_new_tokens if limits is None else limits[at], stops))
+            on_piece(place, self._piece(text, sampling.max_new_tokens if limits is None else limits[at], stops))
 
     def _piece(self, text: str, most: int, stops: Sequence[str]) -> Piece:
         written = self.policy.tokens.text(text)

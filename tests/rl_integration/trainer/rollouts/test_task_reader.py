@@ -117,7 +117,7 @@ def test_who_is_held_out_depends_on_the_prompts_alone(tmp_path: Path) -> None:
     two = read(write(tmp_path / "two.jsonl", other), held_out=0.2)
     assert set(prompts(one.held_out)) == set(prompts(two.held_out))
     assert len(one.held_out) == 8
-    assert len(read(write(tmp_path / "one.jsonl", ROWS), held_out=0.2, most_held_out=3).held_out) == 3
+    assert len(read(write(tmp_path / "one.jsonl", ROWS), held_out=0.2, max_held_out=3).held_out) == 3
     assert read(write(tmp_path / "one.jsonl", ROWS), held_out=0.0).held_out == ()
     assert len(read(write(tmp_path / "few.jsonl", ROWS[:3]), held_out=0.01).held_out) == 1
 
@@ -154,7 +154,7 @@ def test_a_reward_without_its_reference_is_told_before_any_work(tmp_path: Path) 
         ({"held_out": 1.0}, r"data\.held_out is 1\.0"),
         ({"held_out": float("nan")}, r"data\.held_out is nan"),
         ({"limit": 0}, r"data\.limit is 0"),
-        ({"most_held_out": 0}, r"data\.most_held_out is 0"),
+        ({"max_held_out": 0}, r"data\.max_held_out is 0"),
         ({"template": "Q: {question}"}, r"data\.template .* must hold \{prompt\} once"),
     ],
 )

@@ -22,7 +22,7 @@ from adjudge.rl_integration.trainer.rollouts.tree_writer import TreeWriter
 from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
 
 MOST = 12
-SAMPLING = SamplingConfig(most_new_tokens=MOST)
+SAMPLING = SamplingConfig(max_new_tokens=MOST)
 TREES = {
     "segments": TreeConfig(segment=3),
     "three trees of wide forks": TreeConfig(trees=3, segment=2, width=4),
@@ -223,7 +223,7 @@ def test_paths_survive_a_checkpoint() -> None:
 def test_runs_learn_from_trees(tmp_path: Path, name: str, tree: TreeConfig) -> None:
     more: dict[str, Any] = {"set": {"rule.nodes": "written"}} if name != "tree_grpo" else {}
     credit = CreditChoice(name=name, **more)
-    config = small_config(steps=12, tasks=4, group=8, save_steps=100, credit=credit, rollouts={"tree": tree})
+    config = small_config(steps=12, tasks=4, num_generations=8, save_steps=100, credit=credit, rollouts={"tree": tree})
     rewards = [one["reward"] for one in small_run(tmp_path, config).train().history]
     assert sum(rewards[-3:]) / 3 > sum(rewards[:3]) / 3 + 0.05, rewards
 

@@ -32,7 +32,7 @@ class Asymmetric:
 
     shift: float = -0.1
 
-    least = 2
+    min_size = 2
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
@@ -40,7 +40,7 @@ class Asymmetric:
 
     def __call__(self, groups: Groups) -> Floats:
         """Return (n,) advantages; a group of equal rewards has -shift throughout, as published."""
-        return np.where(groups.counted(self.least), groups.rewards - groups.means() - self.shift, 0.0)
+        return np.where(groups.counted(self.min_size), groups.rewards - groups.means() - self.shift, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class SoftMean:
 
     tau: float = 1.0
 
-    least = 2
+    min_size = 2
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
@@ -61,7 +61,7 @@ class SoftMean:
 
     def __call__(self, groups: Groups) -> Floats:
         """Return (n,) advantages."""
-        counted = groups.counted(self.least)
+        counted = groups.counted(self.min_size)
         largest = np.where(counted, groups.largest(), 0.0)  # exp of differences alone cannot overflow
         powers = np.exp(np.where(counted, groups.rewards - largest, 0.0) / self.tau)
         baseline = largest + self.tau * np.log(np.where(counted, groups.means(powers), 1.0))

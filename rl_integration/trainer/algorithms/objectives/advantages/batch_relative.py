@@ -25,7 +25,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from adjudge.rl_integration.trainer.contract.arrays import Floats
-from adjudge.rl_integration.trainer.contract.options import check_choice, check_flag, check_least
+from adjudge.rl_integration.trainer.contract.options import check_choice, check_flag, check_min
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 Baseline: TypeAlias = Literal["none", "group"]
@@ -52,10 +52,10 @@ class BatchRelative:
         check_flag("scale", self.scale)
         check_flag("per_token", self.per_token)
         check_choice("baseline", self.baseline, get_args(Baseline))
-        check_least("eps", self.eps, 0.0)
+        check_min("eps", self.eps, 0.0)
 
     @property
-    def least(self) -> int:
+    def min_size(self) -> int:
         """How many valid members a group needs: a baseline from the group compares members."""
         return 2 if self.baseline == "group" else 1
 
@@ -65,7 +65,7 @@ class BatchRelative:
         Raises:
             ValueError: `per_token`, and the groups have no lengths.
         """
-        counted = groups.counted(self.least)
+        counted = groups.counted(self.min_size)
         if self.per_token and groups.lengths is None:
             raise ValueError("statistics over tokens need Groups(lengths=...), the response tokens of each sample")
         weights = np.ones(len(groups)) if groups.lengths is None or not self.per_token else groups.lengths.astype(float)

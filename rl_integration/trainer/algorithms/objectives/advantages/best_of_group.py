@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adjudge.rl_integration.trainer.contract.arrays import Floats
-from adjudge.rl_integration.trainer.contract.options import check_flag, check_least
+from adjudge.rl_integration.trainer.contract.options import check_flag, check_min
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 
@@ -31,17 +31,17 @@ class BestOfGroup:
     scale: bool = True
     eps: float = 1e-6
 
-    least = 2
+    min_size = 2
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
         check_flag("scale", self.scale)
-        check_least("eps", self.eps, 0.0)
+        check_min("eps", self.eps, 0.0)
 
     def __call__(self, groups: Groups) -> Floats:
         """Return (n,) advantages."""
         best = groups.valid & (groups.rewards == groups.largest())
-        alone = best & (groups.sums(best.astype(float)) == 1) & groups.counted(self.least)
+        alone = best & (groups.sums(best.astype(float)) == 1) & groups.counted(self.min_size)
         others = groups.largest(np.where(best, -np.inf, groups.rewards))
         lead = np.where(alone, groups.rewards - np.where(alone, others, 0.0), 0.0)
         return lead / (groups.deviations() + self.eps) if self.scale else lead

@@ -22,7 +22,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from adjudge.rl_integration.trainer.contract.arrays import Floats
-from adjudge.rl_integration.trainer.contract.options import check_choice, check_least
+from adjudge.rl_integration.trainer.contract.options import check_choice, check_min
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 Scale: TypeAlias = Literal["group", "batch", "none"]
@@ -40,16 +40,16 @@ class GroupRelative:
     scale: Scale = "group"
     eps: float = 1e-4
 
-    least = 2
+    min_size = 2
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
         check_choice("scale", self.scale, get_args(Scale))
-        check_least("eps", self.eps, 0.0)
+        check_min("eps", self.eps, 0.0)
 
     def __call__(self, groups: Groups) -> Floats:
         """Return (n,) advantages."""
-        centred = np.where(groups.counted(self.least) & ~groups.uniform(), groups.rewards - groups.means(), 0.0)
+        centred = np.where(groups.counted(self.min_size) & ~groups.uniform(), groups.rewards - groups.means(), 0.0)
         match self.scale:
             case "group":
                 below = groups.deviations() + self.eps

@@ -16,7 +16,7 @@ import numpy as np
 
 from adjudge.rl_integration.trainer.algorithms.objectives.advantages.group_relative import deviation
 from adjudge.rl_integration.trainer.contract.arrays import Floats
-from adjudge.rl_integration.trainer.contract.options import check_flag, check_least
+from adjudge.rl_integration.trainer.contract.options import check_flag, check_min
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 
@@ -32,16 +32,16 @@ class LeaveOneOut:
     normalise: bool = False
     eps: float = 1e-4
 
-    least = 2
+    min_size = 2
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
         check_flag("normalise", self.normalise)
-        check_least("eps", self.eps, 0.0)
+        check_min("eps", self.eps, 0.0)
 
     def __call__(self, groups: Groups) -> Floats:
         """Return (n,) advantages."""
-        counted = groups.counted(self.least)
+        counted = groups.counted(self.min_size)
         counts = groups.counts()
         informed = counted & ~groups.uniform()
         found = np.where(informed, counts / np.maximum(counts - 1, 1) * (groups.rewards - groups.means()), 0.0)

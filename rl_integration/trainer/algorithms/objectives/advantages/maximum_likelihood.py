@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adjudge.rl_integration.trainer.contract.arrays import Floats
-from adjudge.rl_integration.trainer.contract.options import check_least, check_whole
+from adjudge.rl_integration.trainer.contract.options import check_min, check_whole
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 
@@ -36,13 +36,13 @@ class MaximumLikelihood:
     order: int | None = None
     eps: float = 1e-6
 
-    least = 2
+    min_size = 2
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
         if self.order is not None:
             check_whole("order", self.order, 1)
-        check_least("eps", self.eps, 0.0)
+        check_min("eps", self.eps, 0.0)
 
     def __call__(self, groups: Groups) -> Floats:
         """Return (n,) advantages.
@@ -56,7 +56,7 @@ class MaximumLikelihood:
             place = int(np.flatnonzero(bad)[0])
             wanted = "rewards from 0" if self.order is None else "rewards that are 0 or 1"
             raise ValueError(f"sample {place} has the reward {rewards[place]}; maximum likelihood needs {wanted}")
-        counted = groups.counted(self.least)
+        counted = groups.counted(self.min_size)
         if self.order is not None:
             return np.where(counted, np.where(rewards == 1, 1.0, self._failure(groups)), 0.0)
         mean = groups.means()

@@ -18,10 +18,10 @@ class AdvantageRule(Protocol):
     """
 
     @property
-    def least(self) -> int:
+    def min_size(self) -> int:
         """How many valid members a group needs to take part: 2 where members are compared, otherwise 1."""
         ...
 
     def __call__(self, groups: Groups) -> Floats:
-        """Return (n,) advantages; 0 for samples that do not take part (`Groups.counted(least)`)."""
+        """Return (n,) advantages; 0 for samples that do not take part (`Groups.counted(min_size)`)."""
         ...

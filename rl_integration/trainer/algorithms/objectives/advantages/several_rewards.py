@@ -21,7 +21,7 @@ import numpy as np
 
 from adjudge.rl_integration.trainer.algorithms.objectives.advantages.group_relative import GroupRelative, deviation
 from adjudge.rl_integration.trainer.contract.arrays import Floats
-from adjudge.rl_integration.trainer.contract.options import check_choice, check_finite, check_least
+from adjudge.rl_integration.trainer.contract.options import check_choice, check_finite, check_min
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 When: TypeAlias = Literal["before", "after"]
@@ -42,12 +42,12 @@ class SeveralRewards:
     normalise: When = "before"
     eps: float = 1e-4
 
-    least = 2
+    min_size = 2
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
         check_choice("normalise", self.normalise, get_args(When))
-        check_least("eps", self.eps, 0.0)
+        check_min("eps", self.eps, 0.0)
         for weight in self.weights.values() if isinstance(self.weights, Mapping) else self.weights:
             check_finite("weights", weight)
 
@@ -64,7 +64,7 @@ class SeveralRewards:
         total = np.zeros(len(groups))
         for part, weight in zip(parts.T, weights, strict=True):
             total += weight * rule(replace(groups, rewards=part, valid=groups.valid & ~np.isnan(part)))
-        counted = groups.counted(self.least)
+        counted = groups.counted(self.min_size)
         if not counted.any():
             return total
         below = deviation(total[counted]) + self.eps

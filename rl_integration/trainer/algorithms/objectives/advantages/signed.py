@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adjudge.rl_integration.trainer.contract.arrays import Floats
-from adjudge.rl_integration.trainer.contract.options import check_least
+from adjudge.rl_integration.trainer.contract.options import check_min
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 
@@ -36,12 +36,12 @@ class Signed:
     right: float = 1.0
     wrong: float = 1.0
 
-    least = 1
+    min_size = 1
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
-        check_least("right", self.right, 0.0)
-        check_least("wrong", self.wrong, 0.0)
+        check_min("right", self.right, 0.0)
+        check_min("wrong", self.wrong, 0.0)
         if self.right == self.wrong == 0:
             raise ValueError("right=0 and wrong=0; one must be above 0, or nothing is learned")
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from adjudge.rl_integration.trainer.algorithms.objectives.advantages.group_relative import GroupRelative
 from adjudge.rl_integration.trainer.contract.arrays import Floats
-from adjudge.rl_integration.trainer.contract.options import check_between, check_least
+from adjudge.rl_integration.trainer.contract.options import check_between, check_min
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 
@@ -33,12 +33,12 @@ class Stratified:
     share: float = 0.7
     eps: float = 1e-4
 
-    least = 2
+    min_size = 2
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
         check_between("share", self.share, 0.0, 1.0)
-        check_least("eps", self.eps, 0.0)
+        check_min("eps", self.eps, 0.0)
 
     def __call__(self, groups: Groups) -> Floats:
         """Return (n,) advantages.

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from adjudge.rl_integration.trainer.algorithms.objectives.losses.tokens import LossValue, TokenBatch
-from adjudge.rl_integration.trainer.contract.options import check_above, check_least
+from adjudge.rl_integration.trainer.contract.options import check_above, check_min
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class Preference:
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
         check_above("beta", self.beta, 0.0)
-        check_least("eta", self.eta, 0.0)
+        check_min("eta", self.eta, 0.0)
 
     def __call__(self, tokens: TokenBatch) -> LossValue:
         """Return the loss and its metrics; metrics are means over groups.

@@ -8,7 +8,7 @@
 
 Logs are cut at 20 in size, as in verl: exp(20) is far outside every clip range, and exp of more is soon infinite.
 
-Not covered: the ratio to what wrote the tokens (`staleness`).
+Not covered: the ratio to what wrote the tokens (`importance_sampling`).
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
 | rule | weight | source |
 |---|---|---|
 | `TopEntropy` | 1 for the share of the batch's tokens with the highest entropy, else 0 | arXiv 2506.01939, share 0.2 |
-| `Steer` | exp(-k ω), in [least, 1], or falling linearly in ω from most to least | `zz-haooo/STEER` |
+| `Steer` | exp(-k ω), in [min_weight, 1], or falling linearly in ω from max_weight to min_weight | `zz-haooo/STEER` |
 
 STEER damps tokens that change the entropy most: ω = |A / p_old * p (1 - p) (ln p + H)| with p and H of the policy, and
-k = -ln(least) / max(ω_max, 0.02).  Released code takes least 0.8 and, unless told otherwise, the linear form with most
-1.2; where all ω are equal that form gives the middle of the two.
+k = -ln(min_weight) / max(ω_max, 0.02).  Released code takes min_weight 0.8 and, unless told otherwise, the linear form
+with max_weight 1.2; where all ω are equal that form gives the middle of the two.
 
 Weights have no gradient, and the loss divides by all tokens, whatever they weigh, as in TRL.  The threshold and the
 largest ω are those of the tokens given, so parts of an update have their own.
@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from adjudge.rl_integration.trainer.algorithms.objectives.losses.tokens import TokenBatch
-from adjudge.rl_integration.trainer.contract.options import check_above, check_between, check_least
+from adjudge.rl_integration.trainer.contract.options import check_above, check_between, check_min
 
 _SMALLEST = 1e-8  # of a probability; the reciprocal of p_old must stay finite
 _FLOOR = 0.02  # of the largest ω: below it the weights stay near 1, where there is nothing to damp
@@ -62,20 +62,22 @@ class Steer:
     """Less for tokens that change the entropy more; see the module.
 
     Attributes:
-        least: the smallest weight, above 0 and below 1.
-        most: the largest of the linear form, at least 1; None for the exponential form, whose largest is 1.
+        min_weight: the smallest weight, above 0 and below 1.
+        max_weight: the largest of the linear form, at least 1; None for the exponential form, whose largest is 1.
     """
 
-    least: float = 0.8
-    most: float | None = None
+    min_weight: float = 0.8
+    max_weight: float | None = None
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
-        check_above("least", self.least, 0.0)
-        if self.least >= 1:
-            raise ValueError(f"least={self.least!r}; it must be below 1, the weight of a token that changes nothing")
-        if self.most is not None:
-            check_least("most", self.most, 1.0)
+        check_above("min_weight", self.min_weight, 0.0)
+        if self.min_weight >= 1:
+            raise ValueError(
+                f"min_weight={self.min_weight!r}; it must be below 1, the weight of a token that changes nothing"
+            )
+        if self.max_weight is not None:
+            check_min("max_weight", self.max_weight, 1.0)
 
     def __call__(self, tokens: TokenBatch) -> Tensor:
         """Return (n, t) weights; 0 outside the mask."""
@@ -84,11 +86,11 @@ class Steer:
         before = tokens.old.exp().clamp(_SMALLEST, 1.0)
         omega = (tokens.advantages / before * chance * (1 - chance) * (chance.log() + entropy)).abs() * tokens.mask
         largest = omega.max() if omega.numel() else omega.sum()
-        if self.most is None:
-            weights = torch.exp(omega * math.log(self.least) / largest.clamp(min=_FLOOR))
+        if self.max_weight is None:
+            weights = torch.exp(omega * math.log(self.min_weight) / largest.clamp(min=_FLOOR))
         else:
             smallest = omega.masked_fill(~tokens.mask, math.inf).min() if tokens.mask.any() else largest
             spread = largest - smallest
             place = torch.where(spread > 0, (omega - smallest) / spread.clamp(min=1e-30), torch.full_like(omega, 0.5))
-            weights = self.most - (self.most - self.least) * place
+            weights = self.max_weight - (self.max_weight - self.min_weight) * place
         return weights * tokens.mask

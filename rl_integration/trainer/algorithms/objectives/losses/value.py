@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from adjudge.rl_integration.trainer.algorithms.objectives.losses.tokens import LossValue, Totals
-from adjudge.rl_integration.trainer.contract.options import check_above, check_least
+from adjudge.rl_integration.trainer.contract.options import check_above, check_min
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class ValueLoss:
         """Reject what cannot be meant."""
         if self.clip is not None:
             check_above("clip", self.clip, 0.0)
-        check_least("weight", self.weight, 0.0)
+        check_min("weight", self.weight, 0.0)
 
     def __call__(
         self, values: Tensor, old_values: Tensor, returns: Tensor, mask: Tensor, *, totals: Totals | None = None
@@ -68,7 +68,7 @@ class ValueLoss:
             squares = torch.maximum(squares, other)
         loss = self.weight * squares.sum() / 2 / count
         metrics = {
-            "value_clipped": outside.sum() / count,
+            "value_clip_ratio": outside.sum() / count,
             "value_error": ((value - target) ** 2).detach().sum() / count,
         }
         return LossValue(loss=loss, metrics=metrics)

@@ -424,8 +424,8 @@ def test_without_steps_the_outcome_alone_counts() -> None:
             "this credit gives advantages, and the objective takes those from a critic",
         ),
         (
-            lambda: RolloutsConfig(group=8, tree=TreeConfig(kind="uncertain")),
-            r"rollouts.group is 8, and trees \* \(1 \+ forks \* copies\) of rollouts.tree is 5",
+            lambda: RolloutsConfig(num_generations=8, tree=TreeConfig(kind="uncertain")),
+            r"rollouts.num_generations is 8, and trees \* \(1 \+ forks \* copies\) of rollouts.tree is 5",
         ),
     ],
 )
@@ -446,4 +446,4 @@ def test_choices_are_read_from_files_in_short() -> None:
     assert long.credit is not None
     assert isinstance(long.credit.made().rule, StepCredit)
     assert long.credit.made().shape.eta == 0.7
-    assert ObjectiveChoice().made(most_new_tokens=1).critic is None
+    assert ObjectiveChoice().made(max_new_tokens=1).critic is None

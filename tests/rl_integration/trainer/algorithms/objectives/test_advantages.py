@@ -152,7 +152,7 @@ def test_a_rule_equals_its_formula(name: str, data: st.DataObject) -> None:
     found = rule(groups)
     # A spread that is all rounding is 0 here, and divided by eps there.
     np.testing.assert_allclose(found, reference(groups), rtol=1e-6, atol=1e-7)
-    assert not found[~groups.counted(rule.least)].any()
+    assert not found[~groups.counted(rule.min_size)].any()
 
 
 @pytest.mark.parametrize("name", RULES)

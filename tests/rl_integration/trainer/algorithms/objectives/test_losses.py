@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.divergence import ESTIMATORS, divergence
+from adjudge.rl_integration.trainer.algorithms.objectives.losses.importance_sampling import ImportanceSampling
+from adjudge.rl_integration.trainer.algorithms.objectives.losses.kl import ESTIMATORS, kl_estimate
 from adjudge.rl_integration.trainer.algorithms.objectives.losses.policy import PolicyLoss
 from adjudge.rl_integration.trainer.algorithms.objectives.losses.preference import Preference, pairs
 from adjudge.rl_integration.trainer.algorithms.objectives.losses.rover import Rover, next_values
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.staleness import Staleness
 from adjudge.rl_integration.trainer.algorithms.objectives.losses.token_weights import Steer, TopEntropy
 from adjudge.rl_integration.trainer.algorithms.objectives.losses.tokens import LossValue, TokenBatch, Totals
 from adjudge.rl_integration.trainer.algorithms.objectives.losses.value import ValueLoss
@@ -28,14 +28,16 @@ Loss = Callable[[TokenBatch], LossValue]
 
 LOSSES: dict[str, Loss] = {
     **{name: objective.policy for name, objective in OBJECTIVES.items()},
-    "divergence k1": PolicyLoss(beta=0.2, estimator="k1", weigh_divergence=False),
-    "divergence k2": PolicyLoss(beta=0.2, estimator="k2", weigh_divergence=False),
+    "divergence k1": PolicyLoss(beta=0.2, kl_estimator="k1", use_bias_correction_kl=False),
+    "divergence k2": PolicyLoss(beta=0.2, kl_estimator="k2", use_bias_correction_kl=False),
     "divergence k3": PolicyLoss(beta=0.2, aggregation="sequence_sum"),
-    "entropy": PolicyLoss(entropy_bonus=0.1, aggregation="constant", length=9),
-    "dual clip": PolicyLoss(ceiling=1.3),
-    "stale responses": PolicyLoss(staleness=Staleness(unit="sequence", beyond="drop", low=0.5, high=1.5)),
-    "stale tokens": PolicyLoss(surrogate="plain", staleness=Staleness(high=1.1)),
-    "linear steer": PolicyLoss(weighting=Steer(most=1.2)),
+    "entropy": PolicyLoss(entropy_coef=0.1, aggregation="constant", length=9),
+    "dual clip": PolicyLoss(clip_ratio_c=1.3),
+    "stale responses": PolicyLoss(
+        importance_sampling=ImportanceSampling(level="sequence", mode="mask", low=0.5, high=1.5)
+    ),
+    "stale tokens": PolicyLoss(surrogate="plain", importance_sampling=ImportanceSampling(high=1.1)),
+    "linear steer": PolicyLoss(weighting=Steer(max_weight=1.2)),
 }
 PIECEWISE = [name for name in LOSSES if name not in ("top_entropy", "steer", "linear steer")]
 
@@ -101,15 +103,17 @@ class Numbers:
             elif options.level == "whole":
                 logs = [sum(logs)] * len(logs)
             stale = [math.exp(token["old_logp"] - token["sampler_logp"]) for token in row]
-            if options.staleness.unit == "sequence":
+            if options.importance_sampling.level == "sequence":
                 stale = [math.prod(stale)] * len(stale)
             part = 0.0
             for token, log, weight in zip(row, logs, stale, strict=True):
-                value = self._surrogate(options, token, math.exp(log)) * self._weight(options.staleness, weight)
+                value = self._surrogate(options, token, math.exp(log)) * self._weight(
+                    options.importance_sampling, weight
+                )
                 if options.beta:
                     x = token["reference_logp"] - token["logp"]
                     kl = {"k1": -x, "k2": x * x / 2, "k3": math.exp(x) - x - 1}[options.estimator]
-                    value += options.beta * kl * (math.exp(log) if options.weigh_divergence else 1)
+                    value += options.beta * kl * (math.exp(log) if options.use_bias_correction_kl else 1)
                 part += value
             match options.aggregation:
                 case "sequence_mean":
@@ -121,19 +125,19 @@ class Numbers:
                 case "constant":
                     total += part / len(self.rows) / options.length
         entropy = sum(token["entropy"] for row in self.rows for token in row) / tokens
-        return total - options.entropy_bonus * entropy
+        return total - options.entropy_coef * entropy
 
     def _surrogate(self, options: PolicyLoss, token: dict[str, float], rho: float) -> float:
         worth = token["advantages"]
         if options.surrogate == "plain":
             return -worth * token["logp"] / (1 + options.tau)
         if options.surrogate == "detached":
-            return -min(rho, options.ceiling or 0.0) * worth * token["logp"]
-        inside = min(max(rho, 1 - options.clip_low), 1 + options.clip_high)
-        bounded = rho if options.ceiling is None else min(rho, options.ceiling)
+            return -min(rho, options.clip_ratio_c or 0.0) * worth * token["logp"]
+        inside = min(max(rho, 1 - options.clip_ratio_low), 1 + options.clip_ratio_high)
+        bounded = rho if options.clip_ratio_c is None else min(rho, options.clip_ratio_c)
         return -min(bounded * worth, inside * worth)
 
-    def _weight(self, options: Staleness, weight: float) -> float:
+    def _weight(self, options: ImportanceSampling, weight: float) -> float:
         if options.beyond == "drop":
             return weight if options.low <= weight <= options.high else 0.0
         return min(max(weight, options.low), options.high)
@@ -167,8 +171,8 @@ def test_gradients_equal_finite_differences(name: str) -> None:
 def _held(loss: Loss, moved: TokenBatch, start: TokenBatch) -> float:
     """The loss with its weights without gradient held where they were."""
     if isinstance(loss, PolicyLoss) and loss.surrogate == "detached":
-        rho = (start.logp - start.old).exp().clamp(max=loss.ceiling)
-        weights = rho * loss.staleness(start)
+        rho = (start.logp - start.old).exp().clamp(max=loss.clip_ratio_c)
+        weights = rho * loss.importance_sampling(start)
         return float(moved.mean(-weights * moved.advantages * moved.logp))
     return float(loss(moved).loss)
 
@@ -262,7 +266,7 @@ def test_on_the_policy_that_sampled_a_ratio_is_one_and_clips_nothing() -> None:
     tokens = replace(batch(8), old_logp=None, sampler_logp=None)
     value = PolicyLoss()(tokens)
     assert value.metrics["ratio"] == 1
-    assert value.metrics["clipped_high"] == value.metrics["clipped_low"] == 0
+    assert value.metrics["clip_ratio_high"] == value.metrics["clip_ratio_low"] == 0
     torch.testing.assert_close(slope(PolicyLoss(), tokens), slope(PolicyLoss(surrogate="plain"), tokens))
 
 
@@ -271,8 +275,8 @@ def test_a_clipped_token_has_no_gradient_for_ppo_and_keeps_it_for_cispo() -> Non
     tokens = TokenBatch(logp=logp, mask=torch.ones(1, 1), advantages=torch.ones(1), old_logp=logp - math.log(1.25))
     assert slope(OBJECTIVES["grpo"].policy, tokens) == 0
     assert slope(OBJECTIVES["dapo"].policy, tokens) == -1.25
-    assert slope(PolicyLoss(surrogate="detached", ceiling=1.1), tokens) == -1.1
-    assert PolicyLoss()(tokens).metrics["clipped_high"] == 1
+    assert slope(PolicyLoss(surrogate="detached", clip_ratio_c=1.1), tokens) == -1.1
+    assert PolicyLoss()(tokens).metrics["clip_ratio_high"] == 1
 
 
 def test_ratios_out_of_all_proportion_stay_finite() -> None:
@@ -291,7 +295,7 @@ def test_divergences_have_the_gradients_that_are_said(how: Any) -> None:
 
     def expectation(weigh: bool) -> Tensor:
         logp = logits.log_softmax(dim=0)
-        estimates = divergence(logp, reference.log(), how)
+        estimates = kl_estimate(logp, reference.log(), how)
         ratio = (logp - logp.detach()).exp() if weigh else 1.0
         (found,) = torch.autograd.grad((policy * estimates * ratio).sum(), logits)
         return found
@@ -307,7 +311,7 @@ def test_divergences_have_the_gradients_that_are_said(how: Any) -> None:
 
 def test_the_entropy_bonus_raises_the_entropy() -> None:
     tokens = batch(10)
-    found = slope(PolicyLoss(entropy_bonus=0.5), tokens, "entropy")
+    found = slope(PolicyLoss(entropy_coef=0.5), tokens, "entropy")
     torch.testing.assert_close(found[tokens.mask], torch.full_like(found[tokens.mask], -0.5 / int(tokens.mask.sum())))
 
 
@@ -336,13 +340,13 @@ def test_steer_equals_its_formula(seed: int) -> None:
     np.testing.assert_allclose(Steer()(tokens)[tokens.mask], [math.exp(-k * omega) for omega in omegas], rtol=1e-6)
     low, high = min(omegas), max(omegas)
     wanted = [1.2 - 0.4 * (omega - low) / (high - low) for omega in omegas]
-    np.testing.assert_allclose(Steer(most=1.2)(tokens)[tokens.mask], wanted, rtol=1e-6)
+    np.testing.assert_allclose(Steer(max_weight=1.2)(tokens)[tokens.mask], wanted, rtol=1e-6)
 
 
 def test_steer_weighs_equal_changes_alike() -> None:
     tokens = replace(batch(0), advantages=torch.zeros(6))
     assert (Steer()(tokens)[tokens.mask] == 1).all()
-    torch.testing.assert_close(Steer(most=1.2)(tokens)[tokens.mask], torch.ones(int(tokens.mask.sum())).double())
+    torch.testing.assert_close(Steer(max_weight=1.2)(tokens)[tokens.mask], torch.ones(int(tokens.mask.sum())).double())
 
 
 def test_a_token_whose_sampler_did_not_say_is_not_reweighed() -> None:
@@ -350,9 +354,9 @@ def test_a_token_whose_sampler_did_not_say_is_not_reweighed() -> None:
     assert tokens.sampler_logp is not None
     gone = tokens.sampler_logp.clone()
     gone[:, 0] = math.nan
-    weights = Staleness(high=1.2)(replace(tokens, sampler_logp=gone))
+    weights = ImportanceSampling(high=1.2)(replace(tokens, sampler_logp=gone))
     assert (weights[:, 0] == 1).all()
-    torch.testing.assert_close(weights[:, 1:], Staleness(high=1.2)(tokens)[:, 1:])
+    torch.testing.assert_close(weights[:, 1:], ImportanceSampling(high=1.2)(tokens)[:, 1:])
 
 
 def test_a_value_loss_equals_its_formula_and_its_gradient() -> None:
@@ -425,22 +429,22 @@ def test_preferences_are_between_a_groups_best_and_worst() -> None:
     ("made", "message"),
     [
         (lambda: PolicyLoss(beta=0.1)(replace(batch(0), reference_logp=None)), r"beta=0.1 needs TokenBatch\(reference"),
-        (lambda: PolicyLoss(entropy_bonus=1.0)(replace(batch(0), entropy=None)), "entropy_bonus=1.0 needs"),
+        (lambda: PolicyLoss(entropy_coef=1.0)(replace(batch(0), entropy=None)), "entropy_coef=1.0 needs"),
         (lambda: Rover()(replace(batch(0), next_value=None)), "ROVER needs"),
         (lambda: Preference()(replace(batch(0), group=None)), "a preference loss needs"),
         (lambda: batch(0, advantages=torch.ones(5)), r"advantages has the shape \(5,\); it must be \(6,\)"),
         (lambda: batch(0, mask=torch.ones(6, 4)), "mask has the shape"),
         (lambda: batch(0, logp=torch.ones(6)), "responses, tokens"),
-        (lambda: PolicyLoss(surrogate="detached"), "needs a ceiling"),
-        (lambda: PolicyLoss(ceiling=1.1), "ceiling=1.1; it must be a number from 1.2"),
-        (lambda: PolicyLoss(clip_low=1.5), "clip_low=1.5"),
+        (lambda: PolicyLoss(surrogate="detached"), "needs clip_ratio_c"),
+        (lambda: PolicyLoss(clip_ratio_c=1.1), "clip_ratio_c=1.1; it must be a number from 1.2"),
+        (lambda: PolicyLoss(clip_ratio_low=1.5), "clip_ratio_low=1.5"),
         (lambda: PolicyLoss(length=0), "length=0"),
         (lambda: PolicyLoss(aggregation="mean"), "aggregation='mean'"),  # type: ignore[arg-type]
         (lambda: Rover(aggregation="constant"), "aggregation='constant'"),
-        (lambda: Staleness(high=0.5), "high=0.5"),
-        (lambda: Staleness(low=1.5), "low=1.5"),
+        (lambda: ImportanceSampling(high=0.5), "high=0.5"),
+        (lambda: ImportanceSampling(low=1.5), "low=1.5"),
         (lambda: TopEntropy(share=0.0), "share=0.0"),
-        (lambda: Steer(least=1.0), "least=1.0"),
+        (lambda: Steer(min_weight=1.0), "min_weight=1.0"),
         (lambda: ValueLoss(clip=0.0), "clip=0.0"),
         (lambda: ValueLoss()(torch.ones(1, 2), torch.ones(1, 2), torch.ones(1, 1), torch.ones(1, 2)), "returns has"),
     ],

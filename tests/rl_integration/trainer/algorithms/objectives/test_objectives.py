@@ -22,9 +22,9 @@ from adjudge.rl_integration.trainer.algorithms.objectives.losses.tokens import T
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Critic, Objective
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES, objective
 from adjudge.rl_integration.trainer.rewards.groups import Groups
-from adjudge.rl_integration.trainer.rewards.shaping import Overlong, divergence_penalty, token_rewards
+from adjudge.rl_integration.trainer.rewards.shaping import Overlong, kl_penalty, token_rewards
 
-RELATIVE = [name for name, one in OBJECTIVES.items() if one.rule is not None and one.rule.least == 2]
+RELATIVE = [name for name, one in OBJECTIVES.items() if one.rule is not None and one.rule.min_size == 2]
 
 SEEN = np.array([[True]])
 
@@ -85,10 +85,12 @@ def test_objectives_are_plain_data_that_can_be_changed_and_sent() -> None:
     for name, one in OBJECTIVES.items():
         assert pickle.loads(pickle.dumps(one)) == one, name
         assert hash(one) == hash(objective(name))
-    changed = objective("dapo").but({"policy.clip_high": 0.3, "policy.staleness.high": 5.0, "resample": False})
+    changed = objective("dapo").but(
+        {"policy.clip_ratio_high": 0.3, "policy.importance_sampling.high": 5.0, "resample": False}
+    )
     assert isinstance(changed.policy, PolicyLoss)
-    assert changed.policy.clip_high == 0.3
-    assert changed.policy.staleness.high == 5.0
+    assert changed.policy.clip_ratio_high == 0.3
+    assert changed.policy.importance_sampling.high == 5.0
     assert objective("dapo").resample
     assert not changed.resample
 
@@ -106,12 +108,16 @@ def test_what_an_objective_needs_is_said() -> None:
     [
         (lambda: objective("gppo"), "there is no objective 'gppo'; there are grpo"),
         (lambda: objective("grpo").but({"policy.clip": 1}), "no option 'policy.clip'; at this place there are surr"),
+        (lambda: objective("grpo").but({"policy.clip_high": 0.3}), "did you mean 'policy.clip_ratio_high'?"),
         (lambda: objective("grpo").but({"resample.on": 1}), "there are none"),
-        (lambda: objective("grpo").but({"policy.clip_low": 2.0}), "clip_low=2.0"),
-        (lambda: objective("grpo").but({"policy.clip_low": "0.2"}), "clip_low='0.2'; it must be a number"),
+        (lambda: objective("grpo").but({"policy.clip_ratio_low": 2.0}), "clip_ratio_low=2.0"),
+        (lambda: objective("grpo").but({"policy.clip_ratio_low": "0.2"}), "clip_ratio_low='0.2'; it must be a number"),
         (lambda: objective("dapo").but({"resample": "no"}), "resample='no'; it must be true or false"),
         (lambda: objective("dapo").but({"overlong": True}), "overlong=True; it must be Overlong or None; single"),
-        (lambda: objective("dapo").but({"policy.staleness": 2.0}), "staleness=2.0; it must be Staleness"),
+        (
+            lambda: objective("dapo").but({"policy.importance_sampling": 2.0}),
+            "importance_sampling=2.0; it must be ImportanceSampling",
+        ),
         (lambda: objective("dapo").but({"policy": "clipped"}), "policy='clipped'; it must be PolicyLoss or Rover"),
         (lambda: objective("dapo").but({"rule": "grpo"}), "rule='grpo'; it must be an advantage rule"),
         (lambda: objective("passk").but({"rule.scale": 1}), "scale=1; it must be true or false"),
@@ -127,8 +133,8 @@ def test_what_an_objective_needs_is_said() -> None:
         (lambda: Gae()(np.full((1, 1), np.nan), np.ones((1, 1)), SEEN), "rewards hold a number"),
         (lambda: Gae()(np.zeros((1, 1)), np.ones((1, 2)), SEEN), r"values has the shape \(1, 2\)"),
         (lambda: token_rewards(np.ones(1), SEEN, beta=0.1), "needs logp and reference_logp"),
-        (lambda: divergence_penalty(np.ones((1, 1)), np.ones((1, 1)), SEEN, -1.0), "beta=-1.0"),
-        (lambda: divergence_penalty(np.ones((1, 1)), np.ones((1, 2)), SEEN, 1.0), "reference_logp has"),
+        (lambda: kl_penalty(np.ones((1, 1)), np.ones((1, 1)), SEEN, -1.0), "beta=-1.0"),
+        (lambda: kl_penalty(np.ones((1, 1)), np.ones((1, 2)), SEEN, 1.0), "reference_logp has"),
     ],
 )
 def test_mistakes_name_the_value(made: Callable[[], object], message: str) -> None:
@@ -148,7 +154,7 @@ def test_rewards_stand_at_the_last_token_of_the_policy_and_penalties_at_each() -
     reference = np.array([[-2.0, -1.0, np.nan], [-1.0, np.nan, -4.0], [0, 0, 0]])
     found = token_rewards(np.array([1.0, 2.0, np.nan]), mask, logp=logp, reference_logp=reference, beta=0.1)
     np.testing.assert_allclose(found, np.array([[-0.1, 1.1, 0], [0, 0, 1.7], [0, 0, 0]]))
-    np.testing.assert_allclose(divergence_penalty(logp, reference, mask, 0.1), [0.0, -0.3, 0.0])
+    np.testing.assert_allclose(kl_penalty(logp, reference, mask, 0.1), [0.0, -0.3, 0.0])
     np.testing.assert_allclose(token_rewards(np.array([1.0, 2.0, 3.0]), mask), [[0, 1, 0], [0, 0, 2], [0, 0, 0]])
 
 
@@ -188,7 +194,7 @@ def test_whitened_advantages_have_mean_zero_and_variance_one_under_the_mask() ->
 def test_advantages_need_no_torch() -> None:
     program = (
         "import sys\n"
-        "from adjudge.rl_integration.trainer.algorithms.objectives.advantages import gae, group_relative, leave_one_out\n"
+        "from adjudge.rl_integration.trainer.algorithms.objectives.advantages import gae, group_relative\n"
         "from adjudge.rl_integration.trainer.rewards import groups, shaping, resampling\n"
         "assert 'torch' not in sys.modules"
     )

@@ -16,13 +16,13 @@ from tests.engines.tiny_models import write_model
 from adjudge.rl_integration.trainer.algorithms.objectives.advantages.group_relative import GroupRelative
 from adjudge.rl_integration.trainer.algorithms.objectives.advantages.leave_one_out import LeaveOneOut
 from adjudge.rl_integration.trainer.algorithms.objectives.advantages.several_rewards import SeveralRewards
+from adjudge.rl_integration.trainer.algorithms.objectives.losses.importance_sampling import ImportanceSampling
 from adjudge.rl_integration.trainer.algorithms.objectives.losses.policy import PolicyLoss
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.staleness import Staleness
 from adjudge.rl_integration.trainer.algorithms.objectives.losses.token_weights import TopEntropy
 from adjudge.rl_integration.trainer.algorithms.objectives.losses.tokens import TokenBatch
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES
 from adjudge.rl_integration.trainer.rewards.groups import Groups
-from adjudge.rl_integration.trainer.rewards.shaping import divergence_penalty
+from adjudge.rl_integration.trainer.rewards.shaping import kl_penalty
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # TRL's and its dependencies' own
 
@@ -171,7 +171,7 @@ def test_rloo_advantages_with_a_penalty_for_leaving_the_reference(rloo: Peer) ->
         weight -= change
     objective = OBJECTIVES["rloo"]
     mask = batch["completion_mask"].numpy()
-    penalty = divergence_penalty(logps.double().numpy(), reference.double().numpy(), mask, objective.reward_beta)
+    penalty = kl_penalty(logps.double().numpy(), reference.double().numpy(), mask, objective.reward_beta)
     assert np.abs(penalty).min() > 1e-3
     given = groups(KEPT)
     ours = objective.advantages(replace(given, rewards=given.rewards + penalty))
@@ -203,16 +203,16 @@ CASES: dict[str, tuple[dict[str, Any], PolicyLoss]] = {
         {"loss_type": "grpo", "importance_sampling_level": "sequence", "epsilon_low": 3e-4, "epsilon_high": 4e-4},
         OBJECTIVES["gspo"].policy,  # type: ignore[dict-item]
     ),
-    "divergence": ({"loss_type": "bnpo", "beta": 0.1}, PolicyLoss(beta=0.1)),
+    "kl": ({"loss_type": "bnpo", "beta": 0.1}, PolicyLoss(beta=0.1)),
     "divergence alone": (
         {"loss_type": "bnpo", "beta": 0.1, "use_bias_correction_kl": False},
-        PolicyLoss(beta=0.1, weigh_divergence=False),
+        PolicyLoss(beta=0.1, use_bias_correction_kl=False),
     ),
-    "dual clip": ({"loss_type": "bnpo", "delta": 1.25}, PolicyLoss(ceiling=1.25)),
+    "dual clip": ({"loss_type": "bnpo", "delta": 1.25}, PolicyLoss(clip_ratio_c=1.25)),
     "top entropy": ({"loss_type": "bnpo", "top_entropy_quantile": 0.6}, PolicyLoss(weighting=TopEntropy(share=0.6))),
     "stale": (
         {"loss_type": "bnpo", "use_vllm": True, "vllm_importance_sampling_correction": True},
-        PolicyLoss(staleness=Staleness(high=1.2)),
+        PolicyLoss(importance_sampling=ImportanceSampling(high=1.2)),
     ),
 }
 

@@ -61,7 +61,7 @@ def setting(tasks: Sequence[Task], *, group: int = 8, states: States | None = No
     return Setting(
         tasks=tasks,
         seed=5,
-        group=group,
+        num_generations=group,
         advantages=GroupRelative(),
         states=states or (lambda some: np.array([[rate(one), 1.0] for one in some])),
     )

@@ -209,5 +209,5 @@ def test_mistakes_are_named_before_any_work(record: Any, message: str) -> None:
 
 
 def test_groups_that_are_larger_than_a_total_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"9 answers in all, and the first round has 16 \(rollouts.group\)"):
+    with pytest.raises(ValueError, match=r"9 answers in all, and the first round has 16 \(rollouts.num_generations\)"):
         CurriculumChoice(names=("dars",)).made(setting(graded_tasks(3), group=16))

@@ -196,7 +196,7 @@ def test_sources_are_drawn_by_what_is_learnt_from_them() -> None:
         (lambda: Record.from_dict({"prompts": {}}), "no record of prompts"),
         (lambda: Record.from_dict({"options": {"size": 1}}), "no record of prompts"),
         (lambda: SpreadFilter(first_filter=6), "first_filter=6; it must be a whole number from 7"),
-        (lambda: least_spread(Groups.of([], []), -1.0), "least=-1.0"),
+        (lambda: least_spread(Groups.of([], []), -1.0), "min_std=-1.0"),
         (lambda: PfPpo(policy="worst"), "policy='worst'"),  # type: ignore[arg-type]
         (lambda: PfPpo().draw(Groups.of([], []), 0, np.random.default_rng(0)), "count=0"),
         (lambda: ReinforceAda(keep=3), "keep=3; it must be even"),

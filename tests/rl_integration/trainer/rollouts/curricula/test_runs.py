@@ -66,7 +66,7 @@ class Stopped(Exception):
 
 
 def run(folder: Path, name: str, **more: Any) -> Run:
-    config = small_config(**{"steps": 3, "tasks": 3, "save_steps": 1, "ahead": 1, **RUNS.get(name, {}), **more})
+    config = small_config(**{"steps": 3, "tasks": 3, "save_steps": 1, "staleness": 1, **RUNS.get(name, {}), **more})
     return small_run(folder, config, tasks=FULL)
 
 
@@ -120,7 +120,7 @@ def test_what_helped_is_told_and_evaluations_see_no_hint(tmp_path: Path, monkeyp
         scorer=Watching(),
         steps=2,
         tasks=4,
-        group=3,
+        num_generations=3,
         eval_steps=1,
         improver=ImproverChoice(name="ghpo", set={"lead": " ", **STRICT}),
     )

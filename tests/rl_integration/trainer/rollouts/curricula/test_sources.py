@@ -40,7 +40,7 @@ def trained(drawn_from: TaskSource, steps: int, *, count: int = 8, group: int = 
     found = []
     for _ in range(steps):
         found.append(drawn_from.draw(count))
-        drawn_from.told(*answers(found[-1], group, random))
+        drawn_from.observe(*answers(found[-1], group, random))
     return found
 
 
@@ -89,7 +89,7 @@ def test_mopps_draws_by_counts_and_its_seed_alone() -> None:
         drawn = made.draw(4)
         assert drawn == [candidates[place] for place in wanted]
         rollouts, scores = answers(drawn, 3, random)
-        told = made.told(rollouts, scores)
+        told = made.observe(rollouts, scores)
         values = [score.value or 0.0 for score in scores]
         assert told["pass_rate"] == pytest.approx(sum(values) / len(values))
         for place, one in enumerate(drawn):
@@ -129,7 +129,7 @@ def test_processes_draw_alike_and_a_state_is_all_there_is(name: str) -> None:
         ahead.append(answers(drawn, 4, random))
         if step >= 2:  # two batches ahead of what is told
             told = ahead.pop(0)
-            assert here.told(*told) == there.told(*told)
+            assert here.observe(*told) == there.observe(*told)
         resumed = source(name, tasks)
         resumed.restore(json.loads(json.dumps(here.state())))
         there = resumed
@@ -143,7 +143,7 @@ def test_what_was_not_judged_says_nothing(name: str) -> None:
     drawn = made.draw(2)
     before = made.state()
     rollouts = [rollout(one, f"{one.id}:{place}") for one in drawn for place in range(2)]
-    made.told(rollouts, [Score.failed("engine_timeout")] * 4)
+    made.observe(rollouts, [Score.failed("engine_timeout")] * 4)
     assert made.state() == before
 
 
@@ -202,6 +202,6 @@ def test_scores_beyond_0_and_1_ask_for_a_bound(name: str) -> None:
     drawn = made.draw(1)
     rollouts = [rollout(drawn[0], "x")]
     with pytest.raises(ValueError, match=r"score -2\.0; .*right_above"):
-        made.told(rollouts, [Score.scored(-2.0)])
+        made.observe(rollouts, [Score.scored(-2.0)])
     bounded = source(name, tasks, right_above=-3.0)
-    assert bounded.told(rollouts, [Score.scored(-2.0)])["pass_rate"] == 1.0
+    assert bounded.observe(rollouts, [Score.scored(-2.0)])["pass_rate"] == 1.0

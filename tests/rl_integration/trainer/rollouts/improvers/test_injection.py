@@ -102,7 +102,7 @@ def test_parts_of_an_update_sum_to_the_whole() -> None:
 
 def written(policy: Policy, task: Task, count: int) -> list[Rollout]:
     return SingleTurn(policy, TransformersGenerator(policy)).roll_out(
-        [task], count, SamplingConfig(most_new_tokens=6), seed=4, version=0, name="w", on_rollout=lambda *_: None
+        [task], count, SamplingConfig(max_new_tokens=6), seed=4, version=0, name="w", on_rollout=lambda *_: None
     )
 
 
@@ -146,7 +146,7 @@ def test_an_update_shapes_what_was_injected_and_nothing_else(ahead: int) -> None
     policy = small_policy()
     rollouts = group(policy)
     scores = [Score.scored(value) for value in (0.0, 0.0, 0.0, 1.0)]
-    objective = ObjectiveChoice(name="dr_grpo", set={"policy.beta": 0.1}).made(most_new_tokens=6)
+    objective = ObjectiveChoice(name="dr_grpo", set={"policy.beta": 0.1}).made(max_new_tokens=6)
     reference = small_policy(seed=5)
     learner = Learner(policy, objective, LearningConfig(), temperature=1.0, steps=10, seed=0, reference=reference)
     learner.step = ahead
@@ -166,7 +166,7 @@ def test_a_right_refinement_makes_itself_likelier_after_the_plain_prompt() -> No
     policy = small_policy()
     rollouts = group(policy)
     before = plain_logprobs(policy, rollouts[3]).sum()
-    objective = ObjectiveChoice(name="dr_grpo").made(most_new_tokens=6)
+    objective = ObjectiveChoice(name="dr_grpo").made(max_new_tokens=6)
     learner = Learner(policy, objective, LearningConfig(learning_rate=1e-2), temperature=1.0, steps=10, seed=0)
     for _ in range(5):
         learner.learn(rollouts, [Score.scored(value) for value in (0.0, 0.0, 0.0, 1.0)])
@@ -183,7 +183,7 @@ def test_a_rollout_without_probabilities_survives_a_checkpoint() -> None:
 @pytest.mark.parametrize("objective", ["ppo", "dpo", "rover", "gspo", "cispo", "steer", "rloo"])
 def test_other_objectives_take_injected_answers_too(objective: str) -> None:
     policy = small_policy()
-    made = ObjectiveChoice(name=objective).made(most_new_tokens=6)
+    made = ObjectiveChoice(name=objective).made(max_new_tokens=6)
     learner = Learner(
         policy,
         made,
@@ -202,7 +202,7 @@ def test_copies_say_how_often_an_answer_is_learnt_from() -> None:
     for name, copies in {"all": [1, 1, 1], "some": [0, 2, 1], "none": [0, 0, 0]}.items():
         policy = small_policy()
         rollouts = written(policy, TASKS[2], 3)
-        objective = ObjectiveChoice(name="reinforce", set={}).made(most_new_tokens=6)
+        objective = ObjectiveChoice(name="reinforce", set={}).made(max_new_tokens=6)
         learner = Learner(policy, objective, LearningConfig(), temperature=1.0, steps=10, seed=0)
         worth = [plain_logprobs(policy, one).sum() for one in rollouts]
         lengths = [len(one.ids) for one in rollouts]

@@ -54,10 +54,10 @@ def rollouts_of(policy: Policy, tool: Tool) -> list[Rollout]:
     toolbox = Toolbox([tool], threads=2)
     style = TagCalls(policy, toolbox.tools, before="<result>", after="</result>")
     generator = ScriptedGenerator(policy=policy, script=script)
-    return Dialogue(policy, generator, style, toolbox, most_turns=4, patience=20.0).roll_out(
+    return Dialogue(policy, generator, style, toolbox, max_turns=4, timeout=20.0).roll_out(
         TASKS,
         GROUP,
-        SamplingConfig(most_new_tokens=110),
+        SamplingConfig(max_new_tokens=110),
         seed=0,
         version=0,
         name="b",
@@ -93,7 +93,7 @@ def learnt(
     rollouts: Sequence[Rollout], policy: Policy, reference: Policy, objective: ObjectiveChoice
 ) -> dict[str, float]:
     scores = [Score.scored(value) for value in VALUES]
-    made = objective.made(most_new_tokens=110)
+    made = objective.made(max_new_tokens=110)
     learner = Learner(policy, made, LearningConfig(), temperature=1.0, steps=2, seed=0, reference=reference)
     return learner.learn(rollouts, scores)
 
@@ -102,7 +102,7 @@ def test_the_loss_and_its_gradient_are_those_of_the_own_tokens_alone() -> None:
     policy, reference = small_policy(), small_policy(seed=9)
     rollouts = rollouts_of(policy, Lookup())
     assert [int((~one.own).sum()) for one in rollouts] == [0, 19, 38, 38] * 2
-    objective = ObjectiveChoice(set={"policy.beta": 0.1, "policy.weigh_divergence": False})
+    objective = ObjectiveChoice(set={"policy.beta": 0.1, "policy.use_bias_correction_kl": False})
     loss, length = gradient(policy, reference, rollouts, 0.1)
     found = learnt(rollouts, policy, reference, objective)
     assert found["loss"] == pytest.approx(loss, rel=1e-4)
@@ -119,7 +119,7 @@ def test_answers_are_compared_with_those_that_asked_as_often() -> None:
     groups = groups_of(rollouts, [Score.scored(value) for value in VALUES])
     assert groups.strata is not None
     assert groups.strata.tolist() == [0, 1, 2, 2] * 2
-    found = ObjectiveChoice(name="san").made(most_new_tokens=110).advantages(groups)
+    found = ObjectiveChoice(name="san").made(max_new_tokens=110).advantages(groups)
     expected = []
     for rewards in (VALUES[:GROUP], VALUES[GROUP:]):
         mean, spread = np.mean(rewards), np.std(rewards, ddof=1)

@@ -14,7 +14,7 @@ from adjudge.rl_integration.trainer.rollouts.tools.tool import ToolAnswer, ToolD
 
 @pytest.fixture(scope="module")
 def tool() -> PythonTool:
-    return PythonTool(seconds=1.0, most_output=300)
+    return PythonTool(seconds=1.0, max_output=300)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_without_a_sandbox_the_tool_is_down(tool: PythonTool, monkeypatch: pytes
         tool.call({"code": "print(1)"})
 
 
-@pytest.mark.parametrize("option", [{"seconds": 0.0}, {"memory_mb": 1}, {"most_output": 0}])
+@pytest.mark.parametrize("option", [{"seconds": 0.0}, {"memory_mb": 1}, {"max_output": 0}])
 def test_options_out_of_range_are_named(option: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(option))):
         PythonTool(**option)

@@ -63,7 +63,7 @@ def documents(tmp_path: Path) -> str:
 
 
 def test_texts_are_found_by_words_of_title_and_text(documents: str) -> None:
-    tool = SearchTool(documents=documents, count=2, most_text=40)
+    tool = SearchTool(documents=documents, count=2, max_text=40)
     assert tool.call({"query": "who wrote FAUST?"}).text == (
         "[Faust] Goethe wrote it.\nSchiller wrote Die Räuber. xxxxxxxxxxxxx... (627 characters)"
     )

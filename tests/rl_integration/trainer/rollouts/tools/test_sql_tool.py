@@ -46,11 +46,11 @@ def test_texts_that_are_no_utf8_are_shown_as_far_as_they_go(database: Path) -> N
 
 
 def test_long_answers_are_cut_where_it_shows(database: Path) -> None:
-    found = asked(database, "SELECT * FROM many", rows=3)
+    found = asked(database, "SELECT * FROM many", max_rows=3)
     assert found.text == "value\n0\n1\n2\n... more rows follow"
-    wide = asked(database, "SELECT printf('%5000d', 7)", most_output=300)
+    wide = asked(database, "SELECT printf('%5000d', 7)", max_output=300)
     assert wide.text.endswith("... (5000 characters)")
-    tall = asked(database, "SELECT * FROM many", rows=500, most_output=100)
+    tall = asked(database, "SELECT * FROM many", max_rows=500, max_output=100)
     assert len(tall.text) < 200
     assert "left out" in tall.text
 
@@ -147,5 +147,5 @@ def test_mistakes_of_the_configuration_are_told_before_any_work(database: Path, 
         SqlTool(database=str(tmp_path / "none.sqlite"))
     with pytest.raises(ValueError, match="seconds is 0"):
         SqlTool(database=str(database), seconds=0)
-    with pytest.raises(ValueError, match="rows is 0"):
-        SqlTool(database=str(database), rows=0)
+    with pytest.raises(ValueError, match="max_rows is 0"):
+        SqlTool(database=str(database), max_rows=0)

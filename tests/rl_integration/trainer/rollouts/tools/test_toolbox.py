@@ -123,18 +123,18 @@ def test_a_configuration_names_tools(tmp_path: Path) -> None:
     database.touch()
     use = config_of(
         ToolUse,
-        ["python", {"kind": "sql", "options": {"database": str(database), "rows": 7}}, f"{HERE}:READY"],
+        ["python", {"kind": "sql", "options": {"database": str(database), "max_rows": 7}}, f"{HERE}:READY"],
     )
     assert use == config_of(ToolUse, plain_config(use))
     python, sql, ready = [choice.opened() for choice in use.offered]
     assert python.name == "python"
-    assert sql == SqlTool(database=str(database), rows=7)
+    assert sql == SqlTool(database=str(database), max_rows=7)
     assert ready is READY
     greeting = ToolChoice(kind=f"{HERE}:Greeting", options={"word": "hi", "name": "greet"}).opened()
     assert greeting == Greeting(word="hi", name="greet")
-    record: dict[str, Any] = {"tools": {"offered": ["python"], "style": "tags", "most_turns": 2}}
+    record: dict[str, Any] = {"tools": {"offered": ["python"], "style": "tags", "max_turns": 2}}
     assert config_of(RolloutsConfig, record).tools == ToolUse(
-        offered=(ToolChoice(kind="python"),), style="tags", most_turns=2
+        offered=(ToolChoice(kind="python"),), style="tags", max_turns=2
     )
 
 
@@ -144,9 +144,9 @@ def test_a_configuration_names_tools(tmp_path: Path) -> None:
         ([], "offered is empty"),
         (["pyton"], "'pyton' is unknown; give one of python, search, sql"),
         ({"offered": ["python"], "style": "xml"}, "style is 'xml'"),
-        ({"offered": ["python"], "most_turns": 0}, "most_turns is 0"),
+        ({"offered": ["python"], "max_turns": 0}, "max_turns is 0"),
         ({"offered": ["python"], "threads": 0}, "threads is 0"),
-        ({"offered": ["python"], "patience": 0}, "patience is 0"),
+        ({"offered": ["python"], "timeout": 0}, "timeout is 0"),
     ],
 )
 def test_a_configuration_that_cannot_be_meant_is_told(record: Any, words: str) -> None:

@@ -2,10 +2,10 @@
 
     w = exp(old_logp - sampler_logp), of a token or of a whole response, without gradient
 
-| beyond | w outside [low, high] | known as |
+| mode | w outside [low, high] | known as |
 |---|---|---|
 | `truncate` | becomes the bound | truncated importance sampling, TIS |
-| `drop` | becomes 0 | masked importance sampling; IcePop with both bounds |
+| `mask` | becomes 0 | masked importance sampling; IcePop with both bounds |
 
 A token whose `sampler_logp` is NaN (its engine did not say) has no weight of its own: w = 1.
 
@@ -22,34 +22,34 @@ from torch import Tensor
 
 from adjudge.rl_integration.trainer.algorithms.objectives.losses.ratio import LARGEST_LOG
 from adjudge.rl_integration.trainer.algorithms.objectives.losses.tokens import TokenBatch
-from adjudge.rl_integration.trainer.contract.options import check_choice, check_least
+from adjudge.rl_integration.trainer.contract.options import check_choice, check_min
 
-Unit: TypeAlias = Literal["token", "sequence"]
-Beyond: TypeAlias = Literal["truncate", "drop"]
+Level: TypeAlias = Literal["token", "sequence"]
+Mode: TypeAlias = Literal["truncate", "mask"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Staleness:
+class ImportanceSampling:
     """How tokens of another policy are weighed; see the module.
 
     Attributes:
-        unit: whether w is a token's or, the product of its tokens', a response's.
-        beyond: what becomes of a w outside the bounds.
+        level: whether w is a token's or, the product of its tokens', a response's.
+        mode: what becomes of a w outside the bounds.
         low: lower bound, 0 or more.
         high: upper bound, at least 1.
     """
 
-    unit: Unit = "token"
-    beyond: Beyond = "truncate"
+    level: Level = "token"
+    mode: Mode = "truncate"
     low: float = 0.0
     high: float = 2.0
 
     def __post_init__(self) -> None:
         """Reject what cannot be meant."""
-        check_choice("unit", self.unit, get_args(Unit))
-        check_choice("beyond", self.beyond, get_args(Beyond))
-        check_least("low", self.low, 0.0)
-        check_least("high", self.high, 1.0)
+        check_choice("level", self.level, get_args(Level))
+        check_choice("mode", self.mode, get_args(Mode))
+        check_min("low", self.low, 0.0)
+        check_min("high", self.high, 1.0)
         if self.low > 1:
             raise ValueError(f"low={self.low}; it must be at most 1, which is the weight of a token that is not stale")
 
@@ -58,15 +58,15 @@ class Staleness:
         if tokens.sampler_logp is None:
             return torch.ones_like(tokens.old)
         logs = _logs(tokens.old, tokens.sampler_logp)
-        if self.unit == "sequence":
+        if self.level == "sequence":
             logs = logs.sum(dim=1, keepdim=True)
         weights = logs.clamp(-LARGEST_LOG, LARGEST_LOG).exp()
-        if self.beyond == "truncate":
+        if self.mode == "truncate":
             return weights.clamp(self.low, self.high)
         return weights * ((weights >= self.low) & (weights <= self.high))
 
 
-def sampler_gap(tokens: TokenBatch) -> Tensor:
+def sampling_logp_difference(tokens: TokenBatch) -> Tensor:
     """Return |log w| of each token, (n, t); 0 throughout where the sampler's log-probabilities are not given.
 
     What vLLM writes with the same weights has about 1e-5 in float32 and some hundredths in bfloat16; much more means

@@ -22,13 +22,13 @@ from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
 def test_the_gap_is_a_mean_and_the_ratio_the_largest(micro_tokens: int, minibatches: int) -> None:
     policy = small_policy()
     rollouts = SingleTurn(policy, TransformersGenerator(policy)).roll_out(
-        TASKS[:2], 4, SamplingConfig(most_new_tokens=8), seed=1, version=0, name="0", on_rollout=lambda *_: None
+        TASKS[:2], 4, SamplingConfig(max_new_tokens=8), seed=1, version=0, name="0", on_rollout=lambda *_: None
     )
     shifts = [0.0, -0.5, 0.25, 0.1, 0.0, -0.5, 0.25, 0.1]
     moved = [replace(one, logprobs=one.logprobs + shift) for one, shift in zip(rollouts, shifts, strict=True)]
     learner = Learner(
         policy,
-        ObjectiveChoice(name="grpo").made(most_new_tokens=8),
+        ObjectiveChoice(name="grpo").made(max_new_tokens=8),
         LearningConfig(learning_rate=1e-9, micro_tokens=micro_tokens, minibatches=minibatches),
         temperature=1.0,
         steps=9,
@@ -43,9 +43,9 @@ def test_the_gap_is_a_mean_and_the_ratio_the_largest(micro_tokens: int, minibatc
         return total / sum(lengths[at] for at in places)
 
     expected = mean(range(8)) if minibatches == 1 else (mean(range(4)) + mean(range(4, 8))) / 2
-    assert found["sampler_gap"] == pytest.approx(expected, abs=1e-4)
-    assert found["sampler_ratio"] == pytest.approx(math.exp(0.5), abs=1e-4)
+    assert found["sampling_logp_difference"] == pytest.approx(expected, abs=1e-4)
+    assert found["max_sampling_ratio"] == pytest.approx(math.exp(0.5), abs=1e-4)
     assert (
-        not {"sampler_gap", "sampler_ratio"}
+        not {"sampling_logp_difference", "max_sampling_ratio"}
         & learner.learn([replace(one, version=1) for one in moved], scores, exact=True).keys()
     )

@@ -7,9 +7,9 @@
 | `k3` | exp(x) - x - 1 | unbiased, never negative | that of KL(reference || policy) |
 
 After J. Schulman, "Approximating KL divergence" (2020); their gradients, arXiv 2510.01555.  x is cut at 20 in size.
-Multiplied by the ratio, which is 1 where the policy is the one that sampled but has a gradient (`weigh_divergence`), k1
-and k3 get the gradient of KL(policy || reference), also for an older policy's tokens (arXiv 2512.02556).  TRL does so
-with k3 (1.16); verl takes k3 alone (`low_var_kl`, cut to [-10, 10]).
+Multiplied by the ratio, which is 1 where the policy is the one that sampled but has a gradient
+(`use_bias_correction_kl`), k1 and k3 get the gradient of KL(policy || reference), also for an older policy's tokens
+(arXiv 2512.02556).  TRL does so with k3 (1.16); verl takes k3 alone (`low_var_kl`, cut to [-10, 10]).
 
 Not covered: divergences over the whole vocabulary.
 """
@@ -26,7 +26,7 @@ Estimator: TypeAlias = Literal["k1", "k2", "k3"]
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 
 
-def divergence(logp: Tensor, reference_logp: Tensor, how: Estimator) -> Tensor:
+def kl_estimate(logp: Tensor, reference_logp: Tensor, how: Estimator) -> Tensor:
     """Return estimates in nats, of the same shape."""
     x = (reference_logp.detach() - logp).clamp(-LARGEST_LOG, LARGEST_LOG)
     match how:
