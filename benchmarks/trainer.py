@@ -33,16 +33,14 @@ from rich.console import Console
 from rich.table import Table
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.algorithms.objectives.choice import ObjectiveChoice
+from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
 from adjudge.rl_integration.trainer.demo.arithmetic import CHARACTERS, sums
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.loop.config import RunConfig
-from adjudge.rl_integration.trainer.loop.learning_config import LearningConfig
+from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
 from adjudge.rl_integration.trainer.loop.run import Run
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 
 RATE = 1e-4
 FIRST = 6  # steps that are not counted: caches fill, workers start, batches are written ahead

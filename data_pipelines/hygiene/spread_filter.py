@@ -1,8 +1,8 @@
 """Prompts are kept whose scores differ enough: an advantage over the group is 0 where all scores are equal.
 
-The rules for batches during training are `adjudge.rl_integration.trainer.rollouts.curricula.spread_filter`; here the whole input is
-known, so its mean deviation takes the place of RLPR's moving average.  A prompt with fewer than two known scores has
-no deviation and is left out.
+The rules for batches during training are `adjudge.rl_integration.trainer.rollouts.curricula.filters`; here the whole
+input is known, so its mean deviation takes the place of RLPR's moving average.  A prompt with fewer than two known
+scores has no deviation and is left out.
 
 Not covered: scores on different scales in one input.
 """

@@ -20,10 +20,10 @@ from torch import Tensor
 from adjudge.evals.attacks.attacker import Attacker
 from adjudge.evals.attacks.attackers.random_tokens import LENGTH, suffix
 from adjudge.evals.attacks.queries import Queries
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.leave_one_out import LeaveOneOut
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.policy import PolicyLoss
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.tokens import TokenBatch
+from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import LeaveOneOut
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
+from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
+from adjudge.rl_integration.trainer.algorithms.objectives.tokens import TokenBatch
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 _GROUP = 16  # suffixes of a step

@@ -14,7 +14,7 @@ import yaml
 
 from adjudge.cli import exits
 from adjudge.cli.train import _by_rewards
-from adjudge.rl_integration.trainer.loop.run_file import RunFile
+from adjudge.rl_integration.trainer.loop.config import RunFile
 from adjudge.training.config_file import load_config
 
 Adjudge = Callable[..., Any]

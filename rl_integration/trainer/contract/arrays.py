@@ -1,7 +1,4 @@
-"""The array types of this package, and how given data become one.
-
-Not covered: tensors; the losses take those.
-"""
+"""The array types of this package, and how given data become one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Checks of rules' options, with errors that name the option, its value and the remedy.
-
-Not covered: data; `Groups` checks those.
-"""
+"""Checks of rules' options, with errors that name the option, its value and the remedy."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""One answer that a policy wrote, with all that learning from it needs.
-
-Not covered: its score.
-"""
+"""One answer that a policy wrote, with all that learning from it needs."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ class Rollout:
         prompt_ids: tokens of the prompt.
         ids: tokens after the prompt, the end token included.
         logprobs: log-probability of each of `ids` when it was written, in nats, at the temperature it was drawn with;
-            [len(ids)], float32.  NaN throughout, where it was written to another prompt (`injection`).
+            [len(ids)], float32.  NaN throughout, where it was written to another prompt (`learning_batch.injected`).
         own: which of `ids` the policy wrote; a tool's are not its own; [len(ids)].
         text: what the policy wrote, without special tokens; of several turns its own, a line break between them.
         finish_reason: "stop" if it was ended, "length" if it was cut off.

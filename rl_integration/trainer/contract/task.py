@@ -1,7 +1,4 @@
-"""The prompts a policy is trained on, in an order that a resumed run goes on with.
-
-Not covered: sources that look at scores (`adjudge.rl_integration.trainer.rollouts.curricula`).
-"""
+"""The prompts a policy is trained on, in an order that a resumed run goes on with."""
 
 from __future__ import annotations
 

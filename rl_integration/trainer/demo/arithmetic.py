@@ -1,7 +1,4 @@
-"""Sums to add, as tasks and as texts to learn from.
-
-Not covered: anything harder.
-"""
+"""Sums to add, as tasks and as texts to learn from."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """Preferences between answers to sums whose author liked the longer one, whatever was right.
 
 A reward model that is trained on them is one that a policy can hack.
-
-Not covered: how people come to like long answers.
 """
 
 from __future__ import annotations

@@ -16,13 +16,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from adjudge.rl_integration.trainer.algorithms.credit.choice import CreditChoice
+from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
 from adjudge.rl_integration.trainer.demo import arithmetic, last_digits, small_programs
 from adjudge.rl_integration.trainer.demo.lesson import LEARNING, Lesson
 from adjudge.rl_integration.trainer.loop.guard import GuardConfig
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 
 Subject: TypeAlias = Literal["sums", "steps", "code", "hacked"]
 

@@ -1,7 +1,4 @@
-"""A policy of a hundred thousand weights that reads characters, and its first supervised lessons.
-
-Not covered: models that anybody would use.
-"""
+"""A policy of a hundred thousand weights that reads characters, and its first supervised lessons."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.judging.present_verifier import PresentVerifier
 from adjudge.rl_integration.trainer.judging.solutions import Solutions, solutions_of
 from adjudge.rl_integration.trainer.loop.checkpoints import newest_checkpoint
-from adjudge.rl_integration.trainer.loop.records.logbook import OnStep
+from adjudge.rl_integration.trainer.loop.logbook import OnStep
 from adjudge.rl_integration.trainer.loop.run import Run
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
@@ -49,7 +49,6 @@ class Turns:
     right: float = 1.0
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
         for option in ("generator", "verifier"):
             if getattr(self, option) < 1:
                 raise ValueError(f"turns.{option} is {getattr(self, option)!r}; it must be at least 1")

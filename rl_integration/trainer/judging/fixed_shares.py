@@ -1,8 +1,6 @@
 """Tasks of several kinds in fixed shares, such as Critique-Coder's 20 % critiques among 80 % programs.
 
 Every batch has each kind's share of it, rounded so that the shares hold over time.
-
-Not covered: shares that depend on what is learnt (`adjudge.rl_integration.trainer.rollouts.curricula`).
 """
 
 from __future__ import annotations

@@ -9,8 +9,6 @@ verdicts are worth.  Three rewards:
     consistency  the same, and 1 only if the verdict on the other order is right, too (J1)
 
 It is measured on pairs that it never saw, each in both orders.
-
-Not covered: anything a user would train.
 """
 
 from __future__ import annotations
@@ -23,21 +21,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from adjudge.rl_integration.trainer.algorithms.objectives.choice import ObjectiveChoice
+from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy, warm_up
 from adjudge.rl_integration.trainer.judging.pairs import Pair, in_both_orders, in_one_order
-from adjudge.rl_integration.trainer.loop.config import RunConfig
-from adjudge.rl_integration.trainer.loop.learning_config import LearningConfig
-from adjudge.rl_integration.trainer.loop.records.report import write_report
+from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
+from adjudge.rl_integration.trainer.loop.report import write_report
 from adjudge.rl_integration.trainer.loop.run import Run
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
+from adjudge.rl_integration.trainer.rollouts.cohort_order import LABELS, CohortOrder, order_effects
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
-from adjudge.rl_integration.trainer.rollouts.tasks.cohort_order import CohortOrder
-from adjudge.rl_integration.trainer.rollouts.tasks.order_effects import LABELS, order_effects
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
 

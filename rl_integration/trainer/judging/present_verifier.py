@@ -21,9 +21,9 @@ from adjudge.api import load
 from adjudge.protocol import Provenance, Sample, Score, StepScore, response_text
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
-from adjudge.rl_integration.trainer.judging.asking import AskSteps
+from adjudge.rl_integration.trainer.judging.pairs import AskSteps
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
 from adjudge.runtime.contract import score_checked, validate_sample

@@ -18,8 +18,8 @@ from typing import Any
 from adjudge.protocol import Score, response_text
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
-from adjudge.rl_integration.trainer.judging.asking import AskSteps, Prompt
-from adjudge.rl_integration.trainer.loop.records.journal import Journal, read_journal
+from adjudge.rl_integration.trainer.judging.pairs import AskSteps, Prompt
+from adjudge.rl_integration.trainer.loop.logbook import Journal, read_journal
 from adjudge.solutions.steps import Splitting, split_steps
 
 SOLUTIONS = "solutions.jsonl"

@@ -3,8 +3,6 @@
 Each answer goes to the reward service the moment it ends, and with `rollouts.staleness` the next batch is written while
 slow scores are out.  How far ahead is fixed, not left to who is quicker: so a run with the same seed has the same
 numbers, on a busy machine and after a resumption.
-
-Not covered: what is learnt from them.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
 from adjudge.rl_integration.trainer.rollouts.answering import Answered, Answering, Ask
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum
-from adjudge.rl_integration.trainer.rollouts.improvers.improver import Improver
+from adjudge.rl_integration.trainer.rollouts.curricula.improver import Improver
 from adjudge.rl_integration.trainer.rollouts.writer import Writer
 
 

@@ -47,7 +47,6 @@ class GuardConfig:
     then: Literal["stop", "roll_back"] = "roll_back"
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
         for option in ("every", "window"):
             if getattr(self, option) < 1:
                 raise ValueError(f"guard.{option} is {getattr(self, option)!r}; it must be at least 1")

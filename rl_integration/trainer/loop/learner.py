@@ -22,22 +22,25 @@ import torch
 from torch import Tensor
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.algorithms.credit.choice import CreditChoice
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.importance_sampling import sampling_logp_difference
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.policy import PolicyLoss
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.preference import Preference
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.rover import Rover
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.tokens import Totals
+from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Critic, Objective
+from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
+from adjudge.rl_integration.trainer.algorithms.objectives.preference import Preference
+from adjudge.rl_integration.trainer.algorithms.objectives.rover import Rover
+from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import sampling_logp_difference
+from adjudge.rl_integration.trainer.algorithms.objectives.tokens import Totals
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers
 from adjudge.rl_integration.trainer.contract.rollout import Rollout, by_task
-from adjudge.rl_integration.trainer.loop.critic import ValueModel
-from adjudge.rl_integration.trainer.loop.injection import injected, with_logprobs
-from adjudge.rl_integration.trainer.loop.learning_batch import LearningBatch
-from adjudge.rl_integration.trainer.loop.learning_config import LearningConfig
-from adjudge.rl_integration.trainer.loop.learning_credit import LearningCredit
+from adjudge.rl_integration.trainer.loop.batch_facts import advantage_facts
+from adjudge.rl_integration.trainer.loop.config import LearningConfig
+from adjudge.rl_integration.trainer.loop.learning_batch import (
+    LearningBatch,
+    LearningCredit,
+    ValueModel,
+    injected,
+    with_logprobs,
+)
 from adjudge.rl_integration.trainer.loop.processes import Processes
-from adjudge.rl_integration.trainer.loop.records.batch_facts import advantage_facts
 from adjudge.rl_integration.trainer.rewards.groups import Groups, groups_of
 from adjudge.rl_integration.trainer.rewards.shaping import kl_penalty, token_rewards
 from adjudge.rl_integration.trainer.rollouts.policy import Policy

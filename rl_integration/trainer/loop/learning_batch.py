@@ -1,22 +1,86 @@
 """A batch of rollouts and what is known of it, as the updates read it.
 
-Not covered: the updates (`learner`).
+Answers that are learnt after another prompt than they were written to.
+
+What the policy thought of their tokens when it wrote them says nothing about the prompt they are learnt after, so such
+a rollout carries NaN, and the learner asks the policy anew before the first update.
+
+Not covered: values over bins, and sharing the body with the policy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.tokens import TokenBatch, Totals
+from adjudge.protocol import Score
+from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
+from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers, Decode
+from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
+from adjudge.rl_integration.trainer.algorithms.objectives.tokens import TokenBatch, Totals
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats
 from adjudge.rl_integration.trainer.contract.rollout import Rollout, by_task
+from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows
+
+
+def injected(rollouts: Sequence[Rollout]) -> Bools:
+    """Return (n,) which rollouts were written to another prompt than the one they have here."""
+    return np.array([bool(np.isnan(one.logprobs[one.own]).any()) for one in rollouts], dtype=np.bool_)
+
+
+def with_logprobs(
+    rollouts: Sequence[Rollout], logprobs: Callable[[Sequence[Rollout]], Sequence[Floats]]
+) -> list[Rollout]:
+    """Return the rollouts with what the policy thinks of those that were injected.
+
+    Args:
+        rollouts: a batch.
+        logprobs: asks the policy.
+    """
+    places = np.flatnonzero(injected(rollouts)).tolist()
+    found = list(rollouts)
+    if places:
+        for place, row in zip(places, logprobs([rollouts[place] for place in places]), strict=True):
+            found[place] = replace(rollouts[place], logprobs=np.asarray(row, dtype=np.float32))
+    return found
+
+
+class ValueModel(nn.Module):
+    """Predicts, before each token of an answer, the reward that is still to come.
+
+    Args:
+        model: the policy's causal language model; what is trained of its body is copied, frozen weights are shared.
+    """
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        body = model.base_model
+        frozen = {id(value): value for value in body.parameters() if not value.requires_grad}
+        self.body = copy.deepcopy(body, frozen)
+        width = int(model.config.get_text_config().hidden_size)
+        self.head = nn.Linear(width, 1, dtype=torch.float32)
+        nn.init.zeros_(self.head.weight)  # it begins by knowing nothing, not by guessing
+        nn.init.zeros_(self.head.bias)
+
+    def forward(self, rows: TokenRows) -> Tensor:
+        """Return (n, R) values of the states before the answers' tokens."""
+        found = self.body(
+            input_ids=rows.input_ids,
+            attention_mask=rows.attention_mask,
+            position_ids=rows.position_ids,
+            use_cache=False,
+        )
+        width = rows.answer_ids.shape[1]
+        before: Tensor = found.last_hidden_state[:, -width - 1 : -1]
+        values: Tensor = self.head(before.float())[..., 0]
+        return values
 
 
 @dataclass
@@ -93,3 +157,41 @@ class LearningBatch:
             injected=injected,
             totals=totals,
         )
+
+
+class LearningCredit:
+    """Gives credit within the answers of a batch.
+
+    Args:
+        choice: how.
+        objective: what answers as a whole are worth.
+        decode: of the policy.
+
+    Raises:
+        ValueError: the objective has no use for it.
+    """
+
+    def __init__(self, choice: CreditChoice, objective: Objective, decode: Decode) -> None:
+        self._credit = choice.made()
+        self._credit.check(objective)
+        self._part = choice.part
+        self._objective = objective
+        self._decode = decode
+
+    def of(self, batch: LearningBatch, scores: Sequence[Score], groups: Groups, *, step: int) -> Floats:
+        """Return (n, t) advantages of tokens or, for an objective with a critic, rewards of tokens.
+
+        The batch's numbers say for how many judged answers the steps were known (`steps_known`).
+
+        Args:
+            batch: of n answers.
+            scores: one for each.
+            groups: their rewards, penalties included.
+            step: of the run, from 0.
+        """
+        answers = Answers.of(batch.rollouts, scores, self._decode, part=self._part)
+        judged = max(1, int(groups.valid.sum()))
+        batch.numbers["steps_known"] = float((answers.known & groups.valid).sum()) / judged
+        if self._objective.critic is not None:
+            return self._credit.token_rewards(answers, groups)
+        return self._credit.advantages(answers, groups, self._objective.advantages(groups), step=step)

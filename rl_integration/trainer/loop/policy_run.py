@@ -1,35 +1,84 @@
 """A run from its file to its folder: data, policy and reward are looked at first, then it trains, saves and reports.
 
-Not covered: reading the file, and what the terminal shows (`adjudge train policy`).
+Not covered: several modalities, encoder-decoder models, and quantised weights.
 """
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from adjudge.protocol import Sample, content_text
 from adjudge.rl_integration.trainer.contract.task import Task
-from adjudge.rl_integration.trainer.loop.policy_opening import frozen_copy, open_policy
+from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunFile
+from adjudge.rl_integration.trainer.loop.logbook import ALARMS, read_journal
+from adjudge.rl_integration.trainer.loop.logs import Log, open_log, require_logs
 from adjudge.rl_integration.trainer.loop.processes import Processes
-from adjudge.rl_integration.trainer.loop.records.journal import ALARMS, read_journal
-from adjudge.rl_integration.trainer.loop.records.logs import Log, open_log, require_logs
-from adjudge.rl_integration.trainer.loop.records.report import write_report
-from adjudge.rl_integration.trainer.loop.records.run_report import POLICY, RunReport
+from adjudge.rl_integration.trainer.loop.report import write_report
 from adjudge.rl_integration.trainer.loop.run import Run, RunResult
-from adjudge.rl_integration.trainer.loop.run_file import RunFile
+from adjudge.rl_integration.trainer.loop.run_report import POLICY, RunReport
 from adjudge.rl_integration.trainer.rewards.reward_check import RewardCheck
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
-from adjudge.rl_integration.trainer.rollouts.engine_choice import window
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.tasks.run_tasks import RunTasks, digest, prompt_key
-from adjudge.rl_integration.trainer.rollouts.tasks.task_reader import read_tasks
+from adjudge.rl_integration.trainer.rollouts.task_reader import RunTasks, digest, prompt_key, read_tasks
+from adjudge.rl_integration.trainer.rollouts.transformers_generator import window
+from adjudge.training.backbones import ModelChoice, libraries, open_backbone
 from adjudge.training.config_file import plain_config
+
+
+def open_policy(
+    choice: ModelChoice,
+    *,
+    texts: Iterable[str],
+    folder: Path,
+    seed: int,
+    learning: LearningConfig,
+    processes: Processes,
+) -> Policy:
+    """Return the policy that a choice names, where this process computes.
+
+    Args:
+        choice: which model.
+        texts: what the tokenizer of a new model learns from; best prompts and references that are trained on.
+        folder: where a new model is kept; one that is there is used as it is.
+        seed: of a new model's weights.
+        learning: weights that low-rank factors leave as they are may be in 16 bits.
+        processes: those that open it at the same time.
+
+    Raises:
+        ValueError: there is no such model, or it is of a kind that is not trained here.
+    """
+    libraries()
+    from accelerate import PartialState
+
+    state: Any = PartialState()
+    device = torch.device(processes.device or state.device)
+    frozen = learning.lora is not None and learning.bf16(device.type)
+    if not processes.is_main_process:
+        processes.broadcast(None)  # the first one makes a new model, or gets one from the hub
+    opened = open_backbone(
+        choice, kind="causal", texts=texts, folder=folder, seed=seed, dtype="bfloat16" if frozen else "float32"
+    )
+    if processes.is_main_process:
+        processes.broadcast(None)
+    model = opened.language_model.to(device)
+    model.config.use_cache = True  # an answer is written token by token
+    return Policy(model, opened.tokenizer, name=opened.name)
+
+
+def frozen_copy(policy: Policy) -> Policy:
+    """Return a policy that stays as this one is now."""
+    model = copy.deepcopy(policy.model).eval().requires_grad_(False)
+    return Policy(model, policy.tokenizer, name=f"the start of {policy.name}")
+
 
 Tell = Callable[[Mapping[str, float]], bool | None]
 """Told the numbers of each step; true stops the run behind it."""

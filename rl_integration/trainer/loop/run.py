@@ -2,8 +2,6 @@
 
 With several processes all do the same, each with its share of the answers and of the reading; the first one alone
 writes files and decides whether the run goes on.
-
-Not covered: how batches come about (`batches`), and what is made of the numbers.
 """
 
 from __future__ import annotations
@@ -18,22 +16,28 @@ import numpy as np
 import torch
 
 from adjudge.rl_integration.trainer.contract.task import Task, TaskOrder, TaskSource, check_tasks
+from adjudge.rl_integration.trainer.loop.batch_facts import batch_facts
 from adjudge.rl_integration.trainer.loop.batches import Batch, Batches
-from adjudge.rl_integration.trainer.loop.checkpoints import Checkpoint, drop_later, newest_checkpoint, save_checkpoint
+from adjudge.rl_integration.trainer.loop.checkpoints import (
+    Checkpoint,
+    check_facts,
+    drop_later,
+    newest_checkpoint,
+    run_facts,
+    save_checkpoint,
+    weights_digest,
+)
 from adjudge.rl_integration.trainer.loop.config import RunConfig
-from adjudge.rl_integration.trainer.loop.curriculum_opening import open_curriculum
+from adjudge.rl_integration.trainer.loop.curriculum import open_curriculum
 from adjudge.rl_integration.trainer.loop.guard import Guard
 from adjudge.rl_integration.trainer.loop.learner import Learner
+from adjudge.rl_integration.trainer.loop.logbook import STEPS, LogBook, OnStep, Verdict, read_journal
 from adjudge.rl_integration.trainer.loop.processes import Processes
-from adjudge.rl_integration.trainer.loop.records.batch_facts import batch_facts
-from adjudge.rl_integration.trainer.loop.records.journal import STEPS, read_journal
-from adjudge.rl_integration.trainer.loop.records.logbook import LogBook, OnStep, Verdict
-from adjudge.rl_integration.trainer.loop.run_facts import check_facts, run_facts, weights_digest
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
+from adjudge.rl_integration.trainer.rollouts.cohort_order import CohortOrder
 from adjudge.rl_integration.trainer.rollouts.dialogue import open_writer
-from adjudge.rl_integration.trainer.rollouts.engine_choice import open_generator, window
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.tasks.cohort_order import CohortOrder
+from adjudge.rl_integration.trainer.rollouts.transformers_generator import open_generator, window
 from adjudge.rl_integration.trainer.rollouts.tree_writer import TreeWriter
 from adjudge.rl_integration.trainer.rollouts.writer import check_room
 from adjudge.rl_integration.watch.hacking import HackingWatch

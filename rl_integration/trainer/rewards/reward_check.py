@@ -1,7 +1,4 @@
-"""What can be said about a reward before any work: whether it is there, and which prompts it can never judge.
-
-Not covered: whether its scores are right (`adjudge check`).
-"""
+"""What can be said about a reward before any work: whether it is there, and which prompts it can never judge."""
 
 from __future__ import annotations
 

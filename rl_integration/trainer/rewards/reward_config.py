@@ -1,7 +1,4 @@
-"""Where a run's rewards come from.
-
-Not covered: what a score is worth (`objectives`).
-"""
+"""Where a run's rewards come from."""
 
 from __future__ import annotations
 
@@ -39,7 +36,6 @@ class RewardConfig:
     timeout: float = 60.0
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
         if self.scorer is None and not self.server:
             raise ValueError("reward.scorer is missing; name a scorer, or the address of a server (reward.server)")
         if self.cache and self.server:

@@ -3,26 +3,183 @@
 In this process the scorers live in a reward service, with its queues, batches and limits; elsewhere a reward server is
 asked.  Either way each rollout goes out as soon as it is there, or, for scorers that compare the members of a group, as
 soon as its group or cohort is.
-
-Not covered: what a score is worth (`objectives`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
+from functools import partial
 from queue import SimpleQueue
-from typing import Self
+from typing import Protocol, Self
 
 from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.client.client import AsyncClient
+from adjudge.rl_integration.client.config import ClientConfig
+from adjudge.rl_integration.service.config import LaneConfig
+from adjudge.rl_integration.service.refusals import Refused
+from adjudge.rl_integration.service.service import RewardService
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
-from adjudge.rl_integration.trainer.rewards.asked import Asked, Outside
-from adjudge.rl_integration.trainer.rewards.other_server import OtherServer
-from adjudge.rl_integration.trainer.rewards.own_service import OwnService
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.runtime.contract import is_groupwise
+
+
+class Asked:
+    """What was asked for in one call.
+
+    Args:
+        samples: to be scored.
+
+    Attributes:
+        samples: the same.
+        scores: one for each, in order, as soon as all are there.
+    """
+
+    def __init__(self, samples: list[Sample]) -> None:
+        self.samples = samples
+        self.scores: Future[list[Score]] = Future()
+
+    def answer(self, scores: Sequence[Score]) -> None:
+        """Give the scores; whoever asked may have left."""
+        if self.scores.set_running_or_notify_cancel():
+            self.scores.set_result(list(scores))
+
+    def fail(self, error: BaseException) -> None:
+        """Say why there will be no scores."""
+        if self.scores.set_running_or_notify_cancel():
+            self.scores.set_exception(error)
+
+
+class Outside(Protocol):
+    """Gives scores."""
+
+    @property
+    def by_group(self) -> bool:
+        """Whether the members of a group must be asked about together."""
+        ...
+
+    def send(self, together: Sequence[Asked]) -> None:
+        """See that each gets its scores; return soon."""
+        ...
+
+    def close(self) -> None:
+        """Give up what is under way."""
+        ...
+
+
+_NAME = "reward"
+
+
+class OwnService:
+    """A reward service of this process's own, with one scorer.
+
+    Args:
+        config: names the scorer.
+
+    Raises:
+        ValueError: there is no such scorer.
+    """
+
+    def __init__(self, config: RewardConfig) -> None:
+        lane = LaneConfig(scorer=config.scorer, batch=config.batch, concurrency=config.concurrency, cache=config.cache)
+        self._service = RewardService({_NAME: lane})
+        self._timeout = config.timeout
+        self._closed = threading.Event()
+        self.by_group = is_groupwise(self._service.scorer(_NAME))
+
+    def send(self, together: Sequence[Asked]) -> None:
+        """Submit them as one request; while the service refuses, whoever comes later waits too."""
+        if self.by_group:  # two batches may hold the same prompt, and so groups of the same name
+            for asked in together:
+                self._send([asked])
+        elif together:
+            self._send(together)
+
+    def close(self) -> None:
+        """Fail what is under way."""
+        self._closed.set()
+        self._service.close()
+
+    def _send(self, together: Sequence[Asked]) -> None:
+        samples = [sample for asked in together for sample in asked.samples]
+        until = time.monotonic() + self._timeout
+        while True:
+            try:
+                submitted = self._service.submit(_NAME, samples)
+            except Refused as refused:
+                pause = refused.retry_after
+                if pause is None or time.monotonic() + pause > until:
+                    score = Score.failed("engine_unavailable", error=str(refused))
+                    for asked in together:
+                        asked.answer([score] * len(asked.samples))
+                    return
+                self._closed.wait(pause)
+            except ValueError as error:  # a sample that is none
+                for asked in together:
+                    asked.fail(error)
+                return
+            else:
+                submitted.add_done_callback(partial(_shared, together))
+                return
+
+
+def _shared(together: Sequence[Asked], submitted: Future[list[Score]]) -> None:
+    """Give each its part of the answer."""
+    error = submitted.exception()
+    begin = 0
+    for asked in together:
+        end = begin + len(asked.samples)
+        if error is not None:
+            asked.fail(error)
+        else:
+            asked.answer(submitted.result()[begin:end])
+        begin = end
+
+
+class OtherServer:
+    """A reward server, asked from a loop of its own.
+
+    Args:
+        config: names the server, and the scorer there.
+    """
+
+    by_group = True  # its scorer may be one of groups, and fewer requests are better ones
+
+    def __init__(self, config: RewardConfig) -> None:
+        self._scorer = config.scorer
+        self._client = AsyncClient(ClientConfig(url=config.server))
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="adjudge-reward-client", daemon=True)
+        self._thread.start()
+
+    def send(self, together: Sequence[Asked]) -> None:
+        """Send a request for each."""
+        for asked in together:
+            answer = asyncio.run_coroutine_threadsafe(self._client.score(asked.samples, self._scorer), self._loop)
+            answer.add_done_callback(partial(_given, asked))
+
+    def close(self) -> None:
+        """Give up what is under way."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(5.0)
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()
+
+
+def _given(asked: Asked, answer: Future[list[Score]]) -> None:
+    error = answer.exception()
+    if error is not None:
+        asked.fail(error)
+    else:
+        asked.answer(answer.result())
 
 
 class Rewards:

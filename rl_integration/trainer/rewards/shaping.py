@@ -8,7 +8,7 @@
 
 Both penalties take the log-probabilities under which the tokens were sampled, and no gradient.
 
-Not covered: adapting beta to a target, and the divergence as part of the loss (`losses.kl`).
+Not covered: adapting beta to a target, and the divergence as part of the loss (`policy_loss`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ class Overlong:
     factor: float = 1.0
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
         check_whole("limit", self.limit, 1)
         check_whole("buffer", self.buffer, 1)
         check_min("factor", self.factor, 0.0)

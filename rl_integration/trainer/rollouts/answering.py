@@ -2,8 +2,6 @@
 
 Each answer goes to the reward service the moment it ends, as those of the batch did.  Its prompt may be another than
 its task's; its score is always that of an answer to the task as it stands in the data.
-
-Not covered: what is asked for (`curricula`, `improvers`).
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from adjudge.protocol import Message, Score
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.writer import Writer
 
 

@@ -22,16 +22,13 @@ import numpy as np
 from adjudge.protocol import Message
 from adjudge.rl_integration.trainer.contract.rollout import FinishReason, Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
-from adjudge.rl_integration.trainer.rollouts.generator import Generator, Piece
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
-from adjudge.rl_integration.trainer.rollouts.tools.calls import Call, CallStyle
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.tools.calls import Call, CallStyle, TagCalls, Toolbox
 from adjudge.rl_integration.trainer.rollouts.tools.chat_calls import ChatCalls
-from adjudge.rl_integration.trainer.rollouts.tools.tag_calls import TagCalls
 from adjudge.rl_integration.trainer.rollouts.tools.tool import ToolAnswer, ToolDown
 from adjudge.rl_integration.trainer.rollouts.tools.tool_config import ToolUse
-from adjudge.rl_integration.trainer.rollouts.tools.toolbox import Toolbox
-from adjudge.rl_integration.trainer.rollouts.writer import OnRollout, SingleTurn, Writer
+from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnRollout, Piece, SingleTurn, Writer
 
 
 def open_writer(policy: Policy, generator: Generator, tools: ToolUse | None) -> Writer:

@@ -23,11 +23,9 @@ import numpy as np
 
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
-from adjudge.rl_integration.trainer.rollouts.generator import Generator, Piece
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
-from adjudge.rl_integration.trainer.rollouts.tree_config import TreeConfig
-from adjudge.rl_integration.trainer.rollouts.writer import OnRollout
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig, TreeConfig
+from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnRollout, Piece
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,11 +21,10 @@ from typing import Any
 
 import torch
 
-from adjudge.rl_integration.trainer.rollouts.generator import OnPiece, Piece
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig, VllmOptions
 from adjudge.rl_integration.trainer.rollouts.vllm_in_process import VllmFailed, VllmInProcess, check_installed
-from adjudge.rl_integration.trainer.rollouts.vllm_options import VllmOptions
+from adjudge.rl_integration.trainer.rollouts.writer import OnPiece, Piece
 
 _COLDEST = 0.01  # vLLM draws at this temperature when it is given a lower one above 0
 _PATIENCE = 4  # times the steps that it takes if every step brings one token and none is computed twice

@@ -26,9 +26,8 @@ import torch
 from torch import Tensor
 
 from adjudge.extras import install_hint
-from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.policy_weights import base_model, checkpoint_weights
-from adjudge.rl_integration.trainer.rollouts.vllm_options import VllmOptions
+from adjudge.rl_integration.trainer.rollouts.policy import Policy, base_model, checkpoint_weights
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import VllmOptions
 
 _GIB = 1 << 30
 _CPU_KV_GIB = 1.0  # vLLM's own default would take a share of all memory

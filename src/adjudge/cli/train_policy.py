@@ -19,8 +19,8 @@ from adjudge.cli.console import plain, print_json, print_table, visible
 from adjudge.cli.shown import Shown
 
 if TYPE_CHECKING:
-    from adjudge.rl_integration.trainer.loop.records.run_report import RunReport
-    from adjudge.rl_integration.trainer.loop.run_file import RunFile
+    from adjudge.rl_integration.trainer.loop.config import RunFile
+    from adjudge.rl_integration.trainer.loop.run_report import RunReport
 
 _GO_ON: Final = "the same command with --resume goes on"
 
@@ -38,7 +38,7 @@ def train_by_rewards(path: str, settings: Sequence[str], *, resume: bool, as_jso
         ValueError: the call is wrong, or too many answers could not be judged.
         KeyboardInterrupt: it was stopped; the message says how it goes on.
     """
-    from adjudge.rl_integration.trainer.loop.run_file import RunFile
+    from adjudge.rl_integration.trainer.loop.config import RunFile
     from adjudge.training.config_file import load_config
 
     config = load_config(RunFile, path, settings)  # before what takes seconds to import

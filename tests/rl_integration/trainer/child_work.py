@@ -15,11 +15,11 @@ from tests.rl_integration.trainer.loop.test_learner import rollouts_of, scores_o
 from tests.rl_integration.trainer.nursery import Dying
 from tests.rl_integration.trainer.small_runs import TASKS, Digits, small_config, small_policy, small_run
 
-from adjudge.rl_integration.trainer.algorithms.objectives.choice import ObjectiveChoice
+from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
 from adjudge.rl_integration.trainer.loop.checkpoints import Checkpoint, save_checkpoint
+from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.guard import GuardConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
-from adjudge.rl_integration.trainer.loop.learning_config import LearningConfig
 from adjudge.rl_integration.trainer.loop.processes import OtherProcessFailed, Processes
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.training.lora import Lora

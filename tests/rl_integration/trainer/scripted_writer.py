@@ -21,9 +21,8 @@ from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
 from adjudge.rl_integration.trainer.rollouts.answering import Answering
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import CurriculumChoice
-from adjudge.rl_integration.trainer.rollouts.improvers.improver import Improver
-from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.curricula.improver import Improver
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.writer import OnRollout
 
 T = TypeVar("T")

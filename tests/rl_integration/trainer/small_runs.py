@@ -9,17 +9,15 @@ from typing import Any
 from zlib import crc32
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.algorithms.objectives.choice import ObjectiveChoice
+from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.loop.config import RunConfig
-from adjudge.rl_integration.trainer.loop.learning_config import LearningConfig
+from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.loop.run import Run
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 
 TASKS = [Task(id=f"{n}+{n}", prompt=f"{n}+{n}=", reference=str(2 * n)) for n in range(10)]
 

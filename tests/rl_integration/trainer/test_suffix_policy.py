@@ -19,7 +19,7 @@ from adjudge.evals.attacks.rows import AttackRow
 from adjudge.evals.attacks.target import Target
 from adjudge.evals.attacks.threshold import Goals, standings
 from adjudge.protocol import Sample
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.policy import PolicyLoss
+from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.suffix_policy import OBJECTIVE, SuffixPolicy, suffix_loss
 

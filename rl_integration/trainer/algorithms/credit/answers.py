@@ -1,4 +1,18 @@
-"""Answers as the rules of credit read them: whose turn each token is, which step it belongs to, what steps are worth.
+"""Answers as the rules of credit read them: turns, steps and what these are worth, token by token.
+
+Which characters of a decoded text each of its tokens wrote.
+
+Where the texts of single tokens add up to the whole, they are the answer.  Often they do not, since decoders look back:
+some strip the first blank, and a character of several bytes may be several tokens, each of which then has the whole
+character, as in the offsets of `tokenizers`.  Then tokens are decoded step by step, each behind the few before it.
+Where that does not add up either, every beginning of the tokens is decoded by itself, which is exact for any decoder
+and takes time that grows with the square of the length.  Special tokens have no text.
+
+Which step each token belongs to, and numbers of steps put on tokens.
+
+Scorers say where a step stands by characters (`StepScore.start` and `end`), and `token_spans` says the same of tokens.
+A token belongs to the first step that it has a character of, since many tokens begin with the blank before a word; a
+token between steps belongs to none, -1.
 
 Scorers say where a step stands by characters of the graded text, which is the assistant's text alone, turns joined by a
 newline (`adjudge.protocol.response_text`).  The tokens of a turn are those that the policy wrote in one go; what a tool
@@ -8,22 +22,188 @@ that it has a character of.
 The steps of an answer are not known, and it has no vote in what is said of steps, if the scorer gave none, if one of
 them was not judged, or if the text of a turn is not found in what its tokens say.
 
-Not covered: what the steps are worth to the policy (`credit.table`).
+Not covered: tokens that a tokenizer makes of a text; the tokens are given, and no text is tokenized again; splitting a
+response into steps; the scorer did that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
+from typing import TypeAlias
 
 import numpy as np
 
 from adjudge.protocol import Score, StepScore, content_text
-from adjudge.rl_integration.trainer.algorithms.credit.spans import read_steps, steps_of_tokens
-from adjudge.rl_integration.trainer.algorithms.credit.token_spans import Decode, Span, token_spans
-from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers
+from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, floats
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
+
+Decode: TypeAlias = Callable[[Sequence[int]], str]
+"""From tokens to their text without special tokens (`Policy.decode`)."""
+
+Span: TypeAlias = tuple[int, int]
+
+
+def token_spans(decode: Decode, ids: Sequence[int]) -> list[Span]:
+    """Return the first character of each token in `decode(ids)`, and the one after its last.
+
+    Args:
+        decode: gives the text of tokens.
+        ids: of one text, from its beginning.
+    """
+    text = decode(ids)
+    silent = {token: not decode([token, token]) for token in set(ids)}  # twice: a first blank may be stripped
+    spoken = [token for token in ids if not silent[token]]
+    ends = _one_by_one(decode, spoken, text) or _stepwise(decode, spoken, text)
+    if ends is None:
+        ends = _by_beginnings(decode, spoken, text)
+    spans: list[Span] = []
+    said = iter(_spans(ends))
+    for token in ids:
+        done = spans[-1][1] if spans else 0
+        spans.append((done, done) if silent[token] else next(said))
+    return spans
+
+
+_End: TypeAlias = tuple[int, bool]
+"""Characters that are complete after a token, and whether a part of one hangs behind them."""
+
+
+def _spans(ends: Sequence[_End]) -> list[Span]:
+    found: list[Span] = []
+    before = 0
+    for complete, hanging in ends:
+        after = max(complete, before)
+        # A token that completed nothing is a part of the character to come, or of the one that was given up before it.
+        begin = before if hanging or after > before else max(before - 1, 0)
+        found.append((begin, after + hanging))
+        before = after
+    return found
+
+
+def _one_by_one(decode: Decode, ids: Sequence[int], text: str) -> list[_End] | None:
+    """The ends, from each token by itself; None if these do not add up to the text."""
+    alone = {token: decode([token]) for token in set(ids)}
+    if "\ufffd" in text or "".join(alone[token] for token in ids) != text:
+        return None
+    return [(end, False) for end in accumulate(len(alone[token]) for token in ids)]
+
+
+def _stepwise(decode: Decode, ids: Sequence[int], text: str) -> list[_End] | None:
+    """The ends, from the few tokens before each; None if these do not add up to the text."""
+    ends: list[_End] = []
+    begin = read = done = 0  # tokens from `read` on are not complete; those from `begin` on are decoded before them
+    base = ""
+    for place in range(len(ids)):
+        more = decode(ids[begin : place + 1])
+        said = more[len(base) :]
+        # Bytes behind a whole character can make it unreadable, until they are a character themselves.
+        same = _common(said, text[done : done + len(said)]) if more.startswith(base) else 0
+        hanging = same < len(said) or not more.startswith(base)
+        ends.append((done + same, hanging))
+        if same and not hanging:
+            begin, read, done = read, place + 1, done + same
+            base = decode(ids[begin:read])
+    return ends if not ids or ends[-1] == (len(text), False) else None
+
+
+def _by_beginnings(decode: Decode, ids: Sequence[int], text: str) -> list[_End]:
+    """The ends, from the text of every beginning."""
+    beginnings = (decode(ids[: place + 1]) for place in range(len(ids)))
+    return [(same := _common(said, text), same < len(said)) for said in beginnings]
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two texts begin with together."""
+    if other.startswith(one):
+        return len(one)
+    return next(
+        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+
+
+def read_steps(steps: Sequence[StepScore]) -> tuple[Floats, list[tuple[int, int]]]:
+    """Return the values and the spans of a score's steps; of none if any was not judged.
+
+    A sum over steps of which one is missing would take it for a 0; without steps the outcome alone counts.
+    """
+    values = [step.value for step in steps if step.value is not None]
+    if len(values) < len(steps):
+        return np.zeros(0), []
+    return floats("the steps' values", values), [(step.start, step.end) for step in steps]
+
+
+def steps_of_tokens(spans: Sequence[tuple[int, int]], offsets: Sequence[tuple[int, int]]) -> Integers:
+    """Return (t,) the step of each token, -1 for none.
+
+    Args:
+        spans: first character and the one after the last of each step, in order and without overlap.
+        offsets: the same of each token.
+
+    Raises:
+        ValueError: spans overlap or are out of order.
+    """
+    edges = [edge for span in spans for edge in span]
+    if any(after < before for before, after in pairwise(edges)):
+        raise ValueError(f"the steps' spans {list(spans)} overlap or are out of order; sort them")
+    if not spans or not offsets:
+        return np.full(len(offsets), -1, dtype=np.int64)
+    starts, ends = np.array(spans, dtype=np.int64).T
+    first, last = np.array(offsets, dtype=np.int64).T
+    step = np.searchsorted(ends, first, side="right")  # the first that ends behind the token's beginning
+    inside = np.minimum(step, len(spans) - 1)
+    found: Integers = np.where((first < last) & (step < len(spans)) & (starts[inside] < last), step, -1)
+    return found
+
+
+def over_tokens(values: Floats, steps: Integers) -> Floats:
+    """Return (t,) each step's number at all of its tokens; 0 at tokens of no step.
+
+    Raises:
+        ValueError: a token belongs to a step that has no number.
+    """
+    values = _checked(values, steps)
+    return np.where(steps >= 0, values[steps], 0.0) if len(values) else np.zeros(len(steps))
+
+
+def at_last_tokens(values: Floats, steps: Integers) -> Floats:
+    """Return (t,) each step's number at its last token, 0 elsewhere; a step without a token is lost.
+
+    That is where token rewards stand for `Gae`.
+
+    Raises:
+        ValueError: a token belongs to a step that has no number.
+    """
+    values = _checked(values, steps)
+    found = np.zeros(len(steps))
+    last = {int(step): token for token, step in enumerate(steps) if step >= 0}
+    for step, token in last.items():
+        found[token] = values[step]
+    return found
+
+
+def rows_of_tokens(values: Sequence[Floats], steps: Integers) -> Floats:
+    """Return (n, t) each step's number at all of its tokens.
+
+    Args:
+        values: the numbers of the steps of each of n responses.
+        steps: (n, t) step of each token, -1 for none.
+
+    Raises:
+        ValueError: there are not as many responses, or a token belongs to a step that has no number.
+    """
+    if len(values) != len(steps):
+        raise ValueError(f"there are steps of {len(values)} responses and tokens of {len(steps)}; give both for each")
+    rows = [over_tokens(row, places) for row, places in zip(values, steps, strict=True)]
+    return np.stack(rows) if rows else np.zeros(steps.shape)
+
+
+def _checked(values: Floats, steps: Integers) -> Floats:
+    values = floats("the steps' numbers", values)
+    if len(steps) and steps.max() >= len(values):
+        raise ValueError(f"a token belongs to step {steps.max()}, and there are {len(values)} numbers; give one each")
+    return values
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,32 +1,62 @@
 """Credit within answers: from scores with steps to advantages of tokens, or to rewards of tokens for a critic.
 
-Not covered: the named ones (`table`).
+The published ways to give credit within answers by name; `Credit.but` changes single options.
+
+docs/credit.md has the sources.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from types import MappingProxyType
+from typing import Any, Protocol, Self
 
 import numpy as np
 
-from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers
-from adjudge.rl_integration.trainer.algorithms.credit.rule import CreditRule
-from adjudge.rl_integration.trainer.algorithms.credit.spans import at_last_tokens
-from adjudge.rl_integration.trainer.algorithms.credit.step_credit import StepCredit
-from adjudge.rl_integration.trainer.algorithms.credit.step_rewards import Shape
-from adjudge.rl_integration.trainer.algorithms.credit.tree_credit import TreeCredit
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.preference import Preference
+from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers, at_last_tokens
+from adjudge.rl_integration.trainer.algorithms.credit.gigpo import Gigpo
+from adjudge.rl_integration.trainer.algorithms.credit.step_credit import (
+    CRITIC_SEARCH,
+    IGPO,
+    IGPO_PAPER,
+    SHAPED,
+    TANGO,
+    Capo,
+    Shape,
+    StepCredit,
+)
+from adjudge.rl_integration.trainer.algorithms.credit.tree import TreeCredit
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective, with_options
+from adjudge.rl_integration.trainer.algorithms.objectives.preference import Preference
 from adjudge.rl_integration.trainer.contract.arrays import Floats
 from adjudge.rl_integration.trainer.contract.options import check_above, check_kind, check_min
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 
+class CreditRule(Protocol):
+    """One number for each token, from the rewards of all answers and of their steps.
+
+    A rule is a pure function with its options bound.  An answer that was not judged gets 0, and has no vote.
+    """
+
+    def over(self, answers: Answers, groups: Groups, outcome: Floats) -> Floats:
+        """Return (n, t) advantages of tokens; what stands at tokens that are not the policy's own is not read.
+
+        Args:
+            answers: n answers; `values` are the rewards of their steps.
+            groups: of the answers, with their rewards.
+            outcome: (n,) their advantages by the objective's rule; 0 for those that take no part.
+
+        Raises:
+            ValueError: the rule cannot read these answers.
+        """
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Credit:
-    """One way to give credit within answers; `table.CREDITS` has the published ones.
+    """One way to give credit within answers; `CREDITS` has the published ones.
 
     Attributes:
         rule: from rewards of steps to advantages of tokens.
@@ -42,7 +72,6 @@ class Credit:
     half_life: float | None = None
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
         check_kind("shape", self.shape, Shape)
         if not callable(getattr(self.rule, "over", None)):
             raise ValueError(f"rule={self.rule!r}; it must be a rule of credit, such as StepCredit()")
@@ -104,3 +133,40 @@ class Credit:
 
     def _rewards(self, answers: Answers) -> list[Floats]:
         return [self.shape(values) for values in answers.values]
+
+
+CREDITS: Mapping[str, Credit] = MappingProxyType(
+    {
+        # Steps beside the steps of the group.
+        "tango": Credit(rule=TANGO),
+        "critic_search": Credit(rule=CRITIC_SEARCH),
+        "igpo_code": Credit(rule=IGPO),
+        "igpo": Credit(rule=IGPO_PAPER),
+        "capo": Credit(rule=Capo()),
+        "gigpo": Credit(rule=Gigpo()),
+        # Rewards of steps: for a critic, or as returns to go.
+        "steps": Credit(rule=SHAPED, weight=1.0),
+        "clip": Credit(rule=SHAPED, shape=Shape(how="clip"), weight=1.0),
+        "delta": Credit(rule=SHAPED, shape=Shape(how="delta"), weight=1.0),
+        "clip_delta": Credit(rule=SHAPED, shape=Shape(how="clip_delta"), weight=1.0),
+        "pure": Credit(rule=SHAPED, shape=Shape(how="min_form"), weight=1.0),
+        "step_search": Credit(rule=SHAPED, weight=1.0),
+        # Beginnings that answers share.
+        "tempo": Credit(rule=TreeCredit(how="tempo")),
+        "tree_gains": Credit(rule=TreeCredit(how="gains", nodes="turns")),
+        "tree_grpo": Credit(rule=TreeCredit(how="tree_grpo", eps=1e-6)),
+        "tree_rl": Credit(rule=TreeCredit(how="tree_rl")),
+        "tree_po": Credit(rule=TreeCredit(how="tree_po", nodes="segments")),
+    }
+)
+
+
+def credit(name: str) -> Credit:
+    """Return a published way to give credit.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    if name not in CREDITS:
+        raise ValueError(f"there is no credit {name!r}; there are {', '.join(CREDITS)}")
+    return CREDITS[name]

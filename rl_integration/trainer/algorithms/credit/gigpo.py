@@ -21,10 +21,9 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers
-from adjudge.rl_integration.trainer.algorithms.credit.spans import rows_of_tokens
-from adjudge.rl_integration.trainer.algorithms.credit.step_rewards import known, to_go
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.group_relative import GroupRelative
+from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers, rows_of_tokens
+from adjudge.rl_integration.trainer.algorithms.credit.step_credit import known, to_go
+from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, same_shape
 from adjudge.rl_integration.trainer.contract.options import check_between, check_choice, check_flag, check_min
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
@@ -52,7 +51,6 @@ class Gigpo:
     eps: float = 1e-6
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
         check_flag("scale", self.scale)
         check_choice("rewards", self.rewards, get_args(Rewards))
         check_min("weight", self.weight, 0.0)
@@ -87,7 +85,7 @@ class Gigpo:
         ]
 
     def over(self, answers: Answers, groups: Groups, outcome: Floats) -> Floats:
-        """Return (n, t) advantages of tokens; see `rule.CreditRule`.  `outcome` stands in the place of A_i.
+        """Return (n, t) advantages of tokens; see `credit.CreditRule`.  `outcome` stands in the place of A_i.
 
         With `rewards="steps"`, an answer whose steps are not its turns keeps its outcome.
         """

@@ -1,4 +1,12 @@
-"""Advantages of steps beside the other steps of their group, mixed with the advantage of the outcome.
+"""Credit by steps: rewards of steps, their advantages beside other steps, and what a critic calls wrong (CAPO).
+
+Rewards of the steps of an answer, shaped so that more steps do not pay, and summed up to what follows.
+
+The formulas are `adjudge.solutions.refine`'s; scorers of steps can refine by themselves, and these are for scores that
+come as they are.  The sum of `delta` from step k on is v_k, whatever comes after it; that of `min_form` from the first
+is about the least v.
+
+Advantages of steps beside the other steps of their group, mixed with the advantage of the outcome.
 
     A_it = (1 - a) * A_i  +  a * B_ik, k the step of token t; a token of no step has B = 0
 
@@ -19,23 +27,107 @@ none, and keeps (1 - a) A_i.  A mean needs two votes.
 `SHAPED` is what rewards of steps become that were made for a critic (Clip/Delta, PURE): returns to go less their mean
 at the same place, with half of the advantage; that mix is ours.
 
-Not covered: how a decays (`credit.Credit.half_life`).
+CAPO (arXiv 2508.02298): a critic names the wrong steps, and their tokens pay for it.
+
+| answer | tokens of steps said to be right, and of none | tokens of steps said to be wrong |
+|---|---|---|
+| right | C | C - P |
+| wrong | 0 | -P |
+
+Of several critiques the wrong steps are those that all name (`intersection`), more than half (`majority`), or, for
+`average`, each by the share that names it, with the penalty in proportion.  C = 2, P = 1 and four critiques are from a
+re-implementation; the authors' code was not found.
+
+What becomes of the rewards there was not found either: in the loop a token's reward is compared with those of all
+tokens of its group, (reward - mean) / (standard deviation + eps).  A step's value is 1 less the share of critiques that
+name it, as the `critic` scorer gives it, and an answer is right from `right` on.
+
+Not covered: steps without a value; leave such an answer's steps out, and its outcome alone counts; the critic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers
-from adjudge.rl_integration.trainer.algorithms.credit.spans import rows_of_tokens
-from adjudge.rl_integration.trainer.algorithms.credit.step_rewards import known, to_go
-from adjudge.rl_integration.trainer.contract.arrays import Floats, Integers, same_shape
-from adjudge.rl_integration.trainer.contract.options import check_between, check_choice, check_flag, check_min
+from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers, over_tokens, rows_of_tokens
+from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
+from adjudge.rl_integration.trainer.contract.arrays import Floats, Integers, floats, same_shape
+from adjudge.rl_integration.trainer.contract.options import (
+    check_above,
+    check_between,
+    check_choice,
+    check_finite,
+    check_flag,
+    check_min,
+)
 from adjudge.rl_integration.trainer.rewards.groups import Groups
+from adjudge.solutions.refine import Refinement, refine
+from adjudge.solutions.step_values import TEMPERATURE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """From the values of steps to their rewards.
+
+    Attributes:
+        how: the formula, such as "clip", "delta", "clip_delta", "min_form" (`adjudge.solutions.refine`).
+        eta: the threshold of the clipped ones; the paper's is the mean value on training questions.
+        start: the value before the first step, for "gain".
+        temperature: of "min_form"; PURE's 0.1 is for values in [-1, 1].
+    """
+
+    how: Refinement = "none"
+    eta: float = 0.5
+    start: float = 0.0
+    temperature: float = TEMPERATURE
+
+    def __post_init__(self) -> None:
+        check_choice("how", self.how, get_args(Refinement))
+        check_finite("eta", self.eta)
+        check_finite("start", self.start)
+        check_above("temperature", self.temperature, 0.0)
+
+    def __call__(self, values: Floats) -> Floats:
+        """Return (k,) rewards of steps; none of none.
+
+        Raises:
+            ValueError: a value is missing or not finite.
+        """
+        given = known(values).tolist()
+        if not given:
+            return np.zeros(0)
+        found = refine(given, self.how, eta=self.eta, start=self.start, temperature=self.temperature)
+        return np.array(found, dtype=np.float64)
+
+
+def to_go(rewards: Floats, gamma: float = 1.0) -> Floats:
+    """Return for each step what it and those after it get, discounted by the number of steps between."""
+    check_between("gamma", gamma, 0.0, 1.0)
+    rewards = known(rewards)
+    found = np.zeros(len(rewards))
+    total = 0.0
+    for step in reversed(range(len(rewards))):
+        total = rewards[step] + gamma * total
+        found[step] = total
+    return found
+
+
+def known(values: Floats) -> Floats:
+    """Return (k,) values as an array.
+
+    Raises:
+        ValueError: one is missing or not finite.
+    """
+    found = floats("the steps' values", values)
+    bad = np.flatnonzero(~np.isfinite(found))
+    if len(bad):
+        raise ValueError(f"step {bad[0]} has the value {found[bad[0]]}; leave out the steps of this response instead")
+    return found
+
 
 Peers: TypeAlias = Literal["group", "place"]
 Sum: TypeAlias = Literal["none", "before", "after"]
@@ -62,7 +154,6 @@ class StepCredit:
     eps: float = 1e-4
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
         check_flag("scale", self.scale)
         check_between("share", self.share, 0.0, 1.0)
         check_choice("peers", self.peers, get_args(Peers))
@@ -75,7 +166,7 @@ class StepCredit:
 
         Args:
             rewards: n arrays, the rewards of each response's steps; empty where they are not known.
-            steps: (n, t) step of each token, -1 for none (`spans.steps_of_tokens`).
+            steps: (n, t) step of each token, -1 for none (`answers.steps_of_tokens`).
             groups: of n responses.
             outcome: (n,) their advantages; 0 for those that take no part.
 
@@ -89,7 +180,7 @@ class StepCredit:
         return np.where(groups.valid[:, None], mixed, 0.0)
 
     def over(self, answers: Answers, groups: Groups, outcome: Floats) -> Floats:
-        """Return (n, t) advantages of tokens; see `rule.CreditRule`."""
+        """Return (n, t) advantages of tokens; see `credit.CreditRule`."""
         return self(answers.values, answers.steps, groups, outcome)
 
     def of_steps(self, rewards: Sequence[Floats], groups: Groups) -> list[Floats]:
@@ -134,3 +225,79 @@ CRITIC_SEARCH = StepCredit(share=0.25, to_go="none")
 IGPO = StepCredit(share=1.0, peers="place", scale=False, to_go="before")
 IGPO_PAPER = StepCredit(share=1.0)
 SHAPED = StepCredit(peers="place", scale=False, to_go="before")
+
+
+Vote: TypeAlias = Literal["intersection", "majority", "average"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capo:
+    """Token rewards from the outcome and the steps said to be wrong; see the module.
+
+    Attributes:
+        correct: C, more than `penalty`, so that a right answer stays worth more than a wrong one.
+        penalty: P.
+        vote: what several critiques say together.
+        right: the score from which on an answer is right.
+        eps: what is added to standard deviations.
+    """
+
+    correct: float = 2.0
+    penalty: float = 1.0
+    vote: Vote = "intersection"
+    right: float = 0.5
+    eps: float = 1e-4
+
+    def __post_init__(self) -> None:
+        check_min("penalty", self.penalty, 0.0)
+        check_min("correct", self.correct, self.penalty)
+        check_choice("vote", self.vote, get_args(Vote))
+        check_finite("right", self.right)
+        check_min("eps", self.eps, 0.0)
+
+    def __call__(self, right: bool, critiques: Sequence[Set[int]], steps: Integers) -> Floats:
+        """Return (t,) rewards of tokens.
+
+        Args:
+            right: whether the answer is right.
+            critiques: the wrong steps that each critique names, from 0; without any nothing is penalised.
+            steps: (t,) step of each token, -1 for none.
+
+        Raises:
+            ValueError: a critique names a step that has no token.
+        """
+        count = int(steps.max(initial=-1)) + 1
+        named = np.zeros(count)
+        for critique in critiques:
+            if critique and not 0 <= min(critique) <= max(critique) < count:
+                raise ValueError(f"a critique names the steps {sorted(critique)}; there are the steps 0 to {count - 1}")
+            named[sorted(critique)] += 1
+        share = named / max(1, len(critiques))
+        match self.vote:
+            case "intersection":
+                share = (share == 1).astype(float)
+            case "majority":
+                share = (share > 0.5).astype(float)
+            case "average":
+                pass
+        return self.correct * right - self.penalty * over_tokens(share, steps)
+
+    def over(self, answers: Answers, groups: Groups, outcome: Floats) -> Floats:
+        """Return (n, t) advantages of tokens; see `credit.CreditRule`.  The outcome's advantages are not read.
+
+        Raises:
+            ValueError: the value of a step is no share.
+        """
+        found = np.zeros(answers.own.shape)
+        taken = groups.counted(2)
+        for row in np.flatnonzero(taken):
+            values = answers.values[row]
+            if len(values) and not 0 <= values.min() <= values.max() <= 1:
+                raise ValueError(f"CAPO needs steps' values from 0 (wrong) to 1, as a critic gives them; got {values}")
+            wrong = over_tokens(1 - values, answers.steps[row]) if len(values) else 0.0
+            found[row] = self.correct * (answers.worth[row] >= self.right) - self.penalty * wrong
+        rows, columns = np.nonzero(answers.own & taken[:, None])
+        tokens = Groups(rewards=found[rows, columns], ids=groups.ids[rows], valid=np.ones(len(rows), dtype=np.bool_))
+        found[:] = 0.0
+        found[rows, columns] = GroupRelative(eps=self.eps)(tokens)
+        return found

@@ -14,14 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.gae import Gae
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.rule import AdvantageRule
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.policy import PolicyLoss
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.preference import Preference
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.rover import Rover
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.value import ValueLoss
+from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages import Gae
+from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
+from adjudge.rl_integration.trainer.algorithms.objectives.preference import Preference
+from adjudge.rl_integration.trainer.algorithms.objectives.rover import Rover
+from adjudge.rl_integration.trainer.algorithms.objectives.value_loss import ValueLoss
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats
 from adjudge.rl_integration.trainer.contract.options import check_flag, check_kind, check_min
 from adjudge.rl_integration.trainer.rewards.groups import Groups
@@ -29,7 +28,24 @@ from adjudge.rl_integration.trainer.rewards.shaping import Overlong
 from adjudge.training.known_words import WORDS
 
 if TYPE_CHECKING:
-    from adjudge.rl_integration.trainer.algorithms.objectives.losses.tokens import LossValue, TokenBatch
+    from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, TokenBatch
+
+
+class AdvantageRule(Protocol):
+    """One number for each sample, from the rewards of all.
+
+    A rule is a pure function with its options bound: the result depends on the groups alone, and not on their order.
+    """
+
+    @property
+    def min_size(self) -> int:
+        """How many valid members a group needs to take part: 2 where members are compared, otherwise 1."""
+        ...
+
+    def __call__(self, groups: Groups) -> Floats:
+        """Return (n,) advantages; 0 for samples that do not take part (`Groups.counted(min_size)`)."""
+        ...
+
 
 T = TypeVar("T")
 
@@ -57,7 +73,7 @@ class Objective:
         critic: for an objective with a value model.
         reward_beta: weight of the divergence from the reference policy that is subtracted from the reward (`shaping`).
         overlong: a penalty of length that is added to the reward.
-        resample: whether groups of equal rewards are drawn anew (`resampling`).
+        resample: whether groups of equal rewards are drawn anew (`groups.informative`).
     """
 
     rule: AdvantageRule | None
@@ -68,7 +84,6 @@ class Objective:
     resample: bool = False
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
         check_min("reward_beta", self.reward_beta, 0.0)
         check_flag("resample", self.resample)
         check_kind("policy", self.policy, PolicyLoss, Rover, Preference)

@@ -10,20 +10,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.baselines import Asymmetric, SoftMean
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.batch_relative import BatchRelative
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.best_of_group import BestOfGroup
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.group_relative import GroupRelative
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.leave_one_out import LeaveOneOut
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.maximum_likelihood import MaximumLikelihood
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.several_rewards import SeveralRewards
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.signed import Signed
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.stratified import Stratified
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.policy import PolicyLoss
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.preference import Preference
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.rover import Rover
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.token_weights import Steer, TopEntropy
+from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages import (
+    Asymmetric,
+    BatchRelative,
+    MaximumLikelihood,
+    Signed,
+    SoftMean,
+)
+from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import (
+    BestOfGroup,
+    GroupRelative,
+    LeaveOneOut,
+    SeveralRewards,
+    Stratified,
+)
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Critic, Objective
+from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
+from adjudge.rl_integration.trainer.algorithms.objectives.preference import Preference
+from adjudge.rl_integration.trainer.algorithms.objectives.rover import Rover
+from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import Steer, TopEntropy
 from adjudge.rl_integration.trainer.rewards.shaping import Overlong
 
 _GRPO = PolicyLoss(aggregation="sequence_mean")

@@ -11,8 +11,6 @@ dropped.
 
 All processes of a run ask with the same batches, so each keeps the same state; what is random comes from the run's seed
 and from what was asked before.
-
-Not covered: the parts themselves.
 """
 
 from __future__ import annotations

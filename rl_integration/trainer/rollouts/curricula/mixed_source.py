@@ -1,26 +1,84 @@
 """Tasks from several sources, each by how much was learnt from it lately: SEC and DUMP.
 
+How much of a batch each source of prompts gets, by how much was learnt from it lately: SEC and DUMP.
+
+| rule | score of source j | temperature of the softmax | source |
+|---|---|---|---|
+| `Sec` | moving average over batches of mean |A| | 0.2 to 1, tuned | SEC, arXiv 2505.14970 |
+| `Dump` | mean |A| of the last 300 samples + sqrt(2 ln(N + 1) / (n_j + 1)) | 0.1 | DUMP, arXiv 2504.09710 |
+
+n_j counts the samples of j, N those of all.  SEC's temperatures are from memory of the paper, as is the weight 0.5 of
+the newest batch (`Record(rate=0.5)`).  A source that was never drawn has SEC's score 0 and DUMP's largest bonus.
+
 Each place of a batch draws a source by the rule's chances, and takes the next task of that source's own shuffled order.
 A source that has no further task for the batch is left out while others have one.
-
-Not covered: prompts within a source.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.contract.arrays import Floats
+from adjudge.rl_integration.trainer.contract.options import check_above
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task, TaskOrder, check_tasks
 from adjudge.rl_integration.trainer.rewards.groups import Groups, groups_of
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, Setting, random_of
-from adjudge.rl_integration.trainer.rollouts.curricula.mixing import Dump, Sec
 from adjudge.rl_integration.trainer.rollouts.curricula.record import Record
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sec:
+    """Chances of sources by the moving average of advantages; see the module.
+
+    Attributes:
+        temperature: small for nearly always the best source.
+    """
+
+    temperature: float = 0.2
+
+    def __post_init__(self) -> None:
+        check_above("temperature", self.temperature, 0.0)
+
+    def chances(self, record: Record, sources: Sequence[str]) -> Floats:
+        """Return (k,) chances that sum to 1."""
+        return _softmax([record.source(name).value for name in sources], self.temperature)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dump:
+    """Chances of sources by recent advantages and an upper bound for what is not known; see the module.
+
+    Attributes:
+        temperature: small for nearly always the best source.
+    """
+
+    temperature: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_above("temperature", self.temperature, 0.0)
+
+    def chances(self, record: Record, sources: Sequence[str]) -> Floats:
+        """Return (k,) chances that sum to 1."""
+        known = [record.source(name) for name in sources]
+        total = sum(one.seen for one in known)
+        scores = [one.mean + math.sqrt(2 * math.log(total + 1) / (one.seen + 1)) for one in known]
+        return _softmax(scores, self.temperature)
+
+
+def _softmax(scores: Sequence[float], temperature: float) -> Floats:
+    if not len(scores):
+        raise ValueError("there are no sources to choose from; give at least one")
+    powers = np.exp((np.array(scores) - max(scores)) / temperature)
+    chances: Floats = powers / powers.sum()
+    return chances
 
 
 class MixedSource:
@@ -106,55 +164,49 @@ class MixedSource:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SecRule:
+class SecRule(Sec):
     """SEC (arXiv 2505.14970).
 
     Attributes:
-        temperature: of the softmax; the paper tunes it from 0.2 to 1.
         rate: weight of the newest batch in the moving average.
         column: the field of a task's `extra` that names its source.
     """
 
     parts: ClassVar[frozenset[str]] = frozenset({"source"})
 
-    temperature: float = 0.2
     rate: float = 0.5
     column: str = "source"
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
-        Sec(temperature=self.temperature)
+        super().__post_init__()
         Record(rate=self.rate)
 
     def made(self, setting: Setting) -> Curriculum:
         """Return the source."""
-        return _curriculum(setting, Sec(temperature=self.temperature), Record(rate=self.rate), self.column)
+        return _curriculum(setting, self, Record(rate=self.rate), self.column)
 
 
 @dataclass(frozen=True, kw_only=True)
-class DumpRule:
+class DumpRule(Dump):
     """DUMP (arXiv 2504.09710).
 
     Attributes:
-        temperature: of the softmax.
         window: answers of a source whose advantages are remembered.
         column: the field of a task's `extra` that names its source.
     """
 
     parts: ClassVar[frozenset[str]] = frozenset({"source"})
 
-    temperature: float = 0.1
     window: int = 300
     column: str = "source"
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
-        Dump(temperature=self.temperature)
+        super().__post_init__()
         Record(window=self.window)
 
     def made(self, setting: Setting) -> Curriculum:
         """Return the source."""
-        return _curriculum(setting, Dump(temperature=self.temperature), Record(window=self.window), self.column)
+        return _curriculum(setting, self, Record(window=self.window), self.column)
 
 
 def _curriculum(setting: Setting, rule: Sec | Dump, record: Record, column: str) -> Curriculum:

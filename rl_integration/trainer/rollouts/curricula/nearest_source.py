@@ -1,13 +1,34 @@
 """Tasks whose expected pass rate is nearest to a target: MoPPS and PCL.
 
+Prompts near a wanted pass rate, chosen before anything is sampled: MoPPS and PCL.
+
+| rule | estimate of the pass rate | source |
+|---|---|---|
+| `Mopps` | one draw from Beta(a + right, b + wrong) for each candidate | MoPPS, arXiv 2507.04632 |
+| `nearest` | any estimates, such as a value model's of the prompt alone (`PromptValue`) | PCL, arXiv 2510.01135 |
+
+Both take the candidates nearest to 0.5, MoPPS of 16 for each place and PCL of four.  A draw instead of the mean keeps
+uncertain prompts in play.  On some data MoPPS forgets: `Record(memory=0.5)`.
+
+PCL's value of a prompt (arXiv 2510.01135): the pass rate that is expected of it before anything is written.
+
+    V(x) = w . h(x) + b, cut to [0, 1];  after a batch, for each prompt with the observed pass rate p,
+    (w, b) += rate * (p - V(x)) * (h(x), 1) / (1 + |h(x)|^2)
+
+h(x) is what a model makes of the prompt, such as the last hidden state of its last token.  The step is normalised by
+its length, so that it needs no tuning to the scale of h, and follows the policy as that changes.
+
+The paper trains a whole model as V beside the policy; this is its linear head alone, over the policy's own states.
+
 Of `pool` candidates for each place, drawn evenly from all tasks, those nearest to the target are taken.
 
 | curriculum | expectation | pool |
 |---|---|---|
 | `Mopps` | a draw from the Beta distribution of the task's own answers | 16 |
-| `Pcl` | a value of the prompt, learnt beside the policy (`prompts.prompt_value`) | 4 |
+| `Pcl` | a value of the prompt, learnt beside the policy (`PromptValue`) | 4 |
 
-Not covered: PCL's own value model; a linear one over the policy's last hidden states stands in its place.
+Not covered: which prompts are candidates; where h comes from; PCL's own value model; a linear one over the policy's
+last hidden states stands in its place.
 """
 
 from __future__ import annotations
@@ -19,15 +40,136 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.contract.arrays import Floats
-from adjudge.rl_integration.trainer.contract.options import check_between, check_finite, check_whole
+from adjudge.rl_integration.trainer.contract.arrays import Floats, Integers, floats, same_shape
+from adjudge.rl_integration.trainer.contract.options import check_above, check_between, check_finite, check_whole
 from adjudge.rl_integration.trainer.contract.rollout import Rollout, by_task
 from adjudge.rl_integration.trainer.contract.task import Task, check_tasks
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, Setting, States, marks, random_of
-from adjudge.rl_integration.trainer.rollouts.curricula.difficulty import Mopps, nearest
-from adjudge.rl_integration.trainer.rollouts.curricula.prompt_value import PromptValue
 from adjudge.rl_integration.trainer.rollouts.curricula.record import Record
+
+
+def nearest(estimates: Floats, count: int, *, target: float = 0.5) -> Integers:
+    """Return the places of the candidates whose estimates are nearest to the target, nearest first.
+
+    Args:
+        estimates: (n,) pass rates.
+        count: how many are wanted; all if there are no more.
+        target: the wanted pass rate, in [0, 1].
+
+    Raises:
+        ValueError: an estimate is not finite, or an option is out of range.
+    """
+    check_whole("count", count, 0)
+    check_between("target", target, 0.0, 1.0)
+    estimates = floats("estimates", estimates)
+    if not np.isfinite(estimates).all():
+        raise ValueError("an estimate of a pass rate is not finite; leave that prompt out")
+    return np.argsort(np.abs(estimates - target), kind="stable")[:count]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mopps:
+    """Thompson sampling of prompts; see the module.
+
+    Attributes:
+        target: the wanted pass rate.
+        prior: a and b of the Beta distribution of prompts that were never seen.
+    """
+
+    target: float = 0.5
+    prior: tuple[float, ...] = (1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        check_between("target", self.target, 0.0, 1.0)
+        if len(self.prior) != 2:
+            raise ValueError(f"prior={self.prior!r}; give two numbers, a and b of a Beta distribution")
+        for value in self.prior:
+            check_above("prior", value, 0.0)
+
+    def estimates(self, record: Record, candidates: Sequence[str], random: np.random.Generator) -> Floats:
+        """Return one draw from each candidate's distribution of pass rates."""
+        known = [record.prompt(name) for name in candidates]
+        right = np.array([self.prior[0] + one.right for one in known])
+        wrong = np.array([self.prior[1] + one.wrong for one in known])
+        return random.beta(right, wrong)
+
+    def means(self, record: Record, candidates: Sequence[str]) -> Floats:
+        """Return the mean of each candidate's distribution."""
+        known = [record.prompt(name) for name in candidates]
+        return np.array([(self.prior[0] + one.right) / (sum(self.prior) + one.right + one.wrong) for one in known])
+
+    def select(self, record: Record, candidates: Sequence[str], count: int, random: np.random.Generator) -> list[str]:
+        """Return so many of the candidates, those whose draws are nearest to the target first."""
+        places = nearest(self.estimates(record, candidates, random), count, target=self.target)
+        return [candidates[int(place)] for place in places]
+
+
+class PromptValue:
+    """A linear value of prompts; see the module.
+
+    Args:
+        rate: the share of the error that one observation takes away, in [0, 1].
+        prior: the value before anything was observed, in [0, 1].
+    """
+
+    def __init__(self, *, rate: float = 0.5, prior: float = 0.5) -> None:
+        check_between("rate", rate, 0.0, 1.0)
+        check_between("prior", prior, 0.0, 1.0)
+        self._rate = rate
+        self._bias = prior
+        self._weights: Floats | None = None
+
+    def __call__(self, states: Floats) -> Floats:
+        """Return (n,) values of (n, d) states.
+
+        Raises:
+            ValueError: the states are not finite, or of another width than those before.
+        """
+        states = self._checked(states)
+        return np.clip(self._raw(states), 0.0, 1.0)
+
+    def observe(self, states: Floats, rates: Floats) -> None:
+        """Learn from observed pass rates, one after the other.
+
+        Args:
+            states: (n, d).
+            rates: (n,) in [0, 1].
+
+        Raises:
+            ValueError: as above, or the numbers of both differ.
+        """
+        states = self._checked(states)
+        same_shape("rates", np.shape(rates), (len(states),))
+        if self._weights is None:
+            self._weights = np.zeros(states.shape[1])
+        for state, rate in zip(states, rates, strict=True):
+            step = self._rate * (rate - self._raw(state[None])[0]) / (1 + state @ state)
+            self._weights = self._weights + step * state
+            self._bias += float(step)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data, for a checkpoint."""
+        return {"bias": self._bias, "weights": None if self._weights is None else self._weights.tolist()}
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """Go on from what `to_dict` returned."""
+        self._bias = float(data["bias"])
+        self._weights = None if data["weights"] is None else np.array(data["weights"], dtype=np.float64)
+
+    def _raw(self, states: Floats) -> Floats:
+        """Values that are not cut, so that an error beyond the cut is still an error."""
+        found: Floats = np.full(len(states), self._bias)
+        return found if self._weights is None else found + states @ self._weights
+
+    def _checked(self, states: Floats) -> Floats:
+        states = floats("states", states)
+        if states.ndim != 2 or (self._weights is not None and states.shape[1] != len(self._weights)):
+            width = "d" if self._weights is None else len(self._weights)
+            raise ValueError(f"the states of prompts have the shape {states.shape}; it must be (n, {width})")
+        if not np.isfinite(states).all():
+            raise ValueError("a prompt's state is not finite; look at the policy's weights")
+        return states
 
 
 class Expectation(Protocol):
@@ -176,12 +318,10 @@ class _Value:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MoppsRule:
+class MoppsRule(Mopps):
     """MoPPS (arXiv 2507.04632).
 
     Attributes:
-        target: the wanted pass rate.
-        prior: a and b of the Beta distribution of tasks that were never seen.
         memory: what of a task's earlier answers stays when it is seen again; released code forgets half on some data.
         pool: candidates for each place.
         right_above: a score above it is right; None takes scores in [0, 1] as they are.
@@ -189,27 +329,19 @@ class MoppsRule:
 
     parts: ClassVar[frozenset[str]] = frozenset({"source"})
 
-    target: float = 0.5
-    prior: tuple[float, ...] = (1.0, 1.0)
     memory: float = 1.0
     pool: int = 16
     right_above: float | None = None
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
+        super().__post_init__()
         _check(self.pool, self.right_above)
         check_between("memory", self.memory, 0.0, 1.0)
-        self._rule()
 
     def made(self, setting: Setting) -> Curriculum:
         """Return the source."""
-        expectation = _Posterior(self._rule(), Record(memory=self.memory))
+        expectation = _Posterior(self, Record(memory=self.memory))
         return _curriculum(setting, expectation, self.target, self.pool, self.right_above)
-
-    def _rule(self) -> Mopps:
-        if len(self.prior) != 2:
-            raise ValueError(f"prior={self.prior!r}; give two numbers, a and b of a Beta distribution")
-        return Mopps(target=self.target, prior=(self.prior[0], self.prior[1]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,7 +363,6 @@ class PclRule:
     right_above: float | None = None
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
         _check(self.pool, self.right_above)
         check_between("target", self.target, 0.0, 1.0)
         PromptValue(rate=self.rate)

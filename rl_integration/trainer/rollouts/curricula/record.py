@@ -2,8 +2,6 @@
 
 For each prompt the rewards' sum and number, where older ones may fade; for each source how many samples were seen, the
 sizes of its last advantages, and their moving average.  A sample that was not judged is not seen.
-
-Not covered: rules that look at one batch alone (`filters`).
 """
 
 from __future__ import annotations

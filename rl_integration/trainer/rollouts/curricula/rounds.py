@@ -1,26 +1,142 @@
 """Tasks that get more answers than others: DARS and Reinforce-Ada.
 
+DARS (arXiv 2508.13755): more samples for harder prompts, after a first round that says which they are.
+
+Total samples of a prompt by its accuracy over the first n = 8, which they include:
+
+| accuracy | 0 | up to 1/8 | up to 2/8 | up to 3/8 | above |
+|---|---|---|---|---|---|
+| `EVEN` | 32 | 18 | 11 | 9 | 8 |
+| `HARD` | 48 | 24 | 12 | 9 | 8 |
+
+Released code's two schedules; above 3/8 nothing is added.
+
+Reinforce-Ada (`RLHFlow/Reinforce-Ada`): draw samples of a prompt in rounds until there is something to learn from.
+
+A prompt gets up to 4 rounds of 8.  It is done when it has n/2 right answers and n/2 wrong ones (`balanced`), or one
+right answer (`positive`); right means a reward above 0.7.  Of all that was drawn, n = 4 are trained on, n/2 of each
+kind where there are as many, filled up with the other kind.  The advantage is the reward less the mean of all that was
+drawn, so that picking does not move the baseline:
+
+    A_i = r_i - mean of r over everything drawn
+
 The first round is the run's own, `rollouts.num_generations` answers; the rounds after it are written when its scores
 are there.
 
-Not covered: the rules (`prompts.dars`, `prompts.reinforce_ada`).
+Not covered: DARS-B, which is the same with one update for the whole batch; the rounds themselves; a trainer asks `done`
+after each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from adjudge.rl_integration.trainer.contract.arrays import Integers
-from adjudge.rl_integration.trainer.contract.options import check_finite
+from adjudge.rl_integration.trainer.contract.arrays import Floats, Integers
+from adjudge.rl_integration.trainer.contract.options import check_between, check_choice, check_finite, check_whole
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, Setting, marks, random_of
-from adjudge.rl_integration.trainer.rollouts.curricula.dars import Dars
 from adjudge.rl_integration.trainer.rollouts.curricula.record import PromptRecord
-from adjudge.rl_integration.trainer.rollouts.curricula.reinforce_ada import ReinforceAda, Stop
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dars:
+    """How many samples a prompt gets in all; see the module.
+
+    Attributes:
+        first: samples of the first round.
+        totals: the totals for accuracies of 0, up to 1 / `first`, up to 2 / `first`, and so on.
+    """
+
+    first: int = 8
+    totals: tuple[int, ...] = (32, 18, 11, 9)
+
+    def __post_init__(self) -> None:
+        check_whole("first", self.first, 1)
+        for total in self.totals:
+            check_whole("totals", total, self.first)
+
+    def total(self, accuracy: float) -> int:
+        """Return the samples for a prompt of this accuracy over the first round.
+
+        Raises:
+            ValueError: the accuracy is outside [0, 1].
+        """
+        check_between("accuracy", accuracy, 0.0, 1.0)
+        for step, total in enumerate(self.totals):
+            if accuracy <= step / self.first + 1e-9:  # sums of rewards are not exact
+                return total
+        return self.first
+
+    def further(self, record: PromptRecord) -> int:
+        """Return how many samples to draw after a first round; none where nothing could be judged."""
+        judged = record.right + record.wrong
+        return self.total(min(1.0, record.right / judged)) - self.first if judged > 0 else 0
+
+
+EVEN = Dars()
+HARD = Dars(totals=(48, 24, 12, 9))
+
+
+Stop: TypeAlias = Literal["balanced", "positive"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReinforceAda:
+    """When to stop drawing, and what to keep; see the module.
+
+    Attributes:
+        keep: n, an even number.
+        rounds: the most rounds.
+        size: samples of each round.
+        stop: when a prompt is done before.
+        threshold: a reward above it is right.
+    """
+
+    keep: int = 4
+    rounds: int = 4
+    size: int = 8
+    stop: Stop = "balanced"
+    threshold: float = 0.7
+
+    def __post_init__(self) -> None:
+        check_whole("keep", self.keep, 2)
+        if self.keep % 2:
+            raise ValueError(f"keep={self.keep}; it must be even, half for right answers and half for wrong ones")
+        check_whole("rounds", self.rounds, 1)
+        check_whole("size", self.size, 1)
+        check_choice("stop", self.stop, get_args(Stop))
+        check_finite("threshold", self.threshold)
+
+    def done(self, rewards: Sequence[float | None], rounds: int) -> bool:
+        """Return whether a prompt needs no further round.
+
+        Args:
+            rewards: of all samples drawn so far; None where one could not be judged.
+            rounds: how many rounds were drawn.
+        """
+        right = sum(reward is not None and reward > self.threshold for reward in rewards)
+        wrong = sum(reward is not None and reward <= self.threshold for reward in rewards)
+        enough = right >= 1 if self.stop == "positive" else min(right, wrong) >= self.keep // 2
+        return enough or rounds >= self.rounds
+
+    def pick(self, rewards: Sequence[float | None], random: np.random.Generator) -> tuple[Integers, Floats]:
+        """Return places of the samples to train on, in order, and their advantages.
+
+        Fewer than `keep` if fewer were judged; none if fewer than two were.
+        """
+        judged = np.array([place for place, reward in enumerate(rewards) if reward is not None], dtype=np.int64)
+        values = np.array([reward for reward in rewards if reward is not None], dtype=np.float64)
+        if len(judged) < 2:
+            return judged[:0], values[:0]
+        right = random.permutation(np.flatnonzero(values > self.threshold))
+        wrong = random.permutation(np.flatnonzero(values <= self.threshold))
+        rights = min(len(right), max(self.keep // 2, self.keep - len(wrong)))
+        kept = np.sort(np.concatenate([right[:rights], wrong[: self.keep - rights]]))
+        return judged[kept], values[kept] - values.mean()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +155,6 @@ class DarsRule:
     right_above: float | None = None
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
         Dars(first=1, totals=self.totals)
         if self.right_above is not None:
             check_finite("right_above", self.right_above)
@@ -95,7 +210,6 @@ class ReinforceAdaRule:
     right_above: float = 0.7
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
         self._rule(1)
 
     def made(self, setting: Setting) -> Curriculum:

@@ -41,7 +41,6 @@ class PythonTool:
     max_output: int = 2_000
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
         if self.max_output < 1:
             raise ValueError(f"the python tool's max_output is {self.max_output!r}; it must be at least 1 character")
         self._scorer  # noqa: B018 the scorer checks the other options

@@ -69,7 +69,6 @@ class SqlTool:
     max_output: int = 2_000
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant, and a file that is no database."""
         if not 0 < self.seconds < float("inf"):
             raise ValueError(f"the sql tool's seconds is {self.seconds!r}; it must be above 0")
         for option in ("max_rows", "max_output"):

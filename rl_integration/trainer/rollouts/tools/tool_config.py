@@ -1,7 +1,4 @@
-"""Which tools a policy may call, as a run's configuration says it.
-
-Not covered: the tools themselves.
-"""
+"""Which tools a policy may call, as a run's configuration says it."""
 
 from __future__ import annotations
 
@@ -36,7 +33,6 @@ class ToolChoice:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Reject what is none."""
         if self.kind not in _KNOWN and ":" not in self.kind:
             raise ValueError(
                 f"the tool {self.kind!r} is unknown; give one of {', '.join(_KNOWN)}, or your own as module:object"
@@ -88,7 +84,6 @@ class ToolUse:
     timeout: float = 300.0
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
         if not self.offered:
             raise ValueError("rollouts.tools.offered is empty; name a tool, or leave rollouts.tools out")
         if self.style not in ("chat", "tags"):

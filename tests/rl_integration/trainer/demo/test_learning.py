@@ -12,13 +12,11 @@ from tests.rl_integration.trainer.small_runs import Digits, small_config, small_
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.trainer.demo import subjects
-from adjudge.rl_integration.trainer.demo.lesson import LEARNING, Method, one_thread, teach
-from adjudge.rl_integration.trainer.demo.picture import draw
+from adjudge.rl_integration.trainer.demo.lesson import LEARNING, Method, draw, one_thread, teach
 from adjudge.rl_integration.trainer.loop.guard import GuardConfig
-from adjudge.rl_integration.trainer.loop.records.journal import ALARMS, STEPS, read_journal
+from adjudge.rl_integration.trainer.loop.logbook import ALARMS, STEPS, read_journal
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 from adjudge.rl_integration.watch.config import WatchConfig
 
 

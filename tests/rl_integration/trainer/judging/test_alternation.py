@@ -15,21 +15,19 @@ from tests.rl_integration.trainer.judging.written import written
 
 from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.algorithms.credit.choice import CreditChoice
+from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy, warm_up
 from adjudge.rl_integration.trainer.judging.alternation import Alternation, Turns
 from adjudge.rl_integration.trainer.judging.present_verifier import PresentVerifier
 from adjudge.rl_integration.trainer.judging.solutions import Solution, Solutions
-from adjudge.rl_integration.trainer.loop.config import RunConfig
+from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
 from adjudge.rl_integration.trainer.loop.guard import GuardConfig
-from adjudge.rl_integration.trainer.loop.learning_config import LearningConfig
-from adjudge.rl_integration.trainer.loop.records.journal import STEPS, read_journal
+from adjudge.rl_integration.trainer.loop.logbook import STEPS, read_journal
 from adjudge.rl_integration.trainer.loop.run import Run
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 
 TASKS = [Task(id=str(number), prompt=f"{number}:") for number in range(6)]
 STEP, FINAL = ("Verdict 1: 1\n", "Verdict 1: -1\n"), ("Final verdict: 1", "Final verdict: 0")

@@ -11,16 +11,13 @@ import pytest
 from adjudge.protocol import Sample
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.judging.pairs import Pair, in_both_orders
-from adjudge.rl_integration.trainer.judging.task_rows import write_tasks
-from adjudge.rl_integration.trainer.loop.config import RunConfig
+from adjudge.rl_integration.trainer.judging.pairs import Pair, in_both_orders, write_tasks
+from adjudge.rl_integration.trainer.loop.config import RunConfig, RunFile
 from adjudge.rl_integration.trainer.loop.run import Run
-from adjudge.rl_integration.trainer.loop.run_file import RunFile
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
-from adjudge.rl_integration.trainer.rollouts.tasks.task_files import TaskFiles
-from adjudge.rl_integration.trainer.rollouts.tasks.task_reader import read_tasks
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.task_files import TaskFiles
+from adjudge.rl_integration.trainer.rollouts.task_reader import read_tasks
 from adjudge.training.config_file import load_config
 from adjudge.verifiers.verdict.both_orders import BothOrdersScorer
 from adjudge.verifiers.verdict.verifier import VerdictVerifier

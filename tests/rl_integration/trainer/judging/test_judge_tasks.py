@@ -17,11 +17,19 @@ from adjudge.protocol import Sample, Score
 from adjudge.registry import load
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task, TaskOrder
-from adjudge.rl_integration.trainer.judging.asking import ask_one, ask_pair, ask_principle, ask_steps
 from adjudge.rl_integration.trainer.judging.fixed_shares import FixedShares, of_kind
-from adjudge.rl_integration.trainer.judging.pairs import Pair, in_both_orders, in_one_order, labelled, one_by_one
-from adjudge.rl_integration.trainer.rollouts.tasks.cohort_order import CohortOrder
-from adjudge.rl_integration.trainer.rollouts.tasks.order_effects import order_effects
+from adjudge.rl_integration.trainer.judging.pairs import (
+    Pair,
+    ask_one,
+    ask_pair,
+    ask_principle,
+    ask_steps,
+    in_both_orders,
+    in_one_order,
+    labelled,
+    one_by_one,
+)
+from adjudge.rl_integration.trainer.rollouts.cohort_order import CohortOrder, order_effects
 
 PAIRS = [Pair(id=f"p{number}", prompt="2+2?", chosen=f"{number} right", rejected="wrong") for number in range(6)]
 

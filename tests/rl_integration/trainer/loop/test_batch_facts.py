@@ -10,7 +10,7 @@ import pytest
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
-from adjudge.rl_integration.trainer.loop.records.batch_facts import advantage_facts, batch_facts, part_means
+from adjudge.rl_integration.trainer.loop.batch_facts import advantage_facts, batch_facts, part_means
 
 
 def rollout(length: int, *, version: int = 0, cut: bool = False) -> Rollout:

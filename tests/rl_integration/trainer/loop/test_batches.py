@@ -19,7 +19,7 @@ from adjudge.rl_integration.trainer.contract.rollout import by_task
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.loop.batches import Batch
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import CURRICULA, CurriculumChoice
-from adjudge.rl_integration.trainer.rollouts.improvers.hints import Hints, HintsRule
+from adjudge.rl_integration.trainer.rollouts.curricula.hints import Hints, HintsRule
 
 
 def choice(*names: str, set: dict[str, Any] | None = None) -> CurriculumChoice:

@@ -12,7 +12,7 @@ from benchmarks.golden_runs import RUNS, run_file
 from benchmarks.golden_training import Compare, compare, trained, weights_digest
 from safetensors.torch import save_file
 
-from adjudge.rl_integration.trainer.loop.run_file import RunFile
+from adjudge.rl_integration.trainer.loop.config import RunFile
 from adjudge.training.config_file import config_of
 
 

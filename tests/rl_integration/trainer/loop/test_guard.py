@@ -12,7 +12,7 @@ from tests.rl_integration.trainer.small_runs import TASKS, Digits, small_config,
 
 from adjudge.rl_integration.trainer.loop.checkpoints import newest_checkpoint
 from adjudge.rl_integration.trainer.loop.guard import Guard, GuardConfig, Measurement
-from adjudge.rl_integration.trainer.loop.records.journal import STEPS, read_journal
+from adjudge.rl_integration.trainer.loop.logbook import STEPS, read_journal
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
 

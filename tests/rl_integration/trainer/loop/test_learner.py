@@ -11,12 +11,12 @@ import torch
 from tests.rl_integration.trainer.small_runs import TASKS, small_policy
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.algorithms.objectives.choice import ObjectiveChoice
+from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
-from adjudge.rl_integration.trainer.loop.learning_config import LearningConfig
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
 

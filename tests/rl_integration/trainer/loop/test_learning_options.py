@@ -11,9 +11,9 @@ from safetensors.torch import load_file
 from tests.rl_integration.trainer.loop.test_learner import rollouts_of, scores_of
 from tests.rl_integration.trainer.small_runs import small_config, small_policy, small_run
 
-from adjudge.rl_integration.trainer.algorithms.objectives.choice import ObjectiveChoice
+from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
+from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
-from adjudge.rl_integration.trainer.loop.learning_config import LearningConfig
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.training.lora import Lora

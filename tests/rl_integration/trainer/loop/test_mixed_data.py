@@ -10,10 +10,10 @@ import yaml
 from tests.rl_integration.mixed_data import FORMS, completions, dataset
 
 from adjudge.api import load, score_rows
+from adjudge.rl_integration.trainer.loop.config import RunFile
 from adjudge.rl_integration.trainer.loop.policy_run import train_policy_run
-from adjudge.rl_integration.trainer.loop.run_file import RunFile
-from adjudge.rl_integration.trainer.rollouts.tasks.task_files import TaskFiles
-from adjudge.rl_integration.trainer.rollouts.tasks.task_reader import read_tasks
+from adjudge.rl_integration.trainer.rollouts.task_files import TaskFiles
+from adjudge.rl_integration.trainer.rollouts.task_reader import read_tasks
 from adjudge.runtime.loop import run_blocking
 from adjudge.training.config_file import load_config
 

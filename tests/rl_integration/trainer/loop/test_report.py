@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.rl_integration.trainer.small_runs import TASKS, small_config, small_run
 
-from adjudge.rl_integration.trainer.loop.records.journal import SAMPLES, STEPS, Journal, read_journal
-from adjudge.rl_integration.trainer.loop.records.report import _PANELS, write_report
+from adjudge.rl_integration.trainer.loop.logbook import SAMPLES, STEPS, Journal, read_journal
+from adjudge.rl_integration.trainer.loop.report import _PANELS, write_report
 
 
 class Reader(HTMLParser):

@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.rewards.asked import Asked
-from adjudge.rl_integration.trainer.rewards.own_service import OwnService
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.rewards.rewards import Rewards
+from adjudge.rl_integration.trainer.rewards.rewards import Asked, OwnService, Rewards
 
 SECONDS = 30.0  # that a test waits for what takes milliseconds
 

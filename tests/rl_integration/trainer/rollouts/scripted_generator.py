@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from adjudge.rl_integration.trainer.rollouts.generator import OnPiece, Piece
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.writer import OnPiece, Piece
 
 Script = Callable[[str, int], str]
 """What follows a text, the copy counted; without an end token unless it is spelled out."""

@@ -20,12 +20,10 @@ from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.rollouts.dialogue import Dialogue
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
-from adjudge.rl_integration.trainer.rollouts.tools.calls import Call, CallStyle
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.tools.calls import Call, CallStyle, TagCalls, Toolbox
 from adjudge.rl_integration.trainer.rollouts.tools.chat_calls import ChatCalls
-from adjudge.rl_integration.trainer.rollouts.tools.tag_calls import TagCalls
 from adjudge.rl_integration.trainer.rollouts.tools.tool import Tool, ToolDown
-from adjudge.rl_integration.trainer.rollouts.tools.toolbox import Toolbox
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 
 CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789<>/?!{}[]|=:,;.()-'_ " + "\n·"

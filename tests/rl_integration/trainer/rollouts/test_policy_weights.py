@@ -10,7 +10,7 @@ import pytest
 import torch
 from tests.rl_integration.trainer.small_runs import small_policy
 
-from adjudge.rl_integration.trainer.rollouts.policy_weights import checkpoint_weights, merged_weights
+from adjudge.rl_integration.trainer.rollouts.policy import checkpoint_weights, merged_weights
 from adjudge.training.lora import Lora, with_lora
 
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from adjudge.rl_integration.trainer.rollouts import token_logprobs as module
-from adjudge.rl_integration.trainer.rollouts.token_logprobs import token_logprobs
+from adjudge.rl_integration.trainer.rollouts import token_rows as module
+from adjudge.rl_integration.trainer.rollouts.token_rows import token_logprobs
 
 
 def given(*, n: int = 3, columns: int = 5, vocabulary: int = 7, dtype: torch.dtype = torch.float64) -> list[Tensor]:

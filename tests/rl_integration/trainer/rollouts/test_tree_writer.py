@@ -10,16 +10,14 @@ import numpy as np
 import pytest
 from tests.rl_integration.trainer.small_runs import TASKS, small_config, small_policy, small_run
 
-from adjudge.rl_integration.trainer.algorithms.credit.choice import CreditChoice
+from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
-from adjudge.rl_integration.trainer.rollouts.generator import OnPiece, Piece
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig, TreeConfig
 from adjudge.rl_integration.trainer.rollouts.token_rows import token_rows
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
-from adjudge.rl_integration.trainer.rollouts.tree_config import TreeConfig
 from adjudge.rl_integration.trainer.rollouts.tree_writer import TreeWriter
-from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
+from adjudge.rl_integration.trainer.rollouts.writer import OnPiece, Piece, SingleTurn
 
 MOST = 12
 SAMPLING = SamplingConfig(max_new_tokens=MOST)

@@ -17,20 +17,17 @@ import pytest
 import torch
 from tests.rl_integration.trainer.small_runs import TASKS, Digits
 
-from adjudge.rl_integration.trainer.algorithms.objectives.choice import ObjectiveChoice
+from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.loop.config import RunConfig
-from adjudge.rl_integration.trainer.loop.learning_config import LearningConfig
+from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
 from adjudge.rl_integration.trainer.loop.run import Run
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.rollouts.generator import Piece
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig, VllmOptions
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.rl_integration.trainer.rollouts.vllm_generator import VllmGenerator
 from adjudge.rl_integration.trainer.rollouts.vllm_in_process import VllmFailed
-from adjudge.rl_integration.trainer.rollouts.vllm_options import VllmOptions
+from adjudge.rl_integration.trainer.rollouts.writer import Piece
 from adjudge.training.lora import Lora
 
 # What vLLM imports warns of what it uses itself.

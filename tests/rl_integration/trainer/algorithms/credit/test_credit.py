@@ -19,26 +19,21 @@ from tests.rl_integration.trainer.algorithms.objectives.batches import mean, spr
 from tests.rl_integration.trainer.small_runs import Digits, small_config, small_policy, small_run
 
 from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice, ObjectiveChoice
 from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers
-from adjudge.rl_integration.trainer.algorithms.credit.choice import CreditChoice
-from adjudge.rl_integration.trainer.algorithms.credit.credit import Credit
+from adjudge.rl_integration.trainer.algorithms.credit.credit import CREDITS, Credit
 from adjudge.rl_integration.trainer.algorithms.credit.step_credit import StepCredit
-from adjudge.rl_integration.trainer.algorithms.credit.table import CREDITS
-from adjudge.rl_integration.trainer.algorithms.credit.tree_credit import TreeCredit
-from adjudge.rl_integration.trainer.algorithms.objectives.choice import ObjectiveChoice
+from adjudge.rl_integration.trainer.algorithms.credit.tree import TreeCredit
 from adjudge.rl_integration.trainer.algorithms.objectives.table import objective
 from adjudge.rl_integration.trainer.contract.arrays import Floats
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
-from adjudge.rl_integration.trainer.loop.config import RunConfig
+from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
-from adjudge.rl_integration.trainer.loop.learning_batch import LearningBatch
-from adjudge.rl_integration.trainer.loop.learning_config import LearningConfig
-from adjudge.rl_integration.trainer.loop.learning_credit import LearningCredit
+from adjudge.rl_integration.trainer.loop.learning_batch import LearningBatch, LearningCredit
 from adjudge.rl_integration.trainer.rewards.groups import Groups, groups_of
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, TreeConfig
 from adjudge.rl_integration.trainer.rollouts.token_rows import token_rows
-from adjudge.rl_integration.trainer.rollouts.tree_config import TreeConfig
 
 VALUE = st.sampled_from([0.0, 0.25, 0.5, 1.0])
 Case = tuple[list[Rollout], list[Score]]

@@ -14,23 +14,25 @@ from hypothesis import strategies as st
 from tests.rl_integration.trainer.algorithms.objectives.batches import batches, mean, spread
 
 from adjudge.protocol import StepScore
-from adjudge.rl_integration.trainer.algorithms.credit.capo import Capo
-from adjudge.rl_integration.trainer.algorithms.credit.gigpo import Gigpo
-from adjudge.rl_integration.trainer.algorithms.credit.spans import (
+from adjudge.rl_integration.trainer.algorithms.credit.answers import (
     at_last_tokens,
     over_tokens,
     read_steps,
     rows_of_tokens,
     steps_of_tokens,
 )
+from adjudge.rl_integration.trainer.algorithms.credit.gigpo import Gigpo
 from adjudge.rl_integration.trainer.algorithms.credit.step_credit import (
     CRITIC_SEARCH,
     IGPO,
     IGPO_PAPER,
     TANGO,
+    Capo,
+    Shape,
     StepCredit,
+    known,
+    to_go,
 )
-from adjudge.rl_integration.trainer.algorithms.credit.step_rewards import Shape, known, to_go
 from adjudge.rl_integration.trainer.contract.arrays import Floats
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.solutions.refine import Refinement

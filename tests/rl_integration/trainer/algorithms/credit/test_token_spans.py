@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from adjudge.engines.prompt_tokens import PromptTokens
-from adjudge.rl_integration.trainer.algorithms.credit import token_spans as module
-from adjudge.rl_integration.trainer.algorithms.credit.token_spans import token_spans
+from adjudge.rl_integration.trainer.algorithms.credit import answers as module
+from adjudge.rl_integration.trainer.algorithms.credit.answers import token_spans
 
 WORDS = "Step one: 2 + 2 = 4.\n\nthen the end, naïve €5 \U0001f600 你好 "
 TEXTS = st.text(st.sampled_from([*WORDS, "\ufffd", "\u0301", "ß"]), max_size=30)

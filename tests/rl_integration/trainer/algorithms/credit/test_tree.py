@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.rl_integration.trainer.algorithms.objectives.batches import batches, mean, spread
 
-from adjudge.rl_integration.trainer.algorithms.credit.tree import Tree
-from adjudge.rl_integration.trainer.algorithms.credit.tree_rules import tempo, tree_grpo, tree_po, tree_rl
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.group_relative import GroupRelative
+from adjudge.rl_integration.trainer.algorithms.credit.tree import Tree, tempo, tree_grpo, tree_po, tree_rl
+from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 UNIT = st.sampled_from([0.0, 0.5, 1.0])

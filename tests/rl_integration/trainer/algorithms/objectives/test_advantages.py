@@ -13,18 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.rl_integration.trainer.algorithms.objectives.batches import ANY, UNIT, batches, in_groups, mean, spread
 
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.baselines import Asymmetric, SoftMean
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.batch_relative import BatchRelative
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.best_of_group import BestOfGroup
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.group_relative import GroupRelative
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.leave_one_out import LeaveOneOut
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.maximum_likelihood import MaximumLikelihood
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.rule import AdvantageRule
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.several_rewards import SeveralRewards
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.signed import Signed
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.stratified import Stratified
-from adjudge.rl_integration.trainer.rewards.groups import Groups
-from adjudge.rl_integration.trainer.rewards.resampling import informative
+from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages import (
+    Asymmetric,
+    BatchRelative,
+    MaximumLikelihood,
+    Signed,
+    SoftMean,
+)
+from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import (
+    BestOfGroup,
+    GroupRelative,
+    LeaveOneOut,
+    SeveralRewards,
+    Stratified,
+)
+from adjudge.rl_integration.trainer.algorithms.objectives.objective import AdvantageRule
+from adjudge.rl_integration.trainer.rewards.groups import Groups, informative
 
 Reference = Callable[[Groups], list[float]]
 

@@ -14,15 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.importance_sampling import ImportanceSampling
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.kl import ESTIMATORS, kl_estimate
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.policy import PolicyLoss
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.preference import Preference, pairs
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.rover import Rover, next_values
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.token_weights import Steer, TopEntropy
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.tokens import LossValue, TokenBatch, Totals
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.value import ValueLoss
+from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import ESTIMATORS, PolicyLoss, kl_estimate
+from adjudge.rl_integration.trainer.algorithms.objectives.preference import Preference, pairs
+from adjudge.rl_integration.trainer.algorithms.objectives.rover import Rover, next_values
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES
+from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import ImportanceSampling, Steer, TopEntropy
+from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, TokenBatch, Totals
+from adjudge.rl_integration.trainer.algorithms.objectives.value_loss import ValueLoss
 
 Loss = Callable[[TokenBatch], LossValue]
 

@@ -13,14 +13,15 @@ import pytest
 import torch
 from tests.engines.tiny_models import write_model
 
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.group_relative import GroupRelative
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.leave_one_out import LeaveOneOut
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.several_rewards import SeveralRewards
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.importance_sampling import ImportanceSampling
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.policy import PolicyLoss
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.token_weights import TopEntropy
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.tokens import TokenBatch
+from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import (
+    GroupRelative,
+    LeaveOneOut,
+    SeveralRewards,
+)
+from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES
+from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import ImportanceSampling, TopEntropy
+from adjudge.rl_integration.trainer.algorithms.objectives.tokens import TokenBatch
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rewards.shaping import kl_penalty
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.algorithms.objectives.advantages.group_relative import GroupRelative
+from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import CurriculumChoice

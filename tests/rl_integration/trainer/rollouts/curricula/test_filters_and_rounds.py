@@ -15,11 +15,10 @@ from tests.rl_integration.trainer.rollouts.curricula.simulated import chosen, gr
 
 from adjudge.rl_integration.trainer.loop.config import RunConfig
 from adjudge.rl_integration.trainer.rewards.groups import Groups
-from adjudge.rl_integration.trainer.rollouts.curricula.choice import CURRICULA, CurriculumChoice
+from adjudge.rl_integration.trainer.rollouts.curricula.choice import CURRICULA, CurriculumChoice, ImproverChoice
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Filter, Rounds
 from adjudge.rl_integration.trainer.rollouts.curricula.filters import both
-from adjudge.rl_integration.trainer.rollouts.curricula.prompt_value import PromptValue
-from adjudge.rl_integration.trainer.rollouts.improvers.choice import ImproverChoice
+from adjudge.rl_integration.trainer.rollouts.curricula.nearest_source import PromptValue
 from adjudge.training.config_file import config_of, load_config, plain_config
 
 FILTERS = ["zero_variance", "rest_grpo", "rlpr", "pf_ppo", "reinforce_ada"]

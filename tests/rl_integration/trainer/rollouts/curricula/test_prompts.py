@@ -14,14 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.rl_integration.trainer.algorithms.objectives.batches import UNIT, batches, in_groups, mean, spread
 
-from adjudge.rl_integration.trainer.rewards.groups import Groups
-from adjudge.rl_integration.trainer.rewards.pf_ppo import PfPpo
-from adjudge.rl_integration.trainer.rollouts.curricula.dars import EVEN, HARD, Dars
-from adjudge.rl_integration.trainer.rollouts.curricula.difficulty import Mopps, nearest
-from adjudge.rl_integration.trainer.rollouts.curricula.mixing import Dump, Sec
+from adjudge.rl_integration.trainer.rewards.groups import Groups, PfPpo
+from adjudge.rl_integration.trainer.rollouts.curricula.filters import SpreadAverage, SpreadFilter, least_spread
+from adjudge.rl_integration.trainer.rollouts.curricula.mixed_source import Dump, Sec
+from adjudge.rl_integration.trainer.rollouts.curricula.nearest_source import Mopps, nearest
 from adjudge.rl_integration.trainer.rollouts.curricula.record import PromptRecord, Record
-from adjudge.rl_integration.trainer.rollouts.curricula.reinforce_ada import ReinforceAda
-from adjudge.rl_integration.trainer.rollouts.curricula.spread_filter import SpreadAverage, SpreadFilter, least_spread
+from adjudge.rl_integration.trainer.rollouts.curricula.rounds import EVEN, HARD, Dars, ReinforceAda
 
 
 @settings(max_examples=60)

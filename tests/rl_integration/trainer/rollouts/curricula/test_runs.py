@@ -15,12 +15,16 @@ from tests.rl_integration.trainer.small_runs import TASKS, Digits, small_config,
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task, TaskOrder
+from adjudge.rl_integration.trainer.loop.curriculum import PromptStates
 from adjudge.rl_integration.trainer.loop.processes import Processes
-from adjudge.rl_integration.trainer.loop.prompt_states import PromptStates
 from adjudge.rl_integration.trainer.loop.run import Run, RunResult
-from adjudge.rl_integration.trainer.rollouts.curricula.choice import CURRICULA, CurriculumChoice
-from adjudge.rl_integration.trainer.rollouts.improvers.choice import IMPROVERS, ImproverChoice
-from adjudge.rl_integration.trainer.rollouts.tree_config import TreeConfig
+from adjudge.rl_integration.trainer.rollouts.curricula.choice import (
+    CURRICULA,
+    IMPROVERS,
+    CurriculumChoice,
+    ImproverChoice,
+)
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import TreeConfig
 
 FULL = [
     replace(one, extra={"source": "ab"[place % 2], "solution": "9 9 9 9", "hint": "0 0"})

@@ -13,18 +13,17 @@ from hypothesis import strategies as st
 from tests.rl_integration.trainer.small_runs import TASKS, small_policy
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.algorithms.objectives.choice import ObjectiveChoice
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.injected import Injected
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.policy import PolicyLoss
-from adjudge.rl_integration.trainer.algorithms.objectives.losses.tokens import TokenBatch
+from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
+from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import Injected, PolicyLoss
+from adjudge.rl_integration.trainer.algorithms.objectives.tokens import TokenBatch
 from adjudge.rl_integration.trainer.contract.arrays import Floats
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
-from adjudge.rl_integration.trainer.loop.injection import injected, with_logprobs
+from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
-from adjudge.rl_integration.trainer.loop.learning_config import LearningConfig
+from adjudge.rl_integration.trainer.loop.learning_batch import injected, with_logprobs
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
 

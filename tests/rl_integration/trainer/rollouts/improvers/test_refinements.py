@@ -16,10 +16,9 @@ from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.answering import Answered, Answering, Ask
-from adjudge.rl_integration.trainer.rollouts.improvers.choice import ImproverChoice
-from adjudge.rl_integration.trainer.rollouts.improvers.critiques import critique
-from adjudge.rl_integration.trainer.rollouts.improvers.improver import Improved, gold_text, quoted
-from adjudge.rl_integration.trainer.rollouts.improvers.refinements import Refinements, RefinementsRule
+from adjudge.rl_integration.trainer.rollouts.curricula.choice import ImproverChoice
+from adjudge.rl_integration.trainer.rollouts.curricula.improver import Improved, gold_text, quoted
+from adjudge.rl_integration.trainer.rollouts.curricula.refinements import Refinements, RefinementsRule, critique
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 
 CHAT = Task(id="chat", prompt=[{"role": "system", "content": "s"}, {"role": "user", "content": "2+2?"}], reference="4")

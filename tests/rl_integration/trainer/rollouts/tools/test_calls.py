@@ -13,9 +13,8 @@ from tests.rl_integration.trainer.rollouts.tools.small_tools import Adder, Looku
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.tools.calls import Call, broken_up
+from adjudge.rl_integration.trainer.rollouts.tools.calls import Call, TagCalls, broken_up
 from adjudge.rl_integration.trainer.rollouts.tools.chat_calls import ChatCalls
-from adjudge.rl_integration.trainer.rollouts.tools.tag_calls import TagCalls
 
 
 @pytest.fixture(scope="module")

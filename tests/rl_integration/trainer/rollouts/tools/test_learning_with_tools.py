@@ -16,22 +16,21 @@ from tests.rl_integration.trainer.rollouts.tools.small_tools import Doing, Looku
 from tests.rl_integration.trainer.small_runs import Digits
 
 from adjudge.protocol import Sample, Score, response_text
-from adjudge.rl_integration.trainer.algorithms.objectives.choice import ObjectiveChoice
+from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
+from adjudge.rl_integration.trainer.loop.batch_facts import tool_facts
+from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
-from adjudge.rl_integration.trainer.loop.learning_config import LearningConfig
 from adjudge.rl_integration.trainer.rewards.groups import groups_of
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
 from adjudge.rl_integration.trainer.rollouts.dialogue import Dialogue
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
-from adjudge.rl_integration.trainer.rollouts.tools.tag_calls import TagCalls
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.tools.calls import TagCalls, Toolbox
 from adjudge.rl_integration.trainer.rollouts.tools.tool import Tool, ToolDown
-from adjudge.rl_integration.trainer.rollouts.tools.tool_facts import tool_facts
-from adjudge.rl_integration.trainer.rollouts.tools.toolbox import Toolbox
 
 TASKS = [Task(id=key, prompt=f"{key}?", reference=number) for key, number in (("ab", "17"), ("cd", "28"))]
 GROUP = 4

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.rl_integration.trainer.rollouts.tools.bm25 import Bm25
-from adjudge.rl_integration.trainer.rollouts.tools.search_tool import SearchTool
+from adjudge.rl_integration.trainer.rollouts.tools.search_tool import Bm25, SearchTool
 from adjudge.rl_integration.trainer.rollouts.tools.tool import ToolAnswer
 
 
