@@ -93,7 +93,7 @@ def test_groups_that_are_dropped_are_made_up_for_by_later_batches() -> None:
     assert len(batch.drawn.rollouts) == len(batch.drawn.scores) == 32 * batch.numbers["batches"]
     for places in by_task(batch.rollouts).values():
         assert 0 < sum(batch.scores[place].value or 0.0 for place in places) < len(places)
-    with batches_of(HALF, Scripted(), curriculum=choice("zero_variance"), rounds=3) as batches:
+    with batches_of(HALF, Scripted(), curriculum=choice("zero_variance"), max_num_gen_batches=3) as batches:
         batch = batches.next(0)
     assert batch.numbers["batches"] == 3
     assert len(batch.rollouts) == 16, "what there was is shown"
@@ -176,7 +176,7 @@ def test_what_was_written_with_help_says_nothing_about_the_task() -> None:
 
 def test_numbers_of_several_batches_are_means_and_their_seconds_sums() -> None:
     tasks = [task(f"t{place}", rate=1.0) for place in range(4)]
-    with batches_of(tasks, Scripted(), curriculum=choice("mopps", "zero_variance"), rounds=3) as batches:
+    with batches_of(tasks, Scripted(), curriculum=choice("mopps", "zero_variance"), max_num_gen_batches=3) as batches:
         numbers = batches.next(0).numbers
     assert numbers["batches"] == 3.0
     assert numbers["pass_rate"] == 1.0

@@ -115,7 +115,7 @@ def test_flat_groups_change_nothing(tmp_path: Path) -> None:
 
 
 def test_flat_groups_are_drawn_anew_up_to_a_bound(tmp_path: Path) -> None:
-    config = small_config(scorer=Constant(), objective="dapo", steps=1, rollouts={"rounds": 3})
+    config = small_config(scorer=Constant(), objective="dapo", steps=1, rollouts={"max_num_gen_batches": 3})
     (line,) = small_run(tmp_path / "flat", config).train().history
     assert line["batches"] == 3
     config = small_config(objective="dapo", steps=3, tasks=4)
