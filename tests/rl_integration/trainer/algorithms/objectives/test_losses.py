@@ -136,7 +136,7 @@ class Numbers:
         return -min(bounded * worth, inside * worth)
 
     def _weight(self, options: ImportanceSampling, weight: float) -> float:
-        if options.beyond == "drop":
+        if options.mode == "mask":
             return weight if options.low <= weight <= options.high else 0.0
         return min(max(weight, options.low), options.high)
 
