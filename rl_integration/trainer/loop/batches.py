@@ -25,10 +25,9 @@ from adjudge.rl_integration.trainer.loop.config import RunConfig
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
-from adjudge.rl_integration.trainer.rollouts.answering import Answered, Answering, Ask
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum
 from adjudge.rl_integration.trainer.rollouts.curricula.improver import Improver
-from adjudge.rl_integration.trainer.rollouts.writer import Writer
+from adjudge.rl_integration.trainer.rollouts.writer import Answered, Answering, Ask, Writer
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,11 +22,9 @@ from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunFile
 from adjudge.rl_integration.trainer.loop.logbook import ALARMS, read_journal
 from adjudge.rl_integration.trainer.loop.logs import Log, open_log, require_logs
 from adjudge.rl_integration.trainer.loop.processes import Processes
-from adjudge.rl_integration.trainer.loop.report import write_report
+from adjudge.rl_integration.trainer.loop.report import POLICY, RunReport, write_report
 from adjudge.rl_integration.trainer.loop.run import Run, RunResult
-from adjudge.rl_integration.trainer.loop.run_report import POLICY, RunReport
-from adjudge.rl_integration.trainer.rewards.reward_check import RewardCheck
-from adjudge.rl_integration.trainer.rewards.rewards import Rewards
+from adjudge.rl_integration.trainer.rewards.rewards import RewardCheck, Rewards
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.task_reader import RunTasks, digest, prompt_key, read_tasks
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import window

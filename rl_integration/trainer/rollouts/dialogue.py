@@ -26,8 +26,7 @@ from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.tools.calls import Call, CallStyle, TagCalls, Toolbox
 from adjudge.rl_integration.trainer.rollouts.tools.chat_calls import ChatCalls
-from adjudge.rl_integration.trainer.rollouts.tools.tool import ToolAnswer, ToolDown
-from adjudge.rl_integration.trainer.rollouts.tools.tool_config import ToolUse
+from adjudge.rl_integration.trainer.rollouts.tools.tool import ToolAnswer, ToolDown, ToolUse
 from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnRollout, Piece, SingleTurn, Writer
 
 

@@ -1,15 +1,24 @@
-"""From tasks to rollouts: who writes answers, and what goes on with rows of tokens for them."""
+"""From tasks to rollouts: who writes answers, and further answers that are scored as they end.
+
+Further answers, written and scored once the first ones of a batch are there: more rounds, refinements, hints.
+
+Each answer goes to the reward service the moment it ends, as those of the batch did.  Its prompt may be another than
+its task's; its score is always that of an answer to the task as it stands in the data.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
+from adjudge.protocol import Message, Score
 from adjudge.rl_integration.trainer.contract.rollout import FinishReason, Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
 
 if TYPE_CHECKING:
@@ -193,3 +202,147 @@ class SingleTurn:
         self._generator.refresh(version)
         self._generator.generate(prompts, num_generations, sampling, seed=seed, on_piece=done)
         return [found[place] for place in range(len(tasks) * num_generations)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """Answers to one task, and a score for each.
+
+    Attributes:
+        rollouts: the answers.
+        scores: of them.
+    """
+
+    rollouts: list[Rollout]
+    scores: list[Score]
+
+    @property
+    def values(self) -> list[float | None]:
+        """What the scores say; None where an answer could not be judged."""
+        return [score.value for score in self.scores]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What to write.
+
+    Attributes:
+        task: what is to be answered.
+        count: how many answers.
+        prompt: what the policy is shown instead of the task's prompt; None for that.
+        origin: of the answers, for their record.
+        learnt_after: tokens of the prompt that the answers are learnt to follow, where these are not the ones they were
+            written to; what the policy thinks of them there is not known yet, so their log-probabilities are NaN.
+    """
+
+    task: Task
+    count: int
+    prompt: str | Sequence[Message] | None = None
+    origin: str = "policy"
+    learnt_after: tuple[int, ...] | None = None
+
+
+class Answering:
+    """Writes answers and has them scored.
+
+    Args:
+        writer: writes.
+        rewards: where scores come from.
+        sampling: how answers are drawn.
+        version: updates that the policy has seen.
+        name: begins the ids of the answers.
+        seed: whole numbers that no other batch and no other process has.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        rewards: Rewards,
+        sampling: SamplingConfig,
+        *,
+        version: int,
+        name: str,
+        seed: Sequence[int],
+    ) -> None:
+        self._writer = writer
+        self._rewards = rewards
+        self._sampling = sampling
+        self._version = version
+        self._name = name
+        self._seed = seed
+        self._calls = 0
+        self.seconds_writing = 0.0
+        self.seconds_waiting = 0.0
+
+    @property
+    def max_new_tokens(self) -> int:
+        """Most tokens of an answer."""
+        return self._sampling.max_new_tokens
+
+    def scored(self, asks: Sequence[Ask]) -> list[Answered]:
+        """Return what was asked for, in order."""
+        found: dict[int, Answered] = {}
+        scorings: list[tuple[list[int], int, Scoring, list[Rollout]]] = []
+        began = time.perf_counter()
+        for count in sorted({ask.count for ask in asks}):
+            places = [place for place, ask in enumerate(asks) if ask.count == count]
+            scoring = Scoring(self._rewards, [asks[place].task for place in places], count)
+            scorings.append((places, count, scoring, self._written([asks[place] for place in places], count, scoring)))
+        self.seconds_writing += time.perf_counter() - began
+        for places, count, scoring, rollouts in scorings:
+            scores, seconds = scoring.wait()
+            self.seconds_waiting += seconds
+            for at, place in enumerate(places):
+                part = slice(at * count, (at + 1) * count)
+                found[place] = Answered(rollouts=rollouts[part], scores=scores[part])
+        return [found[place] for place in range(len(asks))]
+
+    def texts(self, asks: Sequence[Ask]) -> list[str]:
+        """Return the first answer's text of each, without a score."""
+        began = time.perf_counter()
+        rollouts = self._written(asks, 1, None)
+        self.seconds_writing += time.perf_counter() - began
+        return [rollout.text for rollout in rollouts]
+
+    def joined(self, group: Answered, more: Answered) -> Answered:
+        """Return a group with further members; a scorer that compares members sees the whole group anew."""
+        rollouts = [*group.rollouts, *more.rollouts]
+        if not self._rewards.by_group:
+            return Answered(rollouts=rollouts, scores=[*group.scores, *more.scores])
+        scoring = Scoring(self._rewards, [rollouts[0].task], len(rollouts))
+        for place, rollout in enumerate(rollouts):
+            scoring.add(place, rollout)
+        scores, seconds = scoring.wait()
+        self.seconds_waiting += seconds
+        return Answered(rollouts=rollouts, scores=scores)
+
+    def _written(self, asks: Sequence[Ask], count: int, scoring: Scoring | None) -> list[Rollout]:
+        """Answers to asks of one count, side by side; told to the scoring as they end."""
+        found: dict[int, Rollout] = {}
+
+        def done(place: int, written: Rollout) -> None:
+            found[place] = _of(asks[place // count], written)
+            if scoring is not None:
+                scoring.add(place, found[place])
+
+        shown = [ask.task if ask.prompt is None else replace(ask.task, prompt=ask.prompt) for ask in asks]
+        self._calls += 1
+        seed = np.random.SeedSequence([*self._seed, self._calls]).generate_state(1)[0]
+        self._writer.roll_out(
+            shown,
+            count,
+            self._sampling,
+            seed=int(seed),
+            version=self._version,
+            name=f"{self._name}.{self._calls}",
+            on_rollout=done,
+        )
+        return [found[place] for place in range(len(asks) * count)]
+
+
+def _of(ask: Ask, written: Rollout) -> Rollout:
+    """An answer as it is scored and learnt from."""
+    answer = replace(written, task=ask.task, origin=ask.origin)
+    if ask.learnt_after is None:
+        return answer
+    return replace(answer, prompt_ids=ask.learnt_after, logprobs=np.full_like(written.logprobs, np.nan))

@@ -20,7 +20,7 @@ from adjudge.cli.shown import Shown
 
 if TYPE_CHECKING:
     from adjudge.rl_integration.trainer.loop.config import RunFile
-    from adjudge.rl_integration.trainer.loop.run_report import RunReport
+    from adjudge.rl_integration.trainer.loop.report import RunReport
 
 _GO_ON: Final = "the same command with --resume goes on"
 

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Literal
 
 from adjudge.rl_integration.trainer.contract.options import check_above, check_between, check_finite, check_whole
 from adjudge.rl_integration.trainer.contract.task import Task
-from adjudge.rl_integration.trainer.rollouts.answering import Answered, Answering, Ask
 from adjudge.rl_integration.trainer.rollouts.curricula.improver import (
     Improved,
     Improver,
@@ -38,6 +37,7 @@ from adjudge.rl_integration.trainer.rollouts.curricula.improver import (
     quoted,
     with_more,
 )
+from adjudge.rl_integration.trainer.rollouts.writer import Answered, Answering, Ask
 
 if TYPE_CHECKING:
     from adjudge.rl_integration.trainer.rollouts.policy import Policy

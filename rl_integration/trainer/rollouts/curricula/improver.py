@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from adjudge.protocol import Message
 from adjudge.rl_integration.trainer.contract.task import Task
-from adjudge.rl_integration.trainer.rollouts.answering import Answered, Answering
+from adjudge.rl_integration.trainer.rollouts.writer import Answered, Answering
 
 if TYPE_CHECKING:
     from adjudge.rl_integration.trainer.rollouts.policy import Policy

@@ -30,8 +30,7 @@ from adjudge.rl_integration.trainer.contract.options import check_above
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task, TaskOrder, check_tasks
 from adjudge.rl_integration.trainer.rewards.groups import Groups, groups_of
-from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, Setting, random_of
-from adjudge.rl_integration.trainer.rollouts.curricula.record import Record
+from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, Record, Setting, random_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,8 +45,14 @@ from adjudge.rl_integration.trainer.contract.options import check_above, check_b
 from adjudge.rl_integration.trainer.contract.rollout import Rollout, by_task
 from adjudge.rl_integration.trainer.contract.task import Task, check_tasks
 from adjudge.rl_integration.trainer.rewards.groups import Groups
-from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, Setting, States, marks, random_of
-from adjudge.rl_integration.trainer.rollouts.curricula.record import Record
+from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import (
+    Curriculum,
+    Record,
+    Setting,
+    States,
+    marks,
+    random_of,
+)
 
 
 def nearest(estimates: Floats, count: int, *, target: float = 0.5) -> Integers:

@@ -26,7 +26,6 @@ from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
-from adjudge.rl_integration.trainer.rollouts.answering import Answered, Answering, Ask
 from adjudge.rl_integration.trainer.rollouts.curricula.improver import (
     Improved,
     Improver,
@@ -36,6 +35,7 @@ from adjudge.rl_integration.trainer.rollouts.curricula.improver import (
     probe,
     quoted,
 )
+from adjudge.rl_integration.trainer.rollouts.writer import Answered, Answering, Ask
 
 if TYPE_CHECKING:
     from adjudge.rl_integration.trainer.rollouts.policy import Policy

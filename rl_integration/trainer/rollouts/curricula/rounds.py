@@ -38,8 +38,13 @@ import numpy as np
 from adjudge.rl_integration.trainer.contract.arrays import Floats, Integers
 from adjudge.rl_integration.trainer.contract.options import check_between, check_choice, check_finite, check_whole
 from adjudge.rl_integration.trainer.rewards.groups import Groups
-from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, Setting, marks, random_of
-from adjudge.rl_integration.trainer.rollouts.curricula.record import PromptRecord
+from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import (
+    Curriculum,
+    PromptRecord,
+    Setting,
+    marks,
+    random_of,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

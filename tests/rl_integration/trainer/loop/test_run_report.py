@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.rl_integration.trainer.loop.run_report import FILE, POLICY, RunReport
+from adjudge.rl_integration.trainer.loop.report import FILE, POLICY, RunReport
 
 EVIL = "<script>alert(1)</script> | [x](javascript:y) \n# heading"
 

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from adjudge.rl_integration.trainer.algorithms.objectives.objective import ValueLoss
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import ESTIMATORS, PolicyLoss, kl_estimate
 from adjudge.rl_integration.trainer.algorithms.objectives.preference import Preference, pairs
 from adjudge.rl_integration.trainer.algorithms.objectives.rover import Rover, next_values
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES
 from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import ImportanceSampling, Steer, TopEntropy
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, TokenBatch, Totals
-from adjudge.rl_integration.trainer.algorithms.objectives.value_loss import ValueLoss
 
 Loss = Callable[[TokenBatch], LossValue]
 

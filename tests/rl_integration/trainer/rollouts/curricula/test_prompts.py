@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from tests.rl_integration.trainer.algorithms.objectives.batches import UNIT, batches, in_groups, mean, spread
 
 from adjudge.rl_integration.trainer.rewards.groups import Groups, PfPpo
+from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import PromptRecord, Record
 from adjudge.rl_integration.trainer.rollouts.curricula.filters import SpreadAverage, SpreadFilter, least_spread
 from adjudge.rl_integration.trainer.rollouts.curricula.mixed_source import Dump, Sec
 from adjudge.rl_integration.trainer.rollouts.curricula.nearest_source import Mopps, nearest
-from adjudge.rl_integration.trainer.rollouts.curricula.record import PromptRecord, Record
 from adjudge.rl_integration.trainer.rollouts.curricula.rounds import EVEN, HARD, Dars, ReinforceAda
 
 

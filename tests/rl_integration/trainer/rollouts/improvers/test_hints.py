@@ -13,11 +13,11 @@ from tests.rl_integration.trainer.scripted_writer import Same, Scripted, answeri
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.rollouts.answering import Answered, Ask
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import IMPROVERS
 from adjudge.rl_integration.trainer.rollouts.curricula.hints import Hints, HintsRule
 from adjudge.rl_integration.trainer.rollouts.curricula.improver import Improved, with_more
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.writer import Answered, Ask
 
 LEAD = "\n\nA right solution begins like this:\n"
 

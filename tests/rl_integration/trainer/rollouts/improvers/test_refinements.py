@@ -15,11 +15,11 @@ from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.rollouts.answering import Answered, Answering, Ask
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import ImproverChoice
 from adjudge.rl_integration.trainer.rollouts.curricula.improver import Improved, gold_text, quoted
 from adjudge.rl_integration.trainer.rollouts.curricula.refinements import Refinements, RefinementsRule, critique
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.writer import Answered, Answering, Ask
 
 CHAT = Task(id="chat", prompt=[{"role": "system", "content": "s"}, {"role": "user", "content": "2+2?"}], reference="4")
 TEXT = Task(id="text", prompt="3+3=", reference="6")

@@ -15,8 +15,7 @@ from tests.rl_integration.trainer.rollouts.tools.small_tools import Adder, Looku
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
 from adjudge.rl_integration.trainer.rollouts.tools.calls import Call, Toolbox
 from adjudge.rl_integration.trainer.rollouts.tools.sql_tool import SqlTool
-from adjudge.rl_integration.trainer.rollouts.tools.tool import ToolAnswer, objection, shortened
-from adjudge.rl_integration.trainer.rollouts.tools.tool_config import ToolChoice, ToolUse
+from adjudge.rl_integration.trainer.rollouts.tools.tool import ToolAnswer, ToolChoice, ToolUse, objection, shortened
 from adjudge.training.config_file import config_of, plain_config
 
 
