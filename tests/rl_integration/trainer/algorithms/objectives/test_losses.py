@@ -110,7 +110,7 @@ class Numbers:
                 )
                 if options.beta:
                     x = token["reference_logp"] - token["logp"]
-                    kl = {"k1": -x, "k2": x * x / 2, "k3": math.exp(x) - x - 1}[options.estimator]
+                    kl = {"k1": -x, "k2": x * x / 2, "k3": math.exp(x) - x - 1}[options.kl_estimator]
                     value += options.beta * kl * (math.exp(log) if options.use_bias_correction_kl else 1)
                 part += value
             match options.aggregation:
