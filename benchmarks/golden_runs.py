@@ -76,7 +76,7 @@ RUNS: Mapping[str, dict[str, Any]] = MappingProxyType(
             "model": {"from_scratch": "tiny"},
             "reward": {"scorer": {"weighted": {_DIGITS: 1.0, "exact": 0.5}}},
             "objective": {"name": "grpo", "set": {"policy.beta": 0.04}},
-            "rollouts": {"ahead": 1},
+            "rollouts": {"staleness": 1},
             "learning": {"lora": 4, "precision": "bf16", "minibatches": 2, "warmup_steps": 3, "decay": "cosine"},
             "eval_steps": 5,
             "guard": {"gold": _OTHERS, "every": 2, "surely": 1e9},
@@ -84,14 +84,20 @@ RUNS: Mapping[str, dict[str, Any]] = MappingProxyType(
         # A critic with GAE, a divergence in the reward, rewards of steps, several epochs, answers that are drawn anew.
         "ppo": {
             "objective": "ppo",
-            "learning": {"epochs": 2, "minibatches": 2, "checkpointing": True, "weight_decay": 0.1, "decay": "linear"},
+            "learning": {
+                "epochs": 2,
+                "minibatches": 2,
+                "gradient_checkpointing": True,
+                "weight_decay": 0.1,
+                "decay": "linear",
+            },
             "credit": "pure",
             "curriculum": "pf_ppo",
         },
         # Ratios of sequences, asymmetric clipping, dynamic sampling, a curriculum, more answers to hard tasks, hints.
         "dapo_hints": {
             "objective": {"name": "dapo", "set": {"policy.level": "sequence"}},
-            "rollouts": {"rounds": 2},
+            "rollouts": {"max_num_gen_batches": 2},
             "learning": {"minibatches": 2},
             "curriculum": {"names": ["mopps", "dars"], "set": {"dars.totals": [8, 6]}},
             "improver": {"name": "ghpo", "set": {"learnt_with": "plain"}},
@@ -99,10 +105,10 @@ RUNS: Mapping[str, dict[str, Any]] = MappingProxyType(
         # Tools, turns beside turns in the same state, weights of tokens, sources of tasks, answers without a score.
         "tools": {
             "reward": _UNSURE,
-            "objective": {"name": "steer", "set": {"policy.entropy_bonus": 0.01}},
+            "objective": {"name": "steer", "set": {"policy.entropy_coef": 0.01}},
             "rollouts": {
-                "tools": {"offered": [_SEARCH], "style": "tags", "most_turns": 3},
-                "sampling": {"most_new_tokens": 64},
+                "tools": {"offered": [_SEARCH], "style": "tags", "max_turns": 3},
+                "sampling": {"max_new_tokens": 64},
             },
             "credit": {"name": "gigpo", "set": {"rule.rewards": "steps"}},
             "curriculum": "sec",
@@ -110,8 +116,8 @@ RUNS: Mapping[str, dict[str, Any]] = MappingProxyType(
         # Two processes, trees of answers and their credit, whole sequences, and a filter.
         "two_processes": {
             "processes": 2,
-            "objective": {"name": "rloo", "set": {"policy.clip_high": 0.3}},
-            "rollouts": {"ahead": 1, "group": 5, "tree": {"kind": "uncertain"}},
+            "objective": {"name": "rloo", "set": {"policy.clip_ratio_high": 0.3}},
+            "rollouts": {"staleness": 1, "num_generations": 5, "tree": {"kind": "uncertain"}},
             "credit": "tree_rl",
             "curriculum": "zero_variance",
             "eval_steps": 10,
@@ -158,7 +164,7 @@ def run_file(name: str, folder: Path, *, steps: int) -> tuple[dict[str, Any], in
     }
     parts: dict[str, dict[str, Any]] = {
         "data": {"path": str(folder / "sums.jsonl"), "held_out": 0.2, "extra": ["solution", "source"]},
-        "rollouts": {"tasks": 4, "group": 4, "sampling": {"most_new_tokens": 10}},
+        "rollouts": {"tasks": 4, "num_generations": 4, "sampling": {"max_new_tokens": 10}},
         "learning": {"learning_rate": 1e-2},
     }
     return {**common, **own, **{part: {**given, **own.get(part, {})} for part, given in parts.items()}}, processes

@@ -35,9 +35,9 @@ from benchmarks.golden_runs import RUNS, run_file
 from safetensors.torch import load_file
 from transformers.utils import logging
 
-from adjudge.rl_integration.trainer.objectives.objective import Objective
-from adjudge.rl_integration.trainer.policy_run import train_policy_run
-from adjudge.rl_integration.trainer.run_file import RunFile
+from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
+from adjudge.rl_integration.trainer.loop.config import RunFile
+from adjudge.rl_integration.trainer.loop.policy_run import train_policy_run
 from adjudge.training.config_file import config_of
 
 Row = dict[str, Any]

@@ -29,12 +29,10 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from adjudge.rl_integration.trainer.config import RolloutsConfig
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.rollouts.engine_choice import open_generator
-from adjudge.rl_integration.trainer.rollouts.generator import Piece
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
-from adjudge.rl_integration.trainer.rollouts.vllm_options import VllmOptions
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig, VllmOptions
+from adjudge.rl_integration.trainer.rollouts.transformers_generator import open_generator
+from adjudge.rl_integration.trainer.rollouts.writer import Piece
 
 ENGINES = ("transformers", "vllm")
 CHARACTERS = "".join(chr(0x4E00 + at) for at in range(500))  # a random policy ends an answer every 500 tokens
@@ -77,7 +75,7 @@ def work(engine: Any, options: Options) -> dict[str, float]:
     config = RolloutsConfig(
         engine=engine,
         vllm=VllmOptions(gpu_memory_utilization=options.memory),
-        sampling=SamplingConfig(most_new_tokens=options.tokens),
+        sampling=SamplingConfig(max_new_tokens=options.tokens),
     )
     draw = torch.Generator().manual_seed(0)
     shape = (options.prompts, options.prompt_tokens)

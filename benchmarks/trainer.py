@@ -5,7 +5,7 @@ for the same matrix products.  The reward is the share of digits in an answer, f
 for each sample and any number of samples at once, as a judge behind a server does; TRL gets it as a coroutine.
 
 Each way runs in a process of its own, in turn, so that peak memory is its own.  The first steps are not counted.
-`ahead` writes that many batches before it waits for scores.
+`staleness` writes that many batches before it waits for scores.
 
 Not covered: several processes, and generation by vLLM.
 
@@ -33,14 +33,14 @@ from rich.console import Console
 from rich.table import Table
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.batches.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.config import ObjectiveChoice, RolloutsConfig, RunConfig
+from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
 from adjudge.rl_integration.trainer.demo.arithmetic import CHARACTERS, sums
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
-from adjudge.rl_integration.trainer.policies.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
-from adjudge.rl_integration.trainer.run import Run
+from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
+from adjudge.rl_integration.trainer.loop.run import Run
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 
 RATE = 1e-4
 FIRST = 6  # steps that are not counted: caches fill, workers start, batches are written ahead
@@ -105,9 +105,9 @@ def ours(options: Options, model: str, delay: float, ahead: int) -> dict[str, fl
         objective=ObjectiveChoice(name="grpo"),
         rollouts=RolloutsConfig(
             tasks=options.tasks,
-            group=options.group,
-            ahead=ahead,
-            sampling=SamplingConfig(most_new_tokens=options.tokens),
+            num_generations=options.group,
+            staleness=ahead,
+            sampling=SamplingConfig(max_new_tokens=options.tokens),
         ),
         learning=LearningConfig(learning_rate=RATE),
         steps=options.steps + FIRST,
@@ -117,7 +117,7 @@ def ours(options: Options, model: str, delay: float, ahead: int) -> dict[str, fl
         result = Run(policy, tasks, config, Path(folder)).train()
     counted = result.history[FIRST:]
     seconds = sum(line["seconds"] for line in counted)
-    tokens = sum(line["length"] for line in counted) * options.tasks * options.group
+    tokens = sum(line["completion_length"] for line in counted) * options.tasks * options.group
     waited = sum(line["seconds_waiting"] for line in counted)
     return {"steps/s": len(counted) / seconds, "tokens/s": tokens / seconds, "waiting": waited / seconds}
 

@@ -15,7 +15,7 @@ from tests.engines.stub_server import Asked, Reply, StubServer
 from tests.engines.tiny_models import write_model
 from tests.shown_pages import Command, Shell, commands, files, missing
 
-from adjudge.rl_integration.trainer.run_file import RunFile
+from adjudge.rl_integration.trainer.loop.config import RunFile
 from adjudge.training.config_file import load_config
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -23,19 +23,18 @@ from typing import Any
 
 import torch
 
-from adjudge.rl_integration.trainer.batches.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.batches.rewards import Rewards, Scoring
-from adjudge.rl_integration.trainer.config import RolloutsConfig, RunConfig
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
-from adjudge.rl_integration.trainer.policies.policy import Policy
+from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
+from adjudge.rl_integration.trainer.loop.run import Run
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
 from adjudge.rl_integration.trainer.rollouts.dialogue import open_writer
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.tools.tool import ToolChoice, ToolUse
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
-from adjudge.rl_integration.trainer.run import Run
-from adjudge.rl_integration.trainer.tasks.task import Task
-from adjudge.rl_integration.trainer.tools.tool_config import ToolChoice, ToolUse
 
 CHARACTERS = string.ascii_lowercase + string.digits + "?[]() :{}."
 TAGS = ("<search>", "</search>", "<result>", "</result>", "\\boxed{")
@@ -57,7 +56,7 @@ def lookups(folder: Path, *, seed: int) -> tuple[list[Task], list[Task], ToolUse
     documents = folder / "numbers.jsonl"
     documents.write_text("".join(json.dumps({"title": task.id, "text": task.reference}) + "\n" for task in tasks))
     search = ToolChoice(kind="search", options={"documents": str(documents), "count": 1})
-    return tasks[:550], tasks[550:], ToolUse(offered=(search,), style="tags", most_turns=2)
+    return tasks[:550], tasks[550:], ToolUse(offered=(search,), style="tags", max_turns=2)
 
 
 def shown(policy: Policy, task: Task, draw: random.Random) -> Shown:
@@ -117,7 +116,7 @@ def learn_lookups(
     policy = tiny_policy(CHARACTERS, words=TAGS, seed=seed)
     config = RunConfig(
         reward=RewardConfig(scorer="math"),
-        rollouts=RolloutsConfig(tasks=24, group=8, tools=tools, sampling=SamplingConfig(most_new_tokens=24)),
+        rollouts=RolloutsConfig(tasks=24, num_generations=8, tools=tools, sampling=SamplingConfig(max_new_tokens=24)),
         learning=LearningConfig(learning_rate=1e-3, warmup_steps=5, decay="linear"),
         steps=steps,
         seed=seed,

@@ -327,8 +327,8 @@ def test_the_next_commands_of_ratings_work(adjudge: Adjudge) -> None:
 
 
 def test_the_file_of_a_policy_is_one(adjudge: Adjudge) -> None:
-    from adjudge.rl_integration.trainer.tasks.task_files import TaskFiles
-    from adjudge.rl_integration.trainer.tasks.task_reader import read_tasks
+    from adjudge.rl_integration.trainer.rollouts.task_files import TaskFiles
+    from adjudge.rl_integration.trainer.rollouts.task_reader import read_tasks
 
     rows = [{"problem": f"{n}+1?", "answer": str(n + 1)} for n in range(30)]
     text = steps(adjudge("check", write("mine.jsonl", rows), "--json").json)["train a policy"]["text"]

@@ -97,7 +97,10 @@ def test_no_file(adjudge: Adjudge) -> None:
 @pytest.mark.parametrize(
     ("setting", "why"),
     [
-        ("num_generations=4", "`num_generations`, which is `rollouts.group` in training a policy by rewards, but no"),
+        (
+            "num_generations=4",
+            "`num_generations`, which is `rollouts.num_generations` in training a policy by rewards, but no",
+        ),
         ("reward_funcs=math", "`reward_funcs`, which is `reward.scorer` in training a policy by rewards, but no"),
         ("lr=1e-5", "unknown option 'lr' (did you mean 'schedule.learning_rate'?)"),
     ],

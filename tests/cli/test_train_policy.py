@@ -14,7 +14,7 @@ import yaml
 
 from adjudge.cli import exits
 from adjudge.cli.train import _by_rewards
-from adjudge.rl_integration.trainer.run_file import RunFile
+from adjudge.rl_integration.trainer.loop.config import RunFile
 from adjudge.training.config_file import load_config
 
 Adjudge = Callable[..., Any]
@@ -69,7 +69,7 @@ def config(folder: Path, **more: Any) -> dict[str, Any]:
         "data": {"path": str(folder / "sums.jsonl"), "held_out": 0.1},
         "output": str(folder / "run"),
         "reward": {"scorer": {"weighted": {"exact": 1.0, "scorers_of_this_test:Short": 1.0}}},
-        "rollouts": {"tasks": 2, "group": 4, "sampling": {"most_new_tokens": 4}},
+        "rollouts": {"tasks": 2, "num_generations": 4, "sampling": {"max_new_tokens": 4}},
         "learning": {"learning_rate": 1e-3},
         "steps": 3,
         "save_steps": 1,
@@ -179,7 +179,11 @@ MISTAKES: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("no reward", {"reward": None}, ("`rollouts`", "no `reward`", "reward: math")),
     ("both kinds", {"loss": "dpo"}, ("`reward`", "`loss`", "leave out the one or the other")),
     ("unknown option", {"rollout": {}}, ("'rollout'", "did you mean 'rollouts'?")),
-    ("unknown nested option", {"rollouts": {"groups": 4}}, ("'rollouts.groups'", "did you mean 'rollouts.group'?")),
+    (
+        "unknown nested option",
+        {"rollouts": {"groups": 4}},
+        ("'rollouts.groups'", "did you mean 'rollouts.num_generations'?"),
+    ),
     ("no model", {"model": None}, ("'model' is missing",)),
     ("no data", {"data": None}, ("'data' is missing",)),
     ("two models", {"model": {"name": "a", "from_scratch": "tiny"}}, ("model.name", "give one of the two")),
@@ -199,8 +203,8 @@ MISTAKES: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("no steps", {"steps": 0}, ("steps is 0", "at least 1")),
     (
         "too long answers",
-        {"rollouts": {"sampling": {"most_new_tokens": 9999}}},
-        ("most_new_tokens", "4096", "lower it"),
+        {"rollouts": {"sampling": {"max_new_tokens": 9999}}},
+        ("max_new_tokens", "4096", "lower it"),
     ),
     ("too short prompts", {"data": {"path": "{sums}", "max_prompt_tokens": 1}}, ("25 prompts", "longer than 1 tokens")),
     ("all held out", {"data": {"path": "{sums}", "held_out": 0.99}}, ("data.held_out", "leaves nothing to train on")),
@@ -262,10 +266,10 @@ def test_the_two_kinds_of_files_are_told_apart(
 
 def test_a_setting_reaches_an_option_with_dots_in_its_name(tmp_path: Path) -> None:
     path = written(tmp_path, {**config(tmp_path), "objective": "grpo"})
-    settings = ("objective.set.policy.beta=0.1", "objective.set.policy.clip_high=0.3", "reward.scorer=exact")
+    settings = ("objective.set.policy.beta=0.1", "objective.set.policy.clip_ratio_high=0.3", "reward.scorer=exact")
     made = load_config(RunFile, path, settings)
     assert made.objective.name == "grpo"
-    assert made.objective.set == {"policy.beta": 0.1, "policy.clip_high": 0.3}
+    assert made.objective.set == {"policy.beta": 0.1, "policy.clip_ratio_high": 0.3}
     assert made.reward.scorer == "exact"
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adjudge.rl_integration.trainer.credit.step_credit import IGPO, IGPO_PAPER
-from adjudge.rl_integration.trainer.credit.table import CREDITS
-from adjudge.rl_integration.trainer.objectives.groups import Groups
-from adjudge.rl_integration.trainer.objectives.losses.policy import PolicyLoss
-from adjudge.rl_integration.trainer.objectives.table import OBJECTIVES, objective
-from adjudge.rl_integration.trainer.prompts.pf_ppo import PfPpo
+from adjudge.rl_integration.trainer.algorithms.credit.credit import CREDITS
+from adjudge.rl_integration.trainer.algorithms.credit.step_credit import IGPO, IGPO_PAPER
+from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
+from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES, objective
+from adjudge.rl_integration.trainer.rewards.groups import Groups, PfPpo
 
 
 def test_mm_rlhf_replaces_the_rule_of_the_margin_by_one_of_the_batch() -> None:

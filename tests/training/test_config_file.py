@@ -58,7 +58,10 @@ def test_plain_data_makes_an_equal_configuration(tmp_path: Path) -> None:
         (f"{SMALL}schedule: {{precision: fp8}}\n", "schedule.precision is 'fp8'; give one of auto, fp32, bf16"),
         (f"{SMALL}schedule: {{keep_checkpoints: 1}}\n", "keep_checkpoints is 1; it must be at least 2"),
         (f"{SMALL}schedule: [1]\n", "schedule is .1.; it must be a mapping"),
-        (f"{SMALL}num_generations: 4\n", "'num_generations' .it is 'rollouts.group' in another kind of training."),
+        (
+            f"{SMALL}num_generations: 4\n",
+            "'num_generations' .it is 'rollouts.num_generations' in another kind of training.",
+        ),
         (f"{SMALL}loss: dpo\n", "loss.name is 'dpo' .which is of `adjudge train policy`.; give one of bt"),
         (f"{SMALL}loss: best\n", "loss.name is 'best'; give one of bt"),
         (f"{SMALL}loss: {{name: bt, gamma: 3}}\n", "the loss 'bt' does not read loss.gamma"),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adjudge.cli.train import _BY_REWARDS, TRAINERS, _named
-from adjudge.rl_integration.trainer.objectives.table import OBJECTIVES, objective
+from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES, objective
 from adjudge.training.config_keys import config_keys, meant
 from adjudge.training.known_words import WORDS
 
@@ -35,19 +35,22 @@ def test_every_key_is_explained(kind: str) -> None:
         ("run", "lr", 1e-6, ["learning.learning_rate"]),
         ("rm", "lr", 1e-6, ["schedule.learning_rate"]),
         ("run", "learning_rate", 1e-6, ["learning.learning_rate"]),
-        ("run", "num_generations", 8, ["rollouts.group"]),
-        ("run", "rollouts.num_generations", 8, ["rollouts.group"]),
+        ("run", "num_generations", 8, ["rollouts.num_generations"]),
+        ("run", "rollouts.num_generations", 8, ["rollouts.num_generations"]),
         ("run", "kl_coef", 0.1, ["objective.set.policy.beta"]),
         ("policy", "beta", 0.1, ["loss.beta"]),
-        ("run", "max_completion_length", 256, ["rollouts.sampling.most_new_tokens"]),
+        ("run", "max_completion_length", 256, ["rollouts.sampling.max_new_tokens"]),
         ("rm", "per_device_train_batch_size", 8, ["schedule.batch_size"]),
         ("run", "per_device_train_batch_size", 8, ["rollouts.tasks"]),
         ("rm", "report_to", "wandb", ["schedule.report_to"]),
         ("run", "logs", ["wandb"], ["report_to"]),
-        ("run", "actor_rollout_ref", {"rollout": {"n": 8}}, ["rollouts.group"]),
+        ("run", "actor_rollout_ref", {"rollout": {"n": 8}}, ["rollouts.num_generations"]),
         ("run", "algorithm", {"adv_estimator": "grpo"}, ["objective.name"]),
         ("run", "algorithm", {"adv_estimator": "gae", "lam": 1}, ["objective.name", "objective.set.critic.gae.lam"]),
-        ("run", "critic", {"optim": {"lr": 1e-5}}, ["learning.critic_rate"]),
+        ("run", "rollouts.ahead", 1, ["rollouts.staleness"]),
+        ("run", "rollouts.sampling.most_new_tokens", 8, ["rollouts.sampling.max_new_tokens"]),
+        ("run", "guard", {"gold": {"most_failed": 0.1}}, ["guard.gold.max_failed"]),
+        ("run", "critic", {"optim": {"lr": 1e-5}}, ["learning.critic_learning_rate"]),
         ("rm", "schedule.epoch", 2, ["schedule.epochs"]),
         ("run", "stepps", 2, ["steps"]),
         ("rm", "xyzzy", 2, []),

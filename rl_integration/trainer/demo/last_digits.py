@@ -17,7 +17,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from adjudge.rl_integration.trainer.tasks.task import Task
+from adjudge.rl_integration.trainer.contract.task import Task
 
 CHARACTERS = "0123456789+=}\n"
 """What tasks and answers are written with, beside `WORDS`."""

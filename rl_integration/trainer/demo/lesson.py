@@ -1,13 +1,12 @@
-"""A policy made from nothing learns from verdicts alone, in minutes on a laptop.
+"""A policy made from nothing learns from verdicts alone, in minutes on a laptop; and the picture of its runs.
 
 First it is shown answers until it is right now and then, so that there is something to reward; from there on it is
 told nothing but its rewards.  `subjects` has what it may learn.
-
-Not covered: anything a user would train.
 """
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,17 +16,72 @@ from typing import Any, Literal, TypeAlias
 
 import torch
 
-from adjudge.rl_integration.trainer.batches.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.batches.rewards import Rewards
-from adjudge.rl_integration.trainer.config import ObjectiveChoice, RolloutsConfig, RunConfig
-from adjudge.rl_integration.trainer.credit.choice import CreditChoice
+from adjudge.extras import install_hint
+from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice, ObjectiveChoice
+from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy, warm_up
-from adjudge.rl_integration.trainer.guard import GuardConfig
-from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
-from adjudge.rl_integration.trainer.policies.policy import Policy
-from adjudge.rl_integration.trainer.records.report import write_report
-from adjudge.rl_integration.trainer.run import Run
-from adjudge.rl_integration.trainer.tasks.task import Task
+from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
+from adjudge.rl_integration.trainer.loop.guard import GuardConfig
+from adjudge.rl_integration.trainer.loop.logbook import STEPS, read_journal
+from adjudge.rl_integration.trainer.loop.report import write_report
+from adjudge.rl_integration.trainer.loop.run import Run
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.rl_integration.trainer.rewards.rewards import Rewards
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
+
+_COLOURS = ("#2f7ed8", "#d9730d", "#2a9d5c", "#b04fc4", "#c0392b", "#0f9aa8")
+_LOOKS: Any = {"svg.hashsalt": "adjudge", "svg.fonttype": "none", "font.size": 9}  # the same numbers give the same file
+
+
+def draw(runs: Mapping[str, Path], before: Mapping[str, float], path: Path, *, title: str) -> None:
+    """Write a picture.
+
+    Args:
+        runs: folder of each run by its name.
+        before: share of the held-out tasks that each had right before it began.
+        path: of the picture, an .svg file.
+        title: above it.
+
+    Raises:
+        ValueError: matplotlib is not installed.
+    """
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ValueError(f"the picture needs matplotlib ({error}); {install_hint('train')}") from error
+    with mpl.rc_context(_LOOKS):
+        figure = Figure(figsize=(8.0, 3.0), layout="constrained")
+        right, paid = figure.subplots(1, 2)
+        for colour, (name, folder) in zip(_COLOURS, runs.items(), strict=False):
+            lines = read_journal(folder, STEPS)
+            points = [(0, before[name]), *_points(lines, "held_out")]
+            right.plot(*zip(*points, strict=True), color=colour, marker=".", label=name)
+            paid.plot(*zip(*_smooth(_points(lines, "reward")), strict=True), color=colour, label=name)
+        right.set(title="held-out tasks that are right", xlabel="step", ylim=(-0.02, 1.02))
+        paid.set(title="mean reward of five batches", xlabel="step")
+        for axes in (right, paid):
+            axes.grid(alpha=0.3)
+        right.legend(fontsize=8)
+        figure.suptitle(title, fontsize=10)
+        drawn = io.StringIO()
+        figure.savefig(drawn, format="svg", metadata={"Date": None})
+    path.write_text(drawn.getvalue(), encoding="utf-8")
+
+
+def _points(lines: Sequence[Mapping[str, Any]], name: str) -> list[tuple[float, float]]:
+    return [(line["step"], line[name]) for line in lines if name in line]
+
+
+def _smooth(points: Sequence[tuple[float, float]], width: int = 5) -> list[tuple[float, float]]:
+    """The mean of each point and those before it, `width` at most."""
+    values = [value for _, value in points]
+    return [
+        (step, sum(values[max(0, at + 1 - width) : at + 1]) / len(values[max(0, at + 1 - width) : at + 1]))
+        for at, (step, _) in enumerate(points)
+    ]
+
 
 Method: TypeAlias = Literal["grpo", "ppo"]
 
@@ -37,7 +91,7 @@ _OBJECTIVES: Mapping[Method, ObjectiveChoice] = {
     # has a handful of tokens and its reward at the end: lambda 1 takes that, and not the critic's word for it.
     "ppo": ObjectiveChoice(name="ppo", set={"reward_beta": 0.0, "critic.gae.lam": 1.0, "critic.loss.clip": None}),
 }
-LEARNING = LearningConfig(learning_rate=1e-3, critic_rate=2e-3, decay="linear", warmup_steps=10, minibatches=2)
+LEARNING = LearningConfig(learning_rate=1e-3, critic_learning_rate=2e-3, decay="linear", warmup_steps=10, minibatches=2)
 """What suits a policy of this size; 2e-3 spoils it within 25 steps."""
 
 _WARM_UP = 600  # steps at most
@@ -182,14 +236,16 @@ def one_thread() -> Iterator[None]:
 
 def _objective(lesson: Lesson, method: Method) -> ObjectiveChoice:
     published = _OBJECTIVES[method]
-    return replace(published, set={**published.set, "policy.entropy_bonus": lesson.bonus})
+    return replace(published, set={**published.set, "policy.entropy_coef": lesson.bonus})
 
 
 def _rollouts(lesson: Lesson, method: Method) -> RolloutsConfig:
     """What a step reads: a critic compares prompts, and a group its answers, so a critic gets more of the former."""
     if method == "grpo":
         return lesson.rollouts
-    return replace(lesson.rollouts, tasks=2 * lesson.rollouts.tasks, group=max(1, lesson.rollouts.group // 2))
+    return replace(
+        lesson.rollouts, tasks=2 * lesson.rollouts.tasks, num_generations=max(1, lesson.rollouts.num_generations // 2)
+    )
 
 
 def _shown(lesson: Lesson, policy: Policy, run: Run, truth: Rewards, *, seed: int) -> None:

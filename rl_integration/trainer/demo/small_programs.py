@@ -5,8 +5,6 @@
     0:0 1:37=       f=lambda x:x*37
 
 The tests that an answer must pass are at other numbers.
-
-Not covered: statements, loops, and anything else of Python.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 
-from adjudge.rl_integration.trainer.tasks.task import Task
+from adjudge.rl_integration.trainer.contract.task import Task
 
 CHARACTERS = "0123456789: =x+-*"
 """What tasks and answers are written with, beside `WORDS`."""

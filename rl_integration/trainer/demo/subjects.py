@@ -16,13 +16,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from adjudge.rl_integration.trainer.batches.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.config import RolloutsConfig
-from adjudge.rl_integration.trainer.credit.choice import CreditChoice
+from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
 from adjudge.rl_integration.trainer.demo import arithmetic, last_digits, small_programs
 from adjudge.rl_integration.trainer.demo.lesson import LEARNING, Lesson
-from adjudge.rl_integration.trainer.guard import GuardConfig
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.loop.guard import GuardConfig
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 
 Subject: TypeAlias = Literal["sums", "steps", "code", "hacked"]
 
@@ -45,7 +44,9 @@ def sums(seed: int) -> Lesson:
         held_out=held_out,
         reward=_MATH,
         truth=_MATH,
-        rollouts=RolloutsConfig(tasks=64, group=8, sampling=SamplingConfig(most_new_tokens=6, rows=512)),
+        rollouts=RolloutsConfig(
+            tasks=64, num_generations=8, sampling=SamplingConfig(max_new_tokens=6, max_num_seqs=512)
+        ),
         steps=400,
     )
 
@@ -70,7 +71,9 @@ def steps(seed: int, scorer: Any) -> Lesson:
         held_out=held_out,
         reward=RewardConfig(scorer=scorer),
         truth=_MATH,
-        rollouts=RolloutsConfig(tasks=64, group=8, sampling=SamplingConfig(most_new_tokens=24, rows=512)),
+        rollouts=RolloutsConfig(
+            tasks=64, num_generations=8, sampling=SamplingConfig(max_new_tokens=24, max_num_seqs=512)
+        ),
         steps=100,
         eval_steps=10,
         enough=1.0,  # as in `code`
@@ -101,7 +104,7 @@ def code(seed: int, folder: Path) -> Lesson:
         held_out=held_out,
         reward=reward,
         truth=reward,
-        rollouts=RolloutsConfig(tasks=32, group=8, sampling=SamplingConfig(most_new_tokens=8)),
+        rollouts=RolloutsConfig(tasks=32, num_generations=8, sampling=SamplingConfig(max_new_tokens=8)),
         steps=100,
         eval_steps=10,
         enough=1.0,  # out of reach by guessing: all steps of the warm-up are taken
@@ -129,7 +132,7 @@ def hacked(seed: int, scorer: Any, *, guarded: bool) -> Lesson:
         held_out=held_out,
         reward=RewardConfig(scorer=scorer),
         truth=_MATH,
-        rollouts=RolloutsConfig(tasks=16, group=8, sampling=SamplingConfig(most_new_tokens=24)),
+        rollouts=RolloutsConfig(tasks=16, num_generations=8, sampling=SamplingConfig(max_new_tokens=24)),
         steps=80,
         eval_steps=5,
         enough=0.6,

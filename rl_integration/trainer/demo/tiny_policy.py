@@ -1,7 +1,4 @@
-"""A policy of a hundred thousand weights that reads characters, and its first supervised lessons.
-
-Not covered: models that anybody would use.
-"""
+"""A policy of a hundred thousand weights that reads characters, and its first supervised lessons."""
 
 from __future__ import annotations
 
@@ -13,8 +10,8 @@ from typing import Any
 import torch
 
 from adjudge.engines.model_lock import model_lock
-from adjudge.rl_integration.trainer.policies.policy import Policy
-from adjudge.rl_integration.trainer.tasks.task import Task
+from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
 
 _PAD, _END = "<|pad|>", "<|end|>"
 

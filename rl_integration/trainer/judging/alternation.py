@@ -17,16 +17,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.batches.rewards import Rewards, Scoring
-from adjudge.rl_integration.trainer.checkpoints import newest_checkpoint
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.judging.present_verifier import PresentVerifier
 from adjudge.rl_integration.trainer.judging.solutions import Solutions, solutions_of
-from adjudge.rl_integration.trainer.records.logbook import OnStep
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
+from adjudge.rl_integration.trainer.loop.checkpoints import newest_checkpoint
+from adjudge.rl_integration.trainer.loop.logbook import OnStep
+from adjudge.rl_integration.trainer.loop.run import Run
+from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
-from adjudge.rl_integration.trainer.run import Run
-from adjudge.rl_integration.trainer.tasks.task import Task
 from adjudge.solutions.steps import Splitting
 
 
@@ -49,7 +49,6 @@ class Turns:
     right: float = 1.0
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
         for option in ("generator", "verifier"):
             if getattr(self, option) < 1:
                 raise ValueError(f"turns.{option} is {getattr(self, option)!r}; it must be at least 1")
@@ -104,9 +103,9 @@ class Alternation:
     ) -> None:
         if generator.config.reward.scorer is not reward:
             raise ValueError("the generator's reward.scorer must be the very PresentVerifier that is given as reward")
-        if verifier.config.rollouts.ahead:
+        if verifier.config.rollouts.staleness:
             raise ValueError(
-                f"the verifier's rollouts.ahead is {verifier.config.rollouts.ahead}; its tasks come from the "
+                f"the verifier's rollouts.staleness is {verifier.config.rollouts.staleness}; its tasks come from the "
                 "generator's last step, so it must be 0"
             )
         if generator.config.guard is not None or verifier.config.guard is not None:
@@ -174,10 +173,10 @@ class Alternation:
         config = self._generator.config
         policy = self._generator.policy
         with Rewards(replace(config.reward, scorer=self._reward.outcome)) as rewards:
-            scoring = Scoring(rewards, self._tasks, config.rollouts.group)
+            scoring = Scoring(rewards, self._tasks, config.rollouts.num_generations)
             rollouts = SingleTurn(policy, TransformersGenerator(policy)).roll_out(
                 self._tasks,
-                config.rollouts.group,
+                config.rollouts.num_generations,
                 config.rollouts.sampling,
                 seed=config.seed,
                 version=0,

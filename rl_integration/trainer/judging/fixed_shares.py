@@ -1,8 +1,6 @@
 """Tasks of several kinds in fixed shares, such as Critique-Coder's 20 % critiques among 80 % programs.
 
 Every batch has each kind's share of it, rounded so that the shares hold over time.
-
-Not covered: shares that depend on what is learnt (`adjudge.rl_integration.trainer.curricula`).
 """
 
 from __future__ import annotations
@@ -13,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.tasks.task import Task, TaskSource
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Task, TaskSource
 
 KIND = "kind"
 """The field of a task's `extra` that says its kind, which the scorer `by_kind` reads, too."""
@@ -80,14 +78,14 @@ class FixedShares:
             tasks += drawn
         return tasks
 
-    def told(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
+    def observe(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
         """Tell each kind's source how its tasks went; return its numbers, and each kind's mean reward."""
         found: dict[str, float] = {}
         for name, source in self._sources.items():
             own = [place for place, rollout in enumerate(rollouts) if rollout.task.extra.get(KIND) == name]
             values = [value for place in own if (value := scores[place].value) is not None]
             if own:
-                numbers = source.told([rollouts[place] for place in own], [scores[place] for place in own])
+                numbers = source.observe([rollouts[place] for place in own], [scores[place] for place in own])
                 found |= {f"{name}.{number}": value for number, value in numbers.items()}
             if values:
                 found[f"{name}.reward"] = sum(values) / len(values)

@@ -9,8 +9,6 @@ verdicts are worth.  Three rewards:
     consistency  the same, and 1 only if the verdict on the other order is right, too (J1)
 
 It is measured on pairs that it never saw, each in both orders.
-
-Not covered: anything a user would train.
 """
 
 from __future__ import annotations
@@ -23,21 +21,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from adjudge.rl_integration.trainer.batches.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.batches.rewards import Rewards, Scoring
-from adjudge.rl_integration.trainer.config import ObjectiveChoice, RolloutsConfig, RunConfig
+from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
+from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy, warm_up
-from adjudge.rl_integration.trainer.judging.cohort_order import CohortOrder
-from adjudge.rl_integration.trainer.judging.order_effects import order_effects
-from adjudge.rl_integration.trainer.judging.pairs import LABELS, Pair, in_both_orders, in_one_order
-from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
-from adjudge.rl_integration.trainer.policies.policy import Policy
-from adjudge.rl_integration.trainer.records.report import write_report
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.judging.pairs import Pair, in_both_orders, in_one_order
+from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
+from adjudge.rl_integration.trainer.loop.report import write_report
+from adjudge.rl_integration.trainer.loop.run import Run
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
+from adjudge.rl_integration.trainer.rollouts.cohort_order import LABELS, CohortOrder, order_effects
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
-from adjudge.rl_integration.trainer.run import Run
-from adjudge.rl_integration.trainer.tasks.task import Task
 
 Reward: TypeAlias = Literal["as_given", "both_orders", "consistency"]
 REWARDS: Final[tuple[Reward, ...]] = ("as_given", "both_orders", "consistency")
@@ -112,7 +109,7 @@ def learn_to_judge(
         # Dr. GRPO keeps how much a pair's other order counts (`match: all`).  Without the divergence, and at twice the
         # rate, 2 of 6 judges that were paid for both orders alone lost the form before they learnt anything.
         objective=ObjectiveChoice(name="dr_grpo", set={"policy.beta": 0.02}),
-        rollouts=RolloutsConfig(tasks=32, group=8, sampling=SamplingConfig(most_new_tokens=8)),
+        rollouts=RolloutsConfig(tasks=32, num_generations=8, sampling=SamplingConfig(max_new_tokens=8)),
         learning=LearningConfig(learning_rate=5e-4, decay="linear", warmup_steps=10, minibatches=2),
         steps=steps,
         seed=seed,
@@ -184,7 +181,7 @@ def _measured(policy: Policy, tasks: Sequence[Task], rewards: Rewards, step: int
     rollouts = SingleTurn(policy, TransformersGenerator(policy)).roll_out(
         tasks,
         1,
-        SamplingConfig(most_new_tokens=8, temperature=0.0),
+        SamplingConfig(max_new_tokens=8, temperature=0.0),
         seed=0,
         version=step,
         name="held-out",

@@ -1,4 +1,11 @@
-"""Tasks for judges, made of pairs and labelled responses.
+"""Tasks for judges: prompts that show pairs, responses or steps, and the rows of a file that they are written to.
+
+Prompts for judges in training: those that the judges of `adjudge.judges` are asked with, and two of our own.
+
+A judge learns to answer the very text that it will be asked, with untrusted text fenced and escaped in the same way: a
+response that holds a verdict does not put one into the judge's mouth.
+
+Tasks for judges, made of pairs and labelled responses.
 
 | function | tasks of a pair | scorer | after |
 |---|---|---|---|
@@ -7,22 +14,102 @@
 | `one_by_one` | one for each response, scored together | `verdict_scores` | J1, pointwise |
 | `labelled` | one for a response with a known verdict | `verdict` | Critique-Coder, RLBFF |
 
-Not covered: making pairs.
+Not covered: what the answers are worth (the scorers `verdict`, `verdict_orders`, `verdict_scores`, `verdict_steps`);
+making pairs; reading them; the trainer reads rows of many kinds, these among them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, TypeAlias
 
-from adjudge.rl_integration.trainer.judging.asking import AskOne, AskPair, Prompt
-from adjudge.rl_integration.trainer.tasks.task import Task
+from adjudge.prompts.template import load_template
+from adjudge.protocol import Message
+from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.rollouts.cohort_order import GIVEN, LABELS, SWAPPED
 
-GIVEN, SWAPPED = "given", "swapped"
-_FIRST, _SECOND = "A", "B"
-LABELS: Final = (_FIRST, _SECOND)
-"""The verdicts for the response shown first and for the one shown second."""
+Prompt: TypeAlias = str | Sequence[Message]
+
+AskPair: TypeAlias = Callable[[Prompt, str, str], Prompt]
+"""The prompt that shows a judge a question, response A and response B."""
+
+AskOne: TypeAlias = Callable[[Prompt, str], Prompt]
+"""The prompt that shows a judge a question and one response."""
+
+AskSteps: TypeAlias = Callable[[Prompt, Sequence[str]], Prompt]
+"""The prompt that shows a verifier a question and the steps of a solution."""
+
+
+def ask_pair(template: str = "judges/j1_pair") -> AskPair:
+    """Return what asks about pairs: "judges/j1_pair", "judges/rm_r1", or the path of a `.prompt` file.
+
+    Raises:
+        ValueError: there is no such template.
+    """
+    loaded = load_template(template)
+
+    def ask(question: Prompt, first: str, second: str) -> Prompt:
+        return loaded.render({"question": question, "response_a": first, "response_b": second}).messages
+
+    return ask
+
+
+def ask_one(template: str = "judges/j1_score") -> AskOne:
+    """Return what asks about one response: "judges/j1_score", or the path of a `.prompt` file.
+
+    "rl_integration/trainer/judging/critique" asks for Critique-Coder's critique of a solution.
+
+    Raises:
+        ValueError: there is no such template.
+    """
+    loaded = load_template(template)
+
+    def ask(question: Prompt, response: str) -> Prompt:
+        return loaded.render({"question": question, "response": response}).messages
+
+    return ask
+
+
+def ask_principle(principle: str, template: str = "judges/principle") -> AskOne:
+    """Return what asks whether one response keeps to a principle (RLBFF).
+
+    Raises:
+        ValueError: there is no such template, or the principle is empty.
+    """
+    if not principle.strip():
+        raise ValueError("the principle is empty; say what a response is to be judged by")
+    loaded = load_template(template)
+
+    def ask(question: Prompt, response: str) -> Prompt:
+        return loaded.render({"question": question, "principle": principle, "response": response}).messages
+
+    return ask
+
+
+def ask_steps(template: str = "rl_integration/trainer/judging/steps") -> AskSteps:
+    """Return what asks for verdicts on the steps of a solution and on the whole (RL Tango).
+
+    Raises:
+        ValueError: there is no such template.
+    """
+    loaded = load_template(template)
+
+    def ask(question: Prompt, steps: Sequence[str]) -> Prompt:
+        numbered = "\n".join(f"{number}. {_indented(step)}" for number, step in enumerate(steps, start=1))
+        return loaded.render({"question": question, "steps": numbered}).messages
+
+    return ask
+
+
+def _indented(step: str) -> str:
+    """A step whose further lines cannot be taken for steps of their own."""
+    return step.strip().replace("\n", "\n   ")
+
+
+_FIRST, _SECOND = LABELS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,3 +201,22 @@ def _shown(pair: Pair, ask: AskPair, *, better_first: bool, order: str) -> Task:
         extra={"order": order},
         cohort=pair.id,
     )
+
+
+def write_tasks(path: Path, tasks: Iterable[Task]) -> int:
+    """Write a line of JSON for each task, with `id`, `prompt`, `reference`, `cohort` and its extra fields; count them.
+
+    Raises:
+        ValueError: an extra field has the name of one of these columns, or a value is no plain data.
+    """
+    lines = []
+    for task in tasks:
+        row = {"id": task.id, "prompt": task.prompt, "reference": task.reference, "cohort": task.cohort}
+        if clash := row.keys() & task.extra.keys():
+            raise ValueError(f"the extra field {min(clash)!r} of task {task.id!r} has the name of a column; rename it")
+        try:
+            lines.append(json.dumps({**row, **task.extra}, ensure_ascii=False))
+        except TypeError as error:
+            raise ValueError(f"the task {task.id!r} cannot be written as JSON: {error}") from error
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return len(lines)

@@ -19,13 +19,13 @@ from typing import Any
 
 from adjudge.api import load
 from adjudge.protocol import Provenance, Sample, Score, StepScore, response_text
-from adjudge.rl_integration.trainer.judging.asking import AskSteps
-from adjudge.rl_integration.trainer.policies.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.judging.pairs import AskSteps
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
-from adjudge.rl_integration.trainer.tasks.task import Task
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.solutions.steps import Splitting, Step, split_steps
 
@@ -43,7 +43,7 @@ class PresentVerifier:
         policy: the verifier.
         outcome: scorer of whole solutions; anything `adjudge.load` takes.
         ask: the verifier's prompt.
-        most_new_tokens: most tokens of what it writes.
+        max_new_tokens: tokens of what it writes.
         splitting: where a step begins.
     """
 
@@ -56,7 +56,7 @@ class PresentVerifier:
         outcome: Any,
         ask: AskSteps,
         *,
-        most_new_tokens: int,
+        max_new_tokens: int,
         splitting: Splitting = "blank_line",
     ) -> None:
         self.version = 0  # updates that the verifier has seen
@@ -64,7 +64,7 @@ class PresentVerifier:
         self.outcome = load(outcome)
         self._reader = load(READER)
         self._ask = ask
-        self._sampling = SamplingConfig(most_new_tokens=most_new_tokens, temperature=0.0)
+        self._sampling = SamplingConfig(max_new_tokens=max_new_tokens, temperature=0.0)
         self._splitting: Splitting = splitting
         self._writer = SingleTurn(policy, TransformersGenerator(policy))
         self._one_at_a_time = threading.Lock()
@@ -72,7 +72,7 @@ class PresentVerifier:
     @property
     def fingerprint(self) -> str:
         """Changes with the outcome's scorer and with every update of the verifier."""
-        options = f"{self._sampling.most_new_tokens}:{self._splitting}"
+        options = f"{self._sampling.max_new_tokens}:{self._splitting}"
         return f"{self.name}:{self.outcome.fingerprint}:{self._policy.name}:{options}:{self.version}"
 
     def validate(self, sample: Sample) -> None:
@@ -115,7 +115,7 @@ class PresentVerifier:
         return [_scored(steps, verdicts.get(place, ())) for place, steps in enumerate(split)]
 
     def _fits(self, task: Task) -> bool:
-        return self._policy.tokens.overflow(len(self._policy.encode(task)), self._sampling.most_new_tokens) is None
+        return self._policy.tokens.overflow(len(self._policy.encode(task)), self._sampling.max_new_tokens) is None
 
     def _written(self, tasks: Sequence[Task]) -> list[Rollout]:
         with self._one_at_a_time:

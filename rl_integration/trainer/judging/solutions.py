@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.protocol import Score, response_text
-from adjudge.rl_integration.trainer.judging.asking import AskSteps, Prompt
-from adjudge.rl_integration.trainer.records.journal import Journal, read_journal
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.tasks.task import Task
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.judging.pairs import AskSteps, Prompt
+from adjudge.rl_integration.trainer.loop.logbook import Journal, read_journal
 from adjudge.solutions.steps import Splitting, split_steps
 
 SOLUTIONS = "solutions.jsonl"
@@ -125,7 +125,7 @@ class Solutions:
             drawn.append(kind.pop())
         return [self._task(f"{self._draws}.{place}:{name}", solution) for place, (name, solution) in enumerate(drawn)]
 
-    def told(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
+    def observe(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
         """Return the share of right solutions among those judged, and of the judgements by kind that are right."""
         found: dict[str, float] = {}
         rights = [bool(rollout.task.reference["verdict"]) for rollout in rollouts]

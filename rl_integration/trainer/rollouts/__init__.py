@@ -1,1 +1,1 @@
-"""Answers that a policy writes, and what wrote them."""
+"""What a policy writes: generation, tools, tasks and their order, and help where answers are wrong."""

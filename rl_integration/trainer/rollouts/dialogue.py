@@ -20,18 +20,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from adjudge.protocol import Message
-from adjudge.rl_integration.trainer.policies.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.generator import FinishReason, Generator, Piece
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
-from adjudge.rl_integration.trainer.rollouts.writer import OnRollout, SingleTurn, Writer
-from adjudge.rl_integration.trainer.tasks.task import Task
-from adjudge.rl_integration.trainer.tools.calls import Call, CallStyle
-from adjudge.rl_integration.trainer.tools.chat_calls import ChatCalls
-from adjudge.rl_integration.trainer.tools.tag_calls import TagCalls
-from adjudge.rl_integration.trainer.tools.tool import ToolAnswer, ToolDown
-from adjudge.rl_integration.trainer.tools.tool_config import ToolUse
-from adjudge.rl_integration.trainer.tools.toolbox import Toolbox
+from adjudge.rl_integration.trainer.contract.rollout import FinishReason, Rollout
+from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.tools.calls import Call, CallStyle, TagCalls, Toolbox
+from adjudge.rl_integration.trainer.rollouts.tools.chat_calls import ChatCalls
+from adjudge.rl_integration.trainer.rollouts.tools.tool import ToolAnswer, ToolDown, ToolUse
+from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnRollout, Piece, SingleTurn, Writer
 
 
 def open_writer(policy: Policy, generator: Generator, tools: ToolUse | None) -> Writer:
@@ -53,7 +49,7 @@ def open_writer(policy: Policy, generator: Generator, tools: ToolUse | None) -> 
         style = ChatCalls(policy, toolbox.tools)
     else:
         style = TagCalls(policy, toolbox.tools, before=tools.before, after=tools.after)
-    return Dialogue(policy, generator, style, toolbox, most_turns=tools.most_turns, patience=tools.patience)
+    return Dialogue(policy, generator, style, toolbox, max_turns=tools.max_turns, timeout=tools.timeout)
 
 
 class Dialogue:
@@ -64,8 +60,8 @@ class Dialogue:
         generator: writes pieces.
         style: how calls and answers are written.
         toolbox: what is called.
-        most_turns: pieces of an answer.
-        patience: seconds that the calls of a piece may take.
+        max_turns: pieces of an answer.
+        timeout: seconds that the calls of a piece may take.
     """
 
     def __init__(
@@ -75,15 +71,15 @@ class Dialogue:
         style: CallStyle,
         toolbox: Toolbox,
         *,
-        most_turns: int,
-        patience: float,
+        max_turns: int,
+        timeout: float,
     ) -> None:
         self._policy = policy
         self._generator = generator
         self._style = style
         self._toolbox = toolbox
-        self._most_turns = most_turns
-        self._patience = patience
+        self._max_turns = max_turns
+        self._timeout = timeout
 
     def prompt(self, task: Task) -> tuple[int, ...]:
         """Return the task's prompt as tokens, with what it says of the tools."""
@@ -92,7 +88,7 @@ class Dialogue:
     def roll_out(
         self,
         tasks: Sequence[Task],
-        group: int,
+        num_generations: int,
         sampling: SamplingConfig,
         *,
         seed: int,
@@ -102,32 +98,34 @@ class Dialogue:
     ) -> list[Rollout]:
         """Return answers; see `Writer`.
 
-        `sampling.most_new_tokens` bounds all tokens after the prompt, those of the tools included.
+        `sampling.max_new_tokens` bounds all tokens after the prompt, those of the tools included.
         """
         prompts = [self._style.prompt(task) for task in tasks]
         answers = [
             _Answer(
                 place=place,
                 id=f"{name}:{place}",
-                task=tasks[place // group],
-                prompt=prompts[place // group],
+                task=tasks[place // num_generations],
+                prompt=prompts[place // num_generations],
                 version=version,
                 on_rollout=on_rollout,
             )
-            for place in range(len(tasks) * group)
+            for place in range(len(tasks) * num_generations)
         ]
         self._generator.refresh(version)
-        for turn in range(self._most_turns):
+        for turn in range(self._max_turns):
             going = [answer for answer in answers if answer.done is None]
             if going:
-                self._round(going, turn, group, sampling, seed)
+                self._round(going, turn, num_generations, sampling, seed)
         found = [answer.done for answer in answers if answer.done is not None]
         assert len(found) == len(answers), "each piece that was asked for was told of"
         return found
 
-    def _round(self, going: Sequence[_Answer], turn: int, group: int, sampling: SamplingConfig, seed: int) -> None:
+    def _round(
+        self, going: Sequence[_Answer], turn: int, num_generations: int, sampling: SamplingConfig, seed: int
+    ) -> None:
         """Have the next piece of each open answer written, and its calls answered."""
-        first, most = turn == 0, sampling.most_new_tokens
+        first, max_tokens = turn == 0, sampling.max_new_tokens
         asked: dict[int, tuple[Sequence[Call], Future[list[ToolAnswer]]]] = {}
 
         def on_piece(at: int, piece: Piece) -> None:
@@ -137,38 +135,36 @@ class Dialogue:
             calls = self._style.calls(text, ended=piece.ended)
             if not calls:
                 answer.end(piece.finish_reason)
-            elif turn + 1 == self._most_turns or len(answer.ids) >= most:
+            elif turn + 1 == self._max_turns or len(answer.ids) >= max_tokens:
                 answer.end("length")
             else:
                 asked[at] = (calls, self._toolbox.ask(calls))
 
         self._generator.generate(
-            [answer.prompt for answer in going[::group]] if first else [answer.so_far for answer in going],
-            group if first else 1,
+            [answer.prompt for answer in going[::num_generations]] if first else [answer.so_far for answer in going],
+            num_generations if first else 1,
             sampling,
             seed=seed if first else random.Random(f"{seed}:{turn}").getrandbits(63),
             on_piece=on_piece,
-            limits=None if first else [most - len(answer.ids) for answer in going],
+            limits=None if first else [max_tokens - len(answer.ids) for answer in going],
             stops=self._style.stops,
         )
-        patience = self._patience
+        timeout = self._timeout
         for at, (calls, future) in asked.items():  # in the order they were asked in: the rest is then already begun
             try:
-                self._go_on(going[at], calls, future.result(patience), most)
+                self._go_on(going[at], calls, future.result(timeout), max_tokens)
             except ToolDown as error:
                 going[at].end("stop", str(error))
             except TimeoutError:
-                patience = 0.0  # what hangs hangs; only answers that are there already are still taken
+                timeout = 0.0  # what hangs hangs; only answers that are there already are still taken
                 names = ", ".join(call.tool for call in calls)
-                going[at].end(
-                    "stop", fault=f"no answer of {names} within {self._patience:g} s (rollouts.tools.patience)"
-                )
+                going[at].end("stop", fault=f"no answer of {names} within {self._timeout:g} s (rollouts.tools.timeout)")
 
-    def _go_on(self, answer: _Answer, calls: Sequence[Call], told: Sequence[ToolAnswer], most: int) -> None:
+    def _go_on(self, answer: _Answer, calls: Sequence[Call], told: Sequence[ToolAnswer], max_tokens: int) -> None:
         """Let an answer hear its tools, if there is room for that and for a token more."""
         texts = [self._style.shown(one.text) for one in told]
         ids = self._style.answered(texts)
-        if len(answer.ids) + len(ids) >= most:
+        if len(answer.ids) + len(ids) >= max_tokens:
             answer.end("length")
             return
         answer.heard(

@@ -1,8 +1,14 @@
 """Rows of tokens that a `transformers` model goes on with: a prompt is read once, finished rows leave the batch.
 
+Whether a piece has come to a text that ends it, asked after each of its tokens.
+
+Decoding the whole piece every time takes time in the square of its length.  Here most tokens are passed by, since they
+hold no stop text's last character, and for the others only the newest tokens are decoded: those that reach back by the
+longest stop text, and one more, since decoders treat the first token of a text in ways of their own.
+
 Each piece is handed over the moment it ends, so that scoring goes on while the others are still being written.
 
-Not covered: several GPUs.
+Not covered: stop texts with U+FFFD, which decoders write for bytes that are no character; several GPUs.
 """
 
 from __future__ import annotations
@@ -10,15 +16,143 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from adjudge.rl_integration.trainer.policies.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.continuation import Continuation
-from adjudge.rl_integration.trainer.rollouts.generator import FinishReason, OnPiece, Piece
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
-from adjudge.rl_integration.trainer.rollouts.stop_texts import StopTexts
+from adjudge.rl_integration.trainer.contract.rollout import FinishReason
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnPiece, Piece
+
+
+class Continuation:
+    """Prompts read once, and the rows that go on from them.
+
+    Args:
+        model: a causal language model of `transformers`.
+        prompts: tokens, [prompts, longest], padded on the left.
+        lengths: tokens of each prompt, [prompts].
+        max_tokens: tokens that will follow.
+    """
+
+    def __init__(self, model: Any, prompts: Tensor, lengths: Tensor, max_tokens: int) -> None:
+        from transformers import DynamicCache
+
+        self._model = model
+        self._cache: Any = DynamicCache(config=model.config)
+        longest = prompts.shape[1]
+        columns = torch.arange(longest + max_tokens, device=prompts.device)
+        # Columns to come are already open: what is handed to the model ends at the column it is at.
+        self._mask = (columns >= (longest - lengths)[:, None]).long()
+        self._next = lengths
+        self._column = longest
+        self._prompts = prompts
+
+    def read(self) -> Tensor:
+        """Read the prompts; return the logits of the token that follows each, [prompts, vocabulary]."""
+        mask = self._mask[:, : self._column]
+        return self._forward(self._prompts, mask, (mask.cumsum(-1) - 1).clamp(min=0))
+
+    def repeat(self, times: int) -> None:
+        """Make each row so many rows, side by side."""
+        if times > 1:
+            self._cache.batch_repeat_interleave(times)
+            self._mask = self._mask.repeat_interleave(times, 0)
+            self._next = self._next.repeat_interleave(times, 0)
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with some rows alone, in the order given."""
+        self._cache.batch_select_indices(rows)
+        self._mask = self._mask[rows]
+        self._next = self._next[rows]
+
+    def append(self, tokens: Tensor) -> Tensor:
+        """Add a token to each row; return the logits of the one after it, [rows, vocabulary]."""
+        self._column += 1
+        found = self._forward(tokens[:, None], self._mask[:, : self._column], self._next[:, None])
+        self._next = self._next + 1
+        return found
+
+    def _forward(self, ids: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
+        found = self._model(
+            input_ids=ids,
+            attention_mask=mask,
+            position_ids=positions,
+            past_key_values=self._cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        logits: Tensor = found.logits[:, -1].float()
+        return logits
+
+
+_UNREADABLE = "\ufffd"
+_SPARE = 4  # characters that stand for the bytes of one, where a window begins inside it
+
+
+class StopTexts:
+    """Texts that end a piece.
+
+    Args:
+        texts: the stop texts; none ends nothing.
+        decode: returns the text of tokens, without special tokens.
+
+    Raises:
+        ValueError: a stop text is empty, or holds U+FFFD.
+    """
+
+    def __init__(self, texts: Sequence[str], decode: Callable[[Sequence[int]], str]) -> None:
+        for text in texts:
+            if not text or _UNREADABLE in text:
+                raise ValueError(f"the stop text {text!r} cannot be looked for; give a text, without U+FFFD")
+        self._texts = tuple(texts)
+        self._decode = decode
+        self._reach = max(map(len, texts), default=0) + _SPARE
+        lasts = {text[-1] for text in texts}
+        # Decoders drop spaces where a text begins, so nothing is told by a single token of stop texts that end in one.
+        self._lasts = None if any(last.isspace() for last in lasts) else lasts | {_UNREADABLE}
+        self._ending: dict[int, bool] = {}
+
+    def ended(self, ids: Sequence[int]) -> bool:
+        """Return whether a piece contains a stop text, if it did not without its last token.
+
+        Args:
+            ids: all tokens of the piece.
+        """
+        if not self._texts or not self._may_end(ids[-1]):
+            return False
+        width = self._reach
+        while True:
+            window = ids[-width:]
+            text = self._decode(window)
+            if self._within(text):
+                return len(window) == len(ids) or self._within(self._decode(ids))
+            if len(window) == len(ids) or self._reaches(text, window[0]):
+                return False
+            width *= 2
+
+    def _may_end(self, token: int) -> bool:
+        """Whether a token holds the last character of a stop text, or a part of a character."""
+        if self._lasts is None:
+            return True
+        found = self._ending.get(token)
+        if found is None:
+            text = self._decode([token])
+            found = self._ending[token] = any(last in text for last in self._lasts)
+        return found
+
+    def _within(self, text: str) -> bool:
+        return any(stop in text for stop in self._texts)
+
+    def _reaches(self, text: str, first: int) -> bool:
+        """Whether a window's text, but for its first token, is as long as any stop text, and begins with a character.
+
+        Decoders that fall back to bytes spoil a whole run of them where one is missing.
+        """
+        return not text.startswith(_UNREADABLE) and len(text) - len(self._decode([first])) >= self._reach
+
 
 _KEPT = 0.75  # once fewer of the rows go on, the others' keys and values are dropped
 
@@ -63,24 +197,24 @@ class TransformersGenerator:
             ValueError: a prompt leaves no room in the window, or the weights are no longer numbers.
         """
         model = self._policy.model
-        most = [sampling.most_new_tokens] * len(prompts)
+        max_tokens = [sampling.max_new_tokens] * len(prompts)
         if limits is not None:
-            most = [min(own, limit) for own, limit in zip(most, limits, strict=True)]
-        most = [min(own, room) for own, room in zip(most, _room(prompts, self._policy), strict=True)]
-        if most and min(most) < 1:
-            at = most.index(min(most))
-            raise ValueError(f"the piece after prompt {at} may have {most[at]} tokens; it must be at least 1")
+            max_tokens = [min(own, limit) for own, limit in zip(max_tokens, limits, strict=True)]
+        max_tokens = [min(own, room) for own, room in zip(max_tokens, _room(prompts, self._policy), strict=True)]
+        if max_tokens and min(max_tokens) < 1:
+            at = max_tokens.index(min(max_tokens))
+            raise ValueError(f"the piece after prompt {at} may have {max_tokens[at]} tokens; it must be at least 1")
         generator = torch.Generator(device=model.device).manual_seed(seed)
         stop_texts = StopTexts(stops, self._policy.decode)
         # Prompts of like length are read together.
         order = sorted(range(len(prompts)), key=lambda at: (len(prompts[at]), at))
-        width = max(1, sampling.rows // copies)
+        width = max(1, sampling.max_num_seqs // copies)
         training = model.training
         model.eval()
         try:
             for begin in range(0, len(order), width):
                 writings = [
-                    _Writing(place=at * copies + copy, prompt=prompts[at], most=most[at])
+                    _Writing(place=at * copies + copy, prompt=prompts[at], max_tokens=max_tokens[at])
                     for at in order[begin : begin + width]
                     for copy in range(copies)
                 ]
@@ -100,7 +234,9 @@ class TransformersGenerator:
         on_piece: OnPiece,
     ) -> None:
         """Write the pieces of one batch."""
-        rows = self._continuation([writing.prompt for writing in writings[::copies]], max(one.most for one in writings))
+        rows = self._continuation(
+            [writing.prompt for writing in writings[::copies]], max(one.max_tokens for one in writings)
+        )
         logits = rows.read().repeat_interleave(copies, 0)
         rows.repeat(copies)
         going = list(range(len(writings)))  # which writing each row is
@@ -121,12 +257,12 @@ class TransformersGenerator:
                 tokens, going = tokens[chosen], [going[at] for at in open_rows]
             logits = rows.append(tokens)
 
-    def _continuation(self, prompts: Sequence[Sequence[int]], most: int) -> Continuation:
+    def _continuation(self, prompts: Sequence[Sequence[int]], max_tokens: int) -> Continuation:
         longest = max(map(len, prompts))
         padded = [[self._pad] * (longest - len(ids)) + list(ids) for ids in prompts]
         device = self._policy.model.device
         lengths = torch.tensor([len(ids) for ids in prompts], device=device)
-        return Continuation(self._policy.model, torch.tensor(padded, device=device), lengths, most)
+        return Continuation(self._policy.model, torch.tensor(padded, device=device), lengths, max_tokens)
 
 
 def _room(prompts: Sequence[Sequence[int]], policy: Policy) -> list[int]:
@@ -163,7 +299,7 @@ class _Writing:
 
     place: int
     prompt: Sequence[int]
-    most: int
+    max_tokens: int
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     finish_reason: FinishReason | None = None
@@ -176,7 +312,7 @@ class _Writing:
         self.ended = ended
         if ended or stop(self.ids):
             self.finish_reason = "stop"
-        elif len(self.ids) == self.most:
+        elif len(self.ids) == self.max_tokens:
             self.finish_reason = "length"
 
     def piece(self) -> Piece:
@@ -193,3 +329,26 @@ class _Writing:
             finish_reason=self.finish_reason,
             ended=self.ended,
         )
+
+
+def window(policy: Policy, config: RolloutsConfig) -> int:
+    """Return the most tokens of a prompt and its answer together."""
+    own = policy.tokens.window
+    return min(own, config.vllm.max_model_len or own) if config.engine == "vllm" else own
+
+
+def open_generator(policy: Policy, config: RolloutsConfig) -> Generator:
+    """Return what writes a policy's answers; a heavy engine starts with the first of them.
+
+    Args:
+        policy: whose.
+        config: names the engine.
+
+    Raises:
+        ValueError: the engine is not installed, or cannot draw as it is told to.
+    """
+    if config.engine == "vllm":
+        from adjudge.rl_integration.trainer.rollouts.vllm_generator import VllmGenerator
+
+        return VllmGenerator(policy, config.vllm, config.sampling)
+    return TransformersGenerator(policy)

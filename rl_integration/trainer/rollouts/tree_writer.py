@@ -21,13 +21,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from adjudge.rl_integration.trainer.policies.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.generator import Generator, Piece
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
-from adjudge.rl_integration.trainer.rollouts.tree_config import TreeConfig
-from adjudge.rl_integration.trainer.rollouts.writer import OnRollout
-from adjudge.rl_integration.trainer.tasks.task import Task
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig, TreeConfig
+from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnRollout, Piece
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +75,7 @@ class TreeWriter:
     def roll_out(
         self,
         tasks: Sequence[Task],
-        group: int,
+        num_generations: int,
         sampling: SamplingConfig,
         *,
         seed: int,
@@ -90,8 +88,8 @@ class TreeWriter:
         Raises:
             ValueError: groups of that size cannot branch as they should.
         """
-        if group > 1:
-            self._config.check(group)
+        if num_generations > 1:
+            self._config.check(num_generations)
         self._generator.refresh(version)
         growth = _Growth(
             policy=self._policy,
@@ -103,11 +101,11 @@ class TreeWriter:
             name=name,
             on_rollout=on_rollout,
         )
-        if self._config.kind == "uncertain" and group > 1:
-            growth.by_uncertainty(group, self._config)
+        if self._config.kind == "uncertain" and num_generations > 1:
+            growth.by_uncertainty(num_generations, self._config)
         else:
-            growth.by_segments(group, self._config if group > 1 else replace(self._config, trees=1))
-        return [growth.found[place] for place in range(len(tasks) * group)]
+            growth.by_segments(num_generations, self._config if num_generations > 1 else replace(self._config, trees=1))
+        return [growth.found[place] for place in range(len(tasks) * num_generations)]
 
 
 class _Growth:
@@ -138,12 +136,12 @@ class _Growth:
         self._nodes = 0
         self.found: dict[int, Rollout] = {}
 
-    def by_segments(self, group: int, config: TreeConfig) -> None:
+    def by_segments(self, num_generations: int, config: TreeConfig) -> None:
         """Fork after every segment."""
         going = [
             branch
             for task in range(len(self._tasks))
-            for branch in _Branch(task=task, first=task * group, leaves=group).split(config.trees)
+            for branch in _Branch(task=task, first=task * num_generations, leaves=num_generations).split(config.trees)
         ]
         while going:
             pieces = self._written(going, lambda one: config.segment if one.leaves > 1 else self._left(one))
@@ -155,11 +153,11 @@ class _Growth:
                     missing = _Branch(task=branch.task, first=branch.first + 1, leaves=branch.leaves - 1)
                     going += missing.split(missing.leaves)
 
-    def by_uncertainty(self, group: int, config: TreeConfig) -> None:
+    def by_uncertainty(self, num_generations: int, config: TreeConfig) -> None:
         """Fork whole answers where they were least likely."""
-        size = group // config.trees
+        size = num_generations // config.trees
         roots = [
-            _Branch(task=task, first=task * group + tree * size, leaves=1)
+            _Branch(task=task, first=task * num_generations + tree * size, leaves=1)
             for task in range(len(self._tasks))
             for tree in range(config.trees)
         ]
@@ -178,7 +176,7 @@ class _Growth:
 
     def _left(self, branch: _Branch) -> int:
         """How many tokens an answer may still have."""
-        return self._sampling.most_new_tokens - len(branch.ids)
+        return self._sampling.max_new_tokens - len(branch.ids)
 
     def _named(self) -> str:
         """A name for a node, as unique as those of the answers."""

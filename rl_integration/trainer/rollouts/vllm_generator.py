@@ -21,11 +21,10 @@ from typing import Any
 
 import torch
 
-from adjudge.rl_integration.trainer.policies.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.generator import OnPiece, Piece
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig, VllmOptions
 from adjudge.rl_integration.trainer.rollouts.vllm_in_process import VllmFailed, VllmInProcess, check_installed
-from adjudge.rl_integration.trainer.rollouts.vllm_options import VllmOptions
+from adjudge.rl_integration.trainer.rollouts.writer import OnPiece, Piece
 
 _COLDEST = 0.01  # vLLM draws at this temperature when it is given a lower one above 0
 _PATIENCE = 4  # times the steps that it takes if every step brings one token and none is computed twice
@@ -52,7 +51,7 @@ class VllmGenerator:
         _check_temperature(sampling)
         self._policy = policy
         self._options = options
-        self._rows = sampling.rows
+        self._max_num_seqs = sampling.max_num_seqs
         self._vllm: VllmInProcess | None = None
         self._version = 0
         self._held: tuple[int, ...] = ()  # which weights vLLM has
@@ -88,15 +87,15 @@ class VllmGenerator:
         _check_temperature(sampling)
         vllm = self._vllm or self._refreshed()
         vllm.wake()
-        most = [sampling.most_new_tokens] * len(prompts)
+        max_tokens = [sampling.max_new_tokens] * len(prompts)
         if limits is not None:
-            most = [min(own, limit) for own, limit in zip(most, limits, strict=True)]
-        _check_room(prompts, most, vllm.window)
+            max_tokens = [min(own, limit) for own, limit in zip(max_tokens, limits, strict=True)]
+        _check_room(prompts, max_tokens, vllm.window)
         self._calls += 1
         params = _Params(sampling.temperature, tuple(stops), tuple(sorted(self._policy.ends)))
-        asked = list(_asked(prompts, copies, most, seed))
+        asked = list(_asked(prompts, copies, max_tokens, seed))
         with torch.random.fork_rng(devices=[]):  # vLLM draws from the process's random state and throws it away
-            self._write(vllm, asked, params, sampling.rows, on_piece)
+            self._write(vllm, asked, params, sampling.max_num_seqs, on_piece)
         vllm.sleep()
 
     def close(self) -> None:
@@ -111,7 +110,7 @@ class VllmGenerator:
         vllm = self._vllm
         if vllm is not None and wanted == self._held:
             return vllm
-        vllm = self._vllm = vllm or VllmInProcess(self._policy, self._options, rows=self._rows)
+        vllm = self._vllm = vllm or VllmInProcess(self._policy, self._options, max_num_seqs=self._max_num_seqs)
         try:
             vllm.load(self._policy)
         except BaseException:  # it may have some of the new weights and some of the old
@@ -121,14 +120,14 @@ class VllmGenerator:
         return vllm
 
     def _write(
-        self, vllm: VllmInProcess, asked: Sequence[_Asked], params: _Params, rows: int, on_piece: OnPiece
+        self, vllm: VllmInProcess, asked: Sequence[_Asked], params: _Params, max_num_seqs: int, on_piece: OnPiece
     ) -> None:
         """Write pieces, at most so many at a time, in the order they are asked for."""
         waiting, going = deque(asked), dict[str, int]()
-        steps = _SPARE_STEPS + _PATIENCE * sum(len(one.prompt) + one.most for one in asked)
+        steps = _SPARE_STEPS + _PATIENCE * sum(len(one.prompt) + one.max_tokens for one in asked)
         try:
             while waiting or going:
-                while waiting and len(going) < rows:
+                while waiting and len(going) < max_num_seqs:
                     one = waiting.popleft()
                     name = f"{self._calls}.{one.place}"
                     vllm.add(name, one.prompt, params.of(one))
@@ -152,7 +151,7 @@ class _Asked:
 
     place: int
     prompt: list[int]
-    most: int
+    max_tokens: int
     seed: int
 
 
@@ -171,7 +170,7 @@ class _Params:
         return SamplingParams(
             temperature=self.temperature,
             seed=asked.seed,
-            max_tokens=asked.most,
+            max_tokens=asked.max_tokens,
             stop=list(self.stops),
             include_stop_str_in_output=True,
             detokenize=bool(self.stops),
@@ -206,7 +205,7 @@ class _Params:
         )
 
 
-def _asked(prompts: Sequence[Sequence[int]], copies: int, most: Sequence[int], seed: int) -> Iterator[_Asked]:
+def _asked(prompts: Sequence[Sequence[int]], copies: int, max_tokens: Sequence[int], seed: int) -> Iterator[_Asked]:
     """Yield the pieces of a call, those after one prompt side by side: they share its keys and values."""
     seen: Counter[tuple[int, ...]] = Counter()
     for at, prompt in enumerate(prompts):
@@ -216,12 +215,12 @@ def _asked(prompts: Sequence[Sequence[int]], copies: int, most: Sequence[int], s
             own = begin.copy()
             own.update(f":{seen[ids] + copy}".encode())
             drawn = int.from_bytes(own.digest()[:_SEED_BYTES])
-            yield _Asked(at * copies + copy, list(ids), most[at], drawn)
+            yield _Asked(at * copies + copy, list(ids), max_tokens[at], drawn)
         seen[ids] += copies
 
 
-def _check_room(prompts: Iterable[Sequence[int]], most: Sequence[int], window: int) -> None:
-    for at, (prompt, limit) in enumerate(zip(prompts, most, strict=True)):
+def _check_room(prompts: Iterable[Sequence[int]], max_tokens: Sequence[int], window: int) -> None:
+    for at, (prompt, limit) in enumerate(zip(prompts, max_tokens, strict=True)):
         if not 0 < len(prompt) < window:
             raise ValueError(
                 f"prompt {at} has {len(prompt)} tokens; vLLM needs at least 1, and room for an answer in a window of "

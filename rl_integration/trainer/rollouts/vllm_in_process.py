@@ -26,9 +26,8 @@ import torch
 from torch import Tensor
 
 from adjudge.extras import install_hint
-from adjudge.rl_integration.trainer.policies.policy import Policy
-from adjudge.rl_integration.trainer.policies.policy_weights import base_model, checkpoint_weights
-from adjudge.rl_integration.trainer.rollouts.vllm_options import VllmOptions
+from adjudge.rl_integration.trainer.rollouts.policy import Policy, base_model, checkpoint_weights
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import VllmOptions
 
 _GIB = 1 << 30
 _CPU_KV_GIB = 1.0  # vLLM's own default would take a share of all memory
@@ -59,20 +58,20 @@ class VllmInProcess:
     Args:
         policy: what it runs; it is only read.
         options: how.
-        rows: most answers written side by side.
+        max_num_seqs: answers written side by side.
 
     Raises:
         ValueError: vLLM does not start with these options.
     """
 
-    def __init__(self, policy: Policy, options: VllmOptions, *, rows: int) -> None:
+    def __init__(self, policy: Policy, options: VllmOptions, *, max_num_seqs: int) -> None:
         from vllm.exceptions import VLLMError
 
         self._owns_group = not torch.distributed.is_initialized()
         try:
             with tempfile.TemporaryDirectory(prefix="adjudge-vllm-") as folder, _undisturbed(policy.device):
                 _write_plan(policy, Path(folder))
-                self.engine: Any = _started(folder, policy, options, rows)
+                self.engine: Any = _started(folder, policy, options, max_num_seqs)
         except (VLLMError, ValueError, RuntimeError, OSError, AssertionError) as error:
             raise ValueError(
                 f"vLLM does not start with {policy.name!r}: {_first_line(error)} (see rollouts.vllm, and vLLM's log)"
@@ -209,7 +208,7 @@ def _write_plan(policy: Policy, folder: Path) -> None:
     policy.tokenizer.save_pretrained(folder)
 
 
-def _started(folder: str, policy: Policy, options: VllmOptions, rows: int) -> Any:
+def _started(folder: str, policy: Policy, options: VllmOptions, max_num_seqs: int) -> Any:
     from vllm.engine.arg_utils import EngineArgs
     from vllm.platforms import current_platform
     from vllm.v1.engine.llm_engine import LLMEngine
@@ -231,7 +230,7 @@ def _started(folder: str, policy: Policy, options: VllmOptions, rows: int) -> An
         served_model_name=policy.name,
         dtype=dtype,
         max_model_len=window,
-        max_num_seqs=rows,
+        max_num_seqs=max_num_seqs,
         gpu_memory_utilization=options.gpu_memory_utilization,
         kv_cache_memory_bytes=int(gib * _GIB) or None,
         enforce_eager=options.enforce_eager or on_cpu,

@@ -1,22 +1,95 @@
-"""From tasks to rollouts.
+"""From tasks to rollouts: who writes answers, and further answers that are scored as they end.
 
-Not covered: answers of several turns (`dialogue`).
+Further answers, written and scored once the first ones of a batch are there: more rounds, refinements, hints.
+
+Each answer goes to the reward service the moment it ends, as those of the batch did.  Its prompt may be another than
+its task's; its score is always that of an answer to the task as it stands in the data.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
-from adjudge.rl_integration.trainer.rollouts.generator import Generator, Piece
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
-from adjudge.rl_integration.trainer.tasks.task import Task
+from adjudge.protocol import Message, Score
+from adjudge.rl_integration.trainer.contract.rollout import FinishReason, Rollout
+from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
 
 if TYPE_CHECKING:
-    from adjudge.rl_integration.trainer.policies.policy import Policy
+    from adjudge.rl_integration.trainer.rollouts.policy import Policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Tokens that a model wrote in one go.
+
+    Attributes:
+        ids: the tokens, the end token included.
+        logprobs: log-probability of each when it was drawn, in nats, at the temperature it was drawn with.
+        finish_reason: "stop" if it ended or came to a stop text, "length" if it was cut off.
+        ended: whether the last token is an end token.
+    """
+
+    ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    finish_reason: FinishReason
+    ended: bool
+
+
+OnPiece: TypeAlias = Callable[[int, Piece], None]
+"""Told the place of a piece among those asked for, and the piece."""
+
+
+class Generator(Protocol):
+    """Goes on with rows of tokens."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether log-probabilities are those that the policy's own forward pass gives, but for rounding."""
+        ...
+
+    def refresh(self, version: int) -> None:
+        """Write with the policy's weights as they are now.
+
+        Args:
+            version: updates that they have seen; the weights of one version are the same.
+        """
+        ...
+
+    def generate(
+        self,
+        prompts: Sequence[Sequence[int]],
+        copies: int,
+        sampling: SamplingConfig,
+        *,
+        seed: int,
+        on_piece: OnPiece,
+        limits: Sequence[int] | None = None,
+        stops: Sequence[str] = (),
+    ) -> None:
+        """Write `copies` pieces after each prompt; piece `c` of prompt `p` has the place `p * copies + c`.
+
+        Args:
+            prompts: rows of tokens, none of them empty.
+            copies: pieces after each.
+            sampling: how they are drawn.
+            seed: the same seed, weights and prompts give the same pieces.
+            on_piece: told each piece as soon as it ends, in the calling thread.
+            limits: most tokens of the pieces after each prompt, where they are fewer than `sampling` allows.
+            stops: texts that end a piece once its text contains one; the text stays in the piece.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give back what it holds."""
+        ...
+
 
 OnRollout: TypeAlias = Callable[[int, Rollout], None]
 """Told the place of a rollout among those asked for, and the rollout."""
@@ -36,7 +109,7 @@ class Writer(Protocol):
     def roll_out(
         self,
         tasks: Sequence[Task],
-        group: int,
+        num_generations: int,
         sampling: SamplingConfig,
         *,
         seed: int,
@@ -44,11 +117,11 @@ class Writer(Protocol):
         name: str,
         on_rollout: OnRollout,
     ) -> list[Rollout]:
-        """Return `group` answers to each task, those of a task side by side.
+        """Return `num_generations` answers to each task, those of a task side by side.
 
         Args:
             tasks: what to answer.
-            group: answers to each.
+            num_generations: answers to each.
             sampling: how they are drawn.
             seed: the same seed, policy and tasks give the same answers.
             version: how many updates the policy has seen.
@@ -58,13 +131,13 @@ class Writer(Protocol):
         ...
 
 
-def check_room(writer: Writer, tasks: Iterable[Task], *, most_new_tokens: int, window: int) -> None:
+def check_room(writer: Writer, tasks: Iterable[Task], *, max_new_tokens: int, window: int) -> None:
     """Look whether each task's prompt can be written, and leaves room for the longest answer.
 
     Args:
         writer: will answer them.
         tasks: what it will answer.
-        most_new_tokens: of an answer.
+        max_new_tokens: of an answer.
         window: most tokens of a prompt and its answer together.
 
     Raises:
@@ -72,11 +145,11 @@ def check_room(writer: Writer, tasks: Iterable[Task], *, most_new_tokens: int, w
     """
     for task in tasks:
         length = len(writer.prompt(task))
-        if length + most_new_tokens > window:
+        if length + max_new_tokens > window:
             raise ValueError(
-                f"the prompt of task {task.id!r} has {length} tokens, and with {most_new_tokens} of an answer "
-                f"(rollouts.sampling.most_new_tokens) that is more than the {window} that are read; lower "
-                "most_new_tokens, or leave long prompts out (data.max_prompt_tokens)"
+                f"the prompt of task {task.id!r} has {length} tokens, and with {max_new_tokens} of an answer "
+                f"(rollouts.sampling.max_new_tokens) that is more than the {window} that are read; lower "
+                "max_new_tokens, or leave long prompts out (data.max_prompt_tokens)"
             )
 
 
@@ -99,7 +172,7 @@ class SingleTurn:
     def roll_out(
         self,
         tasks: Sequence[Task],
-        group: int,
+        num_generations: int,
         sampling: SamplingConfig,
         *,
         seed: int,
@@ -112,7 +185,7 @@ class SingleTurn:
         found: dict[int, Rollout] = {}
 
         def done(place: int, piece: Piece) -> None:
-            at = place // group
+            at = place // num_generations
             found[place] = Rollout(
                 id=f"{name}:{place}",
                 task=tasks[at],
@@ -127,5 +200,149 @@ class SingleTurn:
             on_rollout(place, found[place])
 
         self._generator.refresh(version)
-        self._generator.generate(prompts, group, sampling, seed=seed, on_piece=done)
-        return [found[place] for place in range(len(tasks) * group)]
+        self._generator.generate(prompts, num_generations, sampling, seed=seed, on_piece=done)
+        return [found[place] for place in range(len(tasks) * num_generations)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """Answers to one task, and a score for each.
+
+    Attributes:
+        rollouts: the answers.
+        scores: of them.
+    """
+
+    rollouts: list[Rollout]
+    scores: list[Score]
+
+    @property
+    def values(self) -> list[float | None]:
+        """What the scores say; None where an answer could not be judged."""
+        return [score.value for score in self.scores]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What to write.
+
+    Attributes:
+        task: what is to be answered.
+        count: how many answers.
+        prompt: what the policy is shown instead of the task's prompt; None for that.
+        origin: of the answers, for their record.
+        learnt_after: tokens of the prompt that the answers are learnt to follow, where these are not the ones they were
+            written to; what the policy thinks of them there is not known yet, so their log-probabilities are NaN.
+    """
+
+    task: Task
+    count: int
+    prompt: str | Sequence[Message] | None = None
+    origin: str = "policy"
+    learnt_after: tuple[int, ...] | None = None
+
+
+class Answering:
+    """Writes answers and has them scored.
+
+    Args:
+        writer: writes.
+        rewards: where scores come from.
+        sampling: how answers are drawn.
+        version: updates that the policy has seen.
+        name: begins the ids of the answers.
+        seed: whole numbers that no other batch and no other process has.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        rewards: Rewards,
+        sampling: SamplingConfig,
+        *,
+        version: int,
+        name: str,
+        seed: Sequence[int],
+    ) -> None:
+        self._writer = writer
+        self._rewards = rewards
+        self._sampling = sampling
+        self._version = version
+        self._name = name
+        self._seed = seed
+        self._calls = 0
+        self.seconds_writing = 0.0
+        self.seconds_waiting = 0.0
+
+    @property
+    def max_new_tokens(self) -> int:
+        """Most tokens of an answer."""
+        return self._sampling.max_new_tokens
+
+    def scored(self, asks: Sequence[Ask]) -> list[Answered]:
+        """Return what was asked for, in order."""
+        found: dict[int, Answered] = {}
+        scorings: list[tuple[list[int], int, Scoring, list[Rollout]]] = []
+        began = time.perf_counter()
+        for count in sorted({ask.count for ask in asks}):
+            places = [place for place, ask in enumerate(asks) if ask.count == count]
+            scoring = Scoring(self._rewards, [asks[place].task for place in places], count)
+            scorings.append((places, count, scoring, self._written([asks[place] for place in places], count, scoring)))
+        self.seconds_writing += time.perf_counter() - began
+        for places, count, scoring, rollouts in scorings:
+            scores, seconds = scoring.wait()
+            self.seconds_waiting += seconds
+            for at, place in enumerate(places):
+                part = slice(at * count, (at + 1) * count)
+                found[place] = Answered(rollouts=rollouts[part], scores=scores[part])
+        return [found[place] for place in range(len(asks))]
+
+    def texts(self, asks: Sequence[Ask]) -> list[str]:
+        """Return the first answer's text of each, without a score."""
+        began = time.perf_counter()
+        rollouts = self._written(asks, 1, None)
+        self.seconds_writing += time.perf_counter() - began
+        return [rollout.text for rollout in rollouts]
+
+    def joined(self, group: Answered, more: Answered) -> Answered:
+        """Return a group with further members; a scorer that compares members sees the whole group anew."""
+        rollouts = [*group.rollouts, *more.rollouts]
+        if not self._rewards.by_group:
+            return Answered(rollouts=rollouts, scores=[*group.scores, *more.scores])
+        scoring = Scoring(self._rewards, [rollouts[0].task], len(rollouts))
+        for place, rollout in enumerate(rollouts):
+            scoring.add(place, rollout)
+        scores, seconds = scoring.wait()
+        self.seconds_waiting += seconds
+        return Answered(rollouts=rollouts, scores=scores)
+
+    def _written(self, asks: Sequence[Ask], count: int, scoring: Scoring | None) -> list[Rollout]:
+        """Answers to asks of one count, side by side; told to the scoring as they end."""
+        found: dict[int, Rollout] = {}
+
+        def done(place: int, written: Rollout) -> None:
+            found[place] = _of(asks[place // count], written)
+            if scoring is not None:
+                scoring.add(place, found[place])
+
+        shown = [ask.task if ask.prompt is None else replace(ask.task, prompt=ask.prompt) for ask in asks]
+        self._calls += 1
+        seed = np.random.SeedSequence([*self._seed, self._calls]).generate_state(1)[0]
+        self._writer.roll_out(
+            shown,
+            count,
+            self._sampling,
+            seed=int(seed),
+            version=self._version,
+            name=f"{self._name}.{self._calls}",
+            on_rollout=done,
+        )
+        return [found[place] for place in range(len(asks) * count)]
+
+
+def _of(ask: Ask, written: Rollout) -> Rollout:
+    """An answer as it is scored and learnt from."""
+    answer = replace(written, task=ask.task, origin=ask.origin)
+    if ask.learnt_after is None:
+        return answer
+    return replace(answer, prompt_ids=ask.learnt_after, logprobs=np.full_like(written.logprobs, np.nan))

@@ -92,8 +92,7 @@ def length_model(folder: Path, *, seed: int) -> dict[str, Any]:
     """
     from adjudge.reward_models.training.scalar_config import ScalarTraining
     from adjudge.reward_models.training.scalar_training import train_scalar
-    from adjudge.rl_integration.trainer.demo.arithmetic import sums
-    from adjudge.rl_integration.trainer.demo.long_answers import preferences
+    from adjudge.rl_integration.trainer.demo.arithmetic import preferences, sums
     from adjudge.training.config_file import config_of
 
     tasks, _ = sums(20, held_out=0.15, seed=seed)

@@ -78,8 +78,7 @@ def train(shown: Demonstration) -> int:
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # theirs would run through our lines
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")  # a head that is replaced is not worth a table
     try:
-        from adjudge.rl_integration.trainer.demo.lesson import one_thread
-        from adjudge.rl_integration.trainer.demo.picture import draw
+        from adjudge.rl_integration.trainer.demo.lesson import draw, one_thread
     except ImportError as error:
         raise ValueError(f"training needs more packages ({error}); {install_hint('train')}") from error
     found: dict[str, Learnt] = {}

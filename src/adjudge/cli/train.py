@@ -37,7 +37,7 @@ TRAINERS: Final[Mapping[Kind, tuple[str, str]]] = {
 }
 """Each kind of model: where its configuration is, and what trains it."""
 
-_BY_REWARDS: Final = "adjudge.rl_integration.trainer.run_file:RunFile"
+_BY_REWARDS: Final = "adjudge.rl_integration.trainer.loop.config:RunFile"
 
 _KEYS: Final = """usage: adjudge train {kind} CONFIG [--set KEY=VALUE ...] [--resume] [--print-config] [--json]
 

@@ -1,6 +1,6 @@
 """`adjudge train policy` for runs by rewards: progress on the terminal, Ctrl-C between steps, and what came of it.
 
-Not covered: the run itself (`adjudge.rl_integration.trainer.policy_run`), and policies that learn from pairs.
+Not covered: the run itself (`adjudge.rl_integration.trainer.loop.policy_run`), and policies that learn from pairs.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from adjudge.cli.console import plain, print_json, print_table, visible
 from adjudge.cli.shown import Shown
 
 if TYPE_CHECKING:
-    from adjudge.rl_integration.trainer.records.run_report import RunReport
-    from adjudge.rl_integration.trainer.run_file import RunFile
+    from adjudge.rl_integration.trainer.loop.config import RunFile
+    from adjudge.rl_integration.trainer.loop.report import RunReport
 
 _GO_ON: Final = "the same command with --resume goes on"
 
@@ -38,14 +38,14 @@ def train_by_rewards(path: str, settings: Sequence[str], *, resume: bool, as_jso
         ValueError: the call is wrong, or too many answers could not be judged.
         KeyboardInterrupt: it was stopped; the message says how it goes on.
     """
-    from adjudge.rl_integration.trainer.run_file import RunFile
+    from adjudge.rl_integration.trainer.loop.config import RunFile
     from adjudge.training.config_file import load_config
 
     config = load_config(RunFile, path, settings)  # before what takes seconds to import
 
     from adjudge.rl_integration.adapters.recent_failures import TooManyFailures
-    from adjudge.rl_integration.trainer.policy_run import train_policy_run
-    from adjudge.rl_integration.trainer.processes import OtherProcessFailed
+    from adjudge.rl_integration.trainer.loop.policy_run import train_policy_run
+    from adjudge.rl_integration.trainer.loop.processes import OtherProcessFailed
     from adjudge.training.backbones import libraries
 
     libraries().utils.logging.disable_progress_bar()  # theirs would run through ours
@@ -142,7 +142,7 @@ def print_report(report: RunReport) -> None:
     rows = [(f"held-out, {when} training", value) for when, value in report.held_out.items()]
     rows += [
         (name.replace("_", " "), report.last[name])
-        for name in ("reward", "failed", "abstained", "cut_off")
+        for name in ("reward", "failed", "abstained", "clipped_ratio")
         if name in report.last
     ]
     if rows:

@@ -40,29 +40,29 @@ _OURS: Final[Mapping[tuple[str, ...], str]] = {
     ),
     ("reward.server",): "remote_rm_url",
     # rollouts
-    ("rollouts.group",): "num_generations rollout.n n_samples_per_prompt group_size",
+    ("rollouts.num_generations",): "num_generations rollout.n n_samples_per_prompt group_size",
     ("rollouts.tasks", "schedule.batch_size"): "data.train_batch_size per_device_train_batch_size train_batch_size",
     ("rollouts.tasks",): "rollout_batch_size",
-    ("rollouts.sampling.rows",): "generation_batch_size",
-    ("rollouts.sampling.most_new_tokens",): (
+    ("rollouts.sampling.max_num_seqs",): "generation_batch_size",
+    ("rollouts.sampling.max_new_tokens",): (
         "max_completion_length max_response_length response_length max_new_tokens max_tokens generate_max_len"
     ),
     ("rollouts.engine",): "use_vllm rollout.name",
     ("rollouts.vllm.gpu_memory_utilization",): "vllm_gpu_memory_utilization",
     ("rollouts.vllm.max_model_len",): "vllm_max_model_length",
     ("rollouts.vllm.sleep",): "vllm_enable_sleep_mode free_cache_engine",
-    ("rollouts.tools.most_turns",): "max_tool_calling_iterations max_assistant_turns",
+    ("rollouts.tools.max_turns",): "max_tool_calling_iterations max_assistant_turns",
     # what is learnt
     ("objective.name",): "adv_estimator advantage_estimator policy_loss.loss_mode",
     ("objective.name", "loss.name"): "loss_type",
     ("objective.set.policy.beta", "loss.beta"): "beta kl_coef kl_loss_coef init_kl_coef",
     ("objective.set.reward_beta",): "kl_ctrl.kl_coef",
-    ("objective.set.policy.estimator",): "kl_loss_type kl_estimator",
-    ("objective.set.policy.clip_low",): "epsilon clip_ratio clip_ratio_low cliprange eps_clip",
-    ("objective.set.policy.clip_high",): "epsilon_high clip_ratio_high",
-    ("objective.set.policy.ceiling",): "clip_ratio_c delta",
+    ("objective.set.policy.kl_estimator",): "kl_loss_type kl_estimator",
+    ("objective.set.policy.clip_ratio_low",): "epsilon clip_ratio clip_ratio_low cliprange eps_clip",
+    ("objective.set.policy.clip_ratio_high",): "epsilon_high clip_ratio_high",
+    ("objective.set.policy.clip_ratio_c",): "clip_ratio_c delta",
     ("objective.set.policy.aggregation",): "loss_agg_mode",
-    ("objective.set.policy.entropy_bonus",): "entropy_coeff entropy_coef",
+    ("objective.set.policy.entropy_coef",): "entropy_coeff entropy_coef",
     ("objective.set.critic.gae.gamma",): "gamma",
     ("objective.set.critic.gae.lam",): "lam lambd",
     ("objective.set.critic.loss.weight",): "vf_coef",
@@ -73,7 +73,7 @@ _OURS: Final[Mapping[tuple[str, ...], str]] = {
     ("reference",): "reference_free",
     # updates
     ("learning.learning_rate", "schedule.learning_rate"): "lr optim.lr actor_learning_rate",
-    ("learning.critic_rate",): "critic.optim.lr critic_learning_rate",
+    ("learning.critic_learning_rate",): "critic.optim.lr critic_learning_rate",
     ("learning.epochs",): "num_iterations ppo_epochs num_ppo_epochs",
     ("learning.minibatches",): "num_mini_batches ppo_mini_batch_size steps_per_generation",
     ("learning.micro_tokens", "schedule.micro_tokens"): (
@@ -87,7 +87,9 @@ _OURS: Final[Mapping[tuple[str, ...], str]] = {
     ("learning.betas",): "adam_betas adam_beta1 adam_beta2",
     ("learning.max_grad_norm", "schedule.max_grad_norm"): "grad_clip",
     ("learning.precision", "schedule.precision"): "bf16 fp16 param_dtype",
-    ("learning.checkpointing", "schedule.checkpointing"): "gradient_checkpointing enable_gradient_checkpointing",
+    ("learning.gradient_checkpointing", "schedule.checkpointing"): (
+        "checkpointing gradient_checkpointing enable_gradient_checkpointing"
+    ),
     ("schedule.dropout",): "disable_dropout",
     # the run
     ("steps", "schedule.epochs"): "max_steps total_training_steps num_train_epochs total_epochs max_epochs",
@@ -100,5 +102,43 @@ _OURS: Final[Mapping[tuple[str, ...], str]] = {
     ("--resume",): "resume_from_checkpoint resume_mode",
 }
 
-WORDS: Final[Mapping[str, tuple[str, ...]]] = {word: keys for keys, words in _OURS.items() for word in words.split()}
+# What options were called before they had the field's names.
+_EARLIER: Final[Mapping[str, str]] = {
+    "rollouts.group": "rollouts.num_generations",
+    "rollouts.ahead": "rollouts.staleness",
+    "rollouts.rounds": "rollouts.max_num_gen_batches",
+    "rollouts.sampling.most_new_tokens": "rollouts.sampling.max_new_tokens",
+    "rollouts.sampling.rows": "rollouts.sampling.max_num_seqs",
+    "rollouts.tools.most_turns": "rollouts.tools.max_turns",
+    "rollouts.tools.patience": "rollouts.tools.timeout",
+    "reward.most_failed": "reward.max_failed",
+    "reward.calls": "reward.concurrency",
+    "reward.patience": "reward.timeout",
+    "measured_by.most_failed": "measured_by.max_failed",
+    "measured_by.calls": "measured_by.concurrency",
+    "measured_by.patience": "measured_by.timeout",
+    "guard.gold.most_failed": "guard.gold.max_failed",
+    "guard.gold.calls": "guard.gold.concurrency",
+    "guard.gold.patience": "guard.gold.timeout",
+    "data.most_held_out": "data.max_held_out",
+    "learning.critic_rate": "learning.critic_learning_rate",
+    "policy.clip_low": "objective.set.policy.clip_ratio_low",
+    "policy.clip_high": "objective.set.policy.clip_ratio_high",
+    "policy.ceiling": "objective.set.policy.clip_ratio_c",
+    "policy.estimator": "objective.set.policy.kl_estimator",
+    "policy.weigh_divergence": "objective.set.policy.use_bias_correction_kl",
+    "policy.entropy_bonus": "objective.set.policy.entropy_coef",
+    "policy.staleness": "objective.set.policy.importance_sampling",
+    "policy.staleness.unit": "objective.set.policy.importance_sampling.level",
+    "policy.staleness.beyond": "objective.set.policy.importance_sampling.mode",
+    "policy.staleness.low": "objective.set.policy.importance_sampling.low",
+    "policy.staleness.high": "objective.set.policy.importance_sampling.high",
+    "policy.weighting.least": "objective.set.policy.weighting.min_weight",
+    "policy.weighting.most": "objective.set.policy.weighting.max_weight",
+}
+
+WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    **{word: keys for keys, words in _OURS.items() for word in words.split()},
+    **{word: (key,) for word, key in _EARLIER.items()},
+}
 """Each word in lower case, and the keys that it may stand for."""

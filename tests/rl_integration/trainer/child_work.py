@@ -11,17 +11,17 @@ from typing import Any
 
 import torch
 from safetensors.torch import save_file
+from tests.rl_integration.trainer.loop.test_learner import rollouts_of, scores_of
 from tests.rl_integration.trainer.nursery import Dying
 from tests.rl_integration.trainer.small_runs import TASKS, Digits, small_config, small_policy, small_run
-from tests.rl_integration.trainer.test_learner import rollouts_of, scores_of
 
-from adjudge.rl_integration.trainer.batches.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.checkpoints import Checkpoint, save_checkpoint
-from adjudge.rl_integration.trainer.config import ObjectiveChoice
-from adjudge.rl_integration.trainer.guard import GuardConfig
-from adjudge.rl_integration.trainer.learning.learner import Learner
-from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
-from adjudge.rl_integration.trainer.processes import OtherProcessFailed, Processes
+from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
+from adjudge.rl_integration.trainer.loop.checkpoints import Checkpoint, save_checkpoint
+from adjudge.rl_integration.trainer.loop.config import LearningConfig
+from adjudge.rl_integration.trainer.loop.guard import GuardConfig
+from adjudge.rl_integration.trainer.loop.learner import Learner
+from adjudge.rl_integration.trainer.loop.processes import OtherProcessFailed, Processes
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.training.lora import Lora
 
 Tell = Callable[[int], object]
@@ -88,7 +88,7 @@ def learn(folder: str, objective: str, lora: int = 0, *, dying: Dying, tell: Tel
     processes = Processes.joined()
     rollouts = rollouts_of(small_policy())
     policy = small_policy(seed=processes.rank)  # only the first one's weights are to count
-    choice = ObjectiveChoice(name=objective).made(most_new_tokens=8)
+    choice = ObjectiveChoice(name=objective).made(max_new_tokens=8)
     learner = Learner(
         policy,
         choice,

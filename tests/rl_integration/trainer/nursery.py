@@ -28,7 +28,7 @@ class Nursery:
         root = Path(__file__).parents[3]
         environment = {
             **os.environ,
-            "PYTHONPATH": str(root),
+            "PYTHONPATH": os.pathsep.join((str(root), str(root / "src"))),  # this tree's, wherever it is installed
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
             "TOKENIZERS_PARALLELISM": "false",

@@ -9,21 +9,20 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
-from tests.rl_integration.trainer.curricula.simulated import setting
+from tests.rl_integration.trainer.rollouts.curricula.simulated import setting
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.batches.answering import Answering
-from adjudge.rl_integration.trainer.batches.batches import Batch, Batches
-from adjudge.rl_integration.trainer.batches.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.batches.rewards import Rewards
-from adjudge.rl_integration.trainer.config import RolloutsConfig, RunConfig
-from adjudge.rl_integration.trainer.curricula.choice import CurriculumChoice
-from adjudge.rl_integration.trainer.improvers.improver import Improver
-from adjudge.rl_integration.trainer.processes import Processes
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
-from adjudge.rl_integration.trainer.rollouts.writer import OnRollout
-from adjudge.rl_integration.trainer.tasks.task import Task, TaskOrder
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Task, TaskOrder
+from adjudge.rl_integration.trainer.loop.batches import Batch, Batches
+from adjudge.rl_integration.trainer.loop.config import RunConfig
+from adjudge.rl_integration.trainer.loop.processes import Processes
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.rl_integration.trainer.rewards.rewards import Rewards
+from adjudge.rl_integration.trainer.rollouts.curricula.choice import CurriculumChoice
+from adjudge.rl_integration.trainer.rollouts.curricula.improver import Improver
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.writer import Answering, OnRollout
 
 T = TypeVar("T")
 
@@ -111,14 +110,14 @@ class Pair:
         pair = self
 
         class Thread(Processes):
-            def gathered(self, things: Sequence[T]) -> list[T]:
+            def all_gather(self, things: Sequence[T]) -> list[T]:
                 pair._parts[rank] = list(things)
                 pair._barrier.wait()
                 found = [*pair._parts[0], *pair._parts[1]]
                 pair._barrier.wait()
                 return found
 
-        return Thread(rank=rank, count=2)
+        return Thread(rank=rank, world_size=2)
 
 
 @contextmanager
@@ -134,8 +133,10 @@ def batches_of(
     **rollouts: Any,
 ) -> Iterator[Batches]:
     """Batches of four groups, unless told otherwise."""
-    reward = RewardConfig(scorer=scorer if scorer is not None else Same(), most_failed=1.0)
-    sizes = RolloutsConfig(**{"tasks": 4, "group": group, "sampling": SamplingConfig(most_new_tokens=8), **rollouts})
+    reward = RewardConfig(scorer=scorer if scorer is not None else Same(), max_failed=1.0)
+    sizes = RolloutsConfig(
+        **{"tasks": 4, "num_generations": group, "sampling": SamplingConfig(max_new_tokens=8), **rollouts}
+    )
     config = RunConfig(reward=reward, rollouts=sizes, seed=5)
     made = (curriculum or CurriculumChoice()).made(setting(tasks, group=group))
     with Rewards(reward) as rewards:
@@ -154,7 +155,7 @@ def batches_of(
 def answering_of(writer: Scripted, *, scorer: Any = None) -> Iterator[Answering]:
     """What improvers write with."""
     with Rewards(RewardConfig(scorer=scorer if scorer is not None else Same())) as rewards:
-        yield Answering(writer, rewards, SamplingConfig(most_new_tokens=8), version=3, name="more", seed=(5, 0, 0))
+        yield Answering(writer, rewards, SamplingConfig(max_new_tokens=8), version=3, name="more", seed=(5, 0, 0))
 
 
 def told(batch: Batch) -> list[Any]:

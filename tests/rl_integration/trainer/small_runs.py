@@ -9,15 +9,15 @@ from typing import Any
 from zlib import crc32
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.batches.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.config import ObjectiveChoice, RolloutsConfig, RunConfig
+from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
+from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
-from adjudge.rl_integration.trainer.policies.policy import Policy
-from adjudge.rl_integration.trainer.processes import Processes
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
-from adjudge.rl_integration.trainer.run import Run
-from adjudge.rl_integration.trainer.tasks.task import Task
+from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
+from adjudge.rl_integration.trainer.loop.processes import Processes
+from adjudge.rl_integration.trainer.loop.run import Run
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 
 TASKS = [Task(id=f"{n}+{n}", prompt=f"{n}+{n}=", reference=str(2 * n)) for n in range(10)]
 
@@ -61,8 +61,8 @@ def small_config(
     set: dict[str, Any] | None = None,
     steps: int = 4,
     tasks: int = 4,
-    group: int = 4,
-    ahead: int = 0,
+    num_generations: int = 4,
+    staleness: int = 0,
     **more: Any,
 ) -> RunConfig:
     learning = more.pop("learning", {})
@@ -71,9 +71,9 @@ def small_config(
         objective=ObjectiveChoice(name=objective, set=set or {}),
         rollouts=RolloutsConfig(
             tasks=tasks,
-            group=group,
-            ahead=ahead,
-            sampling=SamplingConfig(most_new_tokens=8),
+            num_generations=num_generations,
+            staleness=staleness,
+            sampling=SamplingConfig(max_new_tokens=8),
             **more.pop("rollouts", {}),
         ),
         learning=LearningConfig(**{"learning_rate": 1e-2, **learning}),
@@ -92,6 +92,6 @@ def small_run(
 ) -> Run:
     policy = small_policy()
     reference = None
-    if config.objective.made(most_new_tokens=8).needs_reference and config.learning.lora is None:
+    if config.objective.made(max_new_tokens=8).needs_reference and config.learning.lora is None:
         reference = Policy(copy.deepcopy(policy.model), policy.tokenizer, name="reference")
     return Run(policy, tasks, config, folder, held_out=held_out, reference=reference, processes=processes)

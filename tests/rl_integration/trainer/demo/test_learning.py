@@ -11,14 +11,12 @@ import pytest
 from tests.rl_integration.trainer.small_runs import Digits, small_config, small_run
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.batches.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.config import RolloutsConfig
 from adjudge.rl_integration.trainer.demo import subjects
-from adjudge.rl_integration.trainer.demo.lesson import LEARNING, Method, one_thread, teach
-from adjudge.rl_integration.trainer.demo.picture import draw
-from adjudge.rl_integration.trainer.guard import GuardConfig
-from adjudge.rl_integration.trainer.records.journal import ALARMS, STEPS, read_journal
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.demo.lesson import LEARNING, Method, draw, one_thread, teach
+from adjudge.rl_integration.trainer.loop.guard import GuardConfig
+from adjudge.rl_integration.trainer.loop.logbook import ALARMS, STEPS, read_journal
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 from adjudge.rl_integration.watch.config import WatchConfig
 
 
@@ -53,7 +51,7 @@ def test_the_first_steps_of_a_lesson_rise(tmp_path: Path, method: Method) -> Non
 
 def hacked_lesson(guard: GuardConfig | None) -> Any:
     lesson = subjects.hacked(0, Length(), guarded=False)
-    rollouts = RolloutsConfig(tasks=16, group=8, sampling=SamplingConfig(most_new_tokens=24))
+    rollouts = RolloutsConfig(tasks=16, num_generations=8, sampling=SamplingConfig(max_new_tokens=24))
     return replace(lesson, rollouts=rollouts, learning=LEARNING, enough=0.3, guard=guard)
 
 
@@ -74,7 +72,7 @@ def test_a_reward_for_length_is_hacked_and_the_guard_puts_the_better_policy_back
 
 
 def test_the_watch_tells_of_longer_answers_without_any_other_scorer(tmp_path: Path) -> None:
-    config = small_config(scorer=Length(), steps=30, tasks=8, group=8, watch=WATCH, save_steps=100)
+    config = small_config(scorer=Length(), steps=30, tasks=8, num_generations=8, watch=WATCH, save_steps=100)
     small_run(tmp_path, config).train()
     told = read_journal(tmp_path, ALARMS)
     assert "follows_length" in {line["kind"] for line in told if line["standing"]}
@@ -84,7 +82,7 @@ def test_the_watch_tells_of_longer_answers_without_any_other_scorer(tmp_path: Pa
 
 
 def test_a_watch_goes_on_where_it_was(tmp_path: Path) -> None:
-    config = small_config(scorer=Length(), steps=20, tasks=8, group=8, watch=WATCH, save_steps=1)
+    config = small_config(scorer=Length(), steps=20, tasks=8, num_generations=8, watch=WATCH, save_steps=1)
     small_run(tmp_path / "whole", config).train()
     small_run(tmp_path / "cut", config).train(on_step=lambda numbers, *_: numbers["step"] == 7)
     small_run(tmp_path / "cut", config).train(resume=True)

@@ -9,7 +9,7 @@ import pytest
 
 from adjudge import score_batch
 from adjudge.rl_integration.trainer.demo import arithmetic, last_digits, small_programs
-from adjudge.rl_integration.trainer.demo.long_answers import preferences
+from adjudge.rl_integration.trainer.demo.arithmetic import preferences
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 
 LINE = re.compile(r"(\d+)\+(\d+)=(\d+)")

@@ -15,20 +15,19 @@ from tests.rl_integration.trainer.judging.written import written
 
 from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.batches.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.config import RolloutsConfig, RunConfig
-from adjudge.rl_integration.trainer.credit.choice import CreditChoice
+from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
+from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy, warm_up
-from adjudge.rl_integration.trainer.guard import GuardConfig
 from adjudge.rl_integration.trainer.judging.alternation import Alternation, Turns
 from adjudge.rl_integration.trainer.judging.present_verifier import PresentVerifier
 from adjudge.rl_integration.trainer.judging.solutions import Solution, Solutions
-from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
-from adjudge.rl_integration.trainer.policies.policy import Policy
-from adjudge.rl_integration.trainer.records.journal import STEPS, read_journal
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
-from adjudge.rl_integration.trainer.run import Run
-from adjudge.rl_integration.trainer.tasks.task import Task
+from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
+from adjudge.rl_integration.trainer.loop.guard import GuardConfig
+from adjudge.rl_integration.trainer.loop.logbook import STEPS, read_journal
+from adjudge.rl_integration.trainer.loop.run import Run
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 
 TASKS = [Task(id=str(number), prompt=f"{number}:") for number in range(6)]
 STEP, FINAL = ("Verdict 1: 1\n", "Verdict 1: -1\n"), ("Final verdict: 1", "Final verdict: 0")
@@ -84,7 +83,7 @@ def config(scorer: Any, steps: int, **more: Any) -> RunConfig:
     return RunConfig(
         reward=RewardConfig(scorer=scorer),
         rollouts=RolloutsConfig(
-            tasks=4, group=4, sampling=SamplingConfig(most_new_tokens=4), ahead=more.pop("ahead", 0)
+            tasks=4, num_generations=4, sampling=SamplingConfig(max_new_tokens=4), staleness=more.pop("staleness", 0)
         ),
         learning=LearningConfig(learning_rate=1e-2),
         steps=steps,
@@ -95,7 +94,7 @@ def config(scorer: Any, steps: int, **more: Any) -> RunConfig:
 
 def setting(folder: Path, *, steps: int = 4, turns: Turns = TURNS, **more: Any) -> Setting:
     verifier_model, generator_model = verifier_policy(), generator_policy()
-    reward = PresentVerifier(verifier_model, High(), ask, most_new_tokens=4, splitting="line")
+    reward = PresentVerifier(verifier_model, High(), ask, max_new_tokens=4, splitting="line")
     solutions = Solutions(folder / "generator", ask, seed=0)
     verdicts: dict[str, Any] = {"adjudge.verifiers.verdict.step_verdicts:StepVerdictsVerifier": {}}
     generator = Run(
@@ -232,7 +231,7 @@ def test_it_can_be_told_to_stop_and_is_not_begun_over_a_run(tmp_path: Path) -> N
     ("changes", "message"),
     [
         ({"verifier_steps": 3}, "the verifier's run has 3 steps, and beside 4 steps of the generator it takes 4"),
-        ({"verifier": {"ahead": 1}}, "rollouts.ahead is 1"),
+        ({"verifier": {"staleness": 1}}, "rollouts.staleness is 1"),
         ({"tasks": []}, "no tasks for the generator"),
         ({"scorer": "math"}, "must be the very PresentVerifier"),
         ({"generator": {"guard": GuardConfig(gold=RewardConfig(scorer="math"))}}, "leave guard out"),
@@ -248,7 +247,7 @@ def answers(texts: Sequence[str], *, group: str = "0") -> list[Sample]:
 
 
 def test_the_outcome_is_the_scorer_s_and_steps_come_where_they_are_known() -> None:
-    reward = PresentVerifier(verifier_policy(), High(), ask, most_new_tokens=4, splitting="line")
+    reward = PresentVerifier(verifier_policy(), High(), ask, max_new_tokens=4, splitting="line")
     scores = asyncio.run(reward.score(answers(["7", "2", ":", "", "3" * 70])))
     assert [score.value for score in scores] == [1.0, 0.0, None, 0.0, 0.0]
     assert scores[2].reason == "engine_timeout"
@@ -264,13 +263,13 @@ def test_the_outcome_is_the_scorer_s_and_steps_come_where_they_are_known() -> No
 
 
 def test_a_verifier_that_writes_no_verdicts_leaves_the_outcome() -> None:
-    reward = PresentVerifier(generator_policy(), High(), lambda question, steps: "1:", most_new_tokens=4)
+    reward = PresentVerifier(generator_policy(), High(), lambda question, steps: "1:", max_new_tokens=4)
     (score,) = asyncio.run(reward.score(answers(["7"])))
     assert (score.value, score.steps) == (1.0, ())
 
 
 def test_the_reward_conforms() -> None:
-    reward = PresentVerifier(verifier_policy(), High(), lambda question, steps: "0:7?", most_new_tokens=4)
+    reward = PresentVerifier(verifier_policy(), High(), lambda question, steps: "0:7?", max_new_tokens=4)
     samples = [*answers(["7", "2"]), *answers(["1", "8"], group="1")]
     check_scorer(reward, samples).raise_for_failures()
 
@@ -316,4 +315,4 @@ def test_the_verifier_s_numbers_tell_kinds_apart(tmp_path: Path) -> None:
     tasks = sorted(solutions.draw(2), key=lambda task: not task.reference["verdict"])
     rollouts = [written(task) for task in (*tasks, *tasks)]
     scores = [Score.scored(1.0, final=1), Score.scored(0.0, final=1), Score.scored(0.0), Score.scored(1.0, final=0)]
-    assert solutions.told(rollouts, scores) == {"solutions_right": 0.5, "right_seen": 0.5, "wrong_seen": 0.5}
+    assert solutions.observe(rollouts, scores) == {"solutions_right": 0.5, "right_seen": 0.5, "wrong_seen": 0.5}

@@ -9,17 +9,15 @@ from typing import Any
 import pytest
 
 from adjudge.protocol import Sample
-from adjudge.rl_integration.trainer.batches.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.config import RolloutsConfig, RunConfig
+from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.judging.pairs import Pair, in_both_orders
-from adjudge.rl_integration.trainer.judging.task_rows import write_tasks
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
-from adjudge.rl_integration.trainer.run import Run
-from adjudge.rl_integration.trainer.run_file import RunFile
-from adjudge.rl_integration.trainer.tasks.task import Task
-from adjudge.rl_integration.trainer.tasks.task_files import TaskFiles
-from adjudge.rl_integration.trainer.tasks.task_reader import read_tasks
+from adjudge.rl_integration.trainer.judging.pairs import Pair, in_both_orders, write_tasks
+from adjudge.rl_integration.trainer.loop.config import RunConfig, RunFile
+from adjudge.rl_integration.trainer.loop.run import Run
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.task_files import TaskFiles
+from adjudge.rl_integration.trainer.rollouts.task_reader import read_tasks
 from adjudge.training.config_file import load_config
 from adjudge.verifiers.verdict.pair_scorer import BothOrdersScorer
 from adjudge.verifiers.verdict.verifier import VerdictVerifier
@@ -77,7 +75,7 @@ def test_a_run_over_pairs_scores_both_orders_together(tmp_path: Path) -> None:
     tasks = in_both_orders(pairs(6), short)
     config = RunConfig(
         reward=RewardConfig(scorer=ORDERS),
-        rollouts=RolloutsConfig(tasks=4, group=2, ahead=1, sampling=SamplingConfig(most_new_tokens=4)),
+        rollouts=RolloutsConfig(tasks=4, num_generations=2, staleness=1, sampling=SamplingConfig(max_new_tokens=4)),
         steps=2,
     )
     policy = tiny_policy("0123456789AB[]", seed=0, width=16, layers=1)

@@ -8,7 +8,7 @@ from pathlib import Path
 from examples.training.judge_lesson import draw, told
 
 from adjudge.rl_integration.trainer.judging.lesson import Lesson, Measured, learn_to_judge, lesson_tasks
-from adjudge.rl_integration.trainer.records.journal import STEPS, read_journal
+from adjudge.rl_integration.trainer.loop.logbook import STEPS, read_journal
 
 
 def test_a_judge_that_guessed_learns_from_both_orders(tmp_path: Path) -> None:

@@ -15,13 +15,21 @@ from adjudge.compose.by_kind import ByKind
 from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score
 from adjudge.registry import load
-from adjudge.rl_integration.trainer.judging.asking import ask_one, ask_pair, ask_principle, ask_steps
-from adjudge.rl_integration.trainer.judging.cohort_order import CohortOrder
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Task, TaskOrder
 from adjudge.rl_integration.trainer.judging.fixed_shares import FixedShares, of_kind
-from adjudge.rl_integration.trainer.judging.order_effects import order_effects
-from adjudge.rl_integration.trainer.judging.pairs import Pair, in_both_orders, in_one_order, labelled, one_by_one
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.tasks.task import Task, TaskOrder
+from adjudge.rl_integration.trainer.judging.pairs import (
+    Pair,
+    ask_one,
+    ask_pair,
+    ask_principle,
+    ask_steps,
+    in_both_orders,
+    in_one_order,
+    labelled,
+    one_by_one,
+)
+from adjudge.rl_integration.trainer.rollouts.cohort_order import CohortOrder, order_effects
 
 PAIRS = [Pair(id=f"p{number}", prompt="2+2?", chosen=f"{number} right", rejected="wrong") for number in range(6)]
 
@@ -170,7 +178,7 @@ def test_what_order_does_is_counted_by_hand() -> None:
         "consistent": 2 / 4,  # p0 rightly, p2 wrongly
         "consistently_right": 1 / 4,
     }
-    assert CohortOrder(in_both_orders(PAIRS, plain), seed=0).told(rollouts, scores) == found
+    assert CohortOrder(in_both_orders(PAIRS, plain), seed=0).observe(rollouts, scores) == found
 
 
 def test_what_is_not_known_is_no_number() -> None:
@@ -212,7 +220,7 @@ def test_shares_go_on_from_their_state() -> None:
 def test_each_kind_is_told_of_its_own() -> None:
     rollouts = [written(task) for task in (*kinds(1, "critique"), *kinds(2, "code"))]
     scores = [Score.scored(1.0), Score.scored(0.5), Score.failed("engine_timeout")]
-    assert shares(1, 1).told(rollouts, scores) == {"critique.reward": 1.0, "code.reward": 0.5}
+    assert shares(1, 1).observe(rollouts, scores) == {"critique.reward": 1.0, "code.reward": 0.5}
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.tasks.task import Task
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Task
 
 
 def written(task: Task, text: str = "") -> Rollout:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from adjudge.rl_integration.trainer.policies.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.generator import OnPiece, Piece
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.writer import OnPiece, Piece
 
 Script = Callable[[str, int], str]
 """What follows a text, the copy counted; without an end token unless it is spelled out."""
@@ -70,7 +70,7 @@ class ScriptedGenerator:
         for place in reversed(places) if self.backwards else places:
             at, copy = divmod(place, copies)
             text = self.script(self.policy.tokenizer.decode(list(prompts[at])), copy)
-            on_piece(place, self._piece(text, sampling.most_new_tokens if limits is None else limits[at], stops))
+            on_piece(place, self._piece(text, sampling.max_new_tokens if limits is None else limits[at], stops))
 
     def _piece(self, text: str, most: int, stops: Sequence[str]) -> Piece:
         written = self.policy.tokens.text(text)

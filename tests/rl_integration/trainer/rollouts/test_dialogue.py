@@ -11,22 +11,20 @@ import numpy as np
 import pytest
 import torch
 from tests.rl_integration.trainer.rollouts.scripted_generator import Script, ScriptedGenerator
-from tests.rl_integration.trainer.tools.chat_policy import chat_policy
-from tests.rl_integration.trainer.tools.small_tools import Doing, Lookup, Slow
+from tests.rl_integration.trainer.rollouts.tools.chat_policy import chat_policy
+from tests.rl_integration.trainer.rollouts.tools.small_tools import Doing, Lookup, Slow
 
 from adjudge.protocol import response_text
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.dialogue import Dialogue
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.tools.calls import Call, CallStyle, TagCalls, Toolbox
+from adjudge.rl_integration.trainer.rollouts.tools.chat_calls import ChatCalls
+from adjudge.rl_integration.trainer.rollouts.tools.tool import Tool, ToolDown
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
-from adjudge.rl_integration.trainer.tasks.task import Task
-from adjudge.rl_integration.trainer.tools.calls import Call, CallStyle
-from adjudge.rl_integration.trainer.tools.chat_calls import ChatCalls
-from adjudge.rl_integration.trainer.tools.tag_calls import TagCalls
-from adjudge.rl_integration.trainer.tools.tool import Tool, ToolDown
-from adjudge.rl_integration.trainer.tools.toolbox import Toolbox
 
 CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789<>/?!{}[]|=:,;.()-'_ " + "\n·"
 TASKS = [Task(id="1", prompt="ab?", reference="17"), Task(id="2", prompt="cd?", reference="28")]
@@ -50,8 +48,8 @@ def drawn(
     tasks: Sequence[Task] = TASKS,
     group: int = 1,
     most: int = 100,
-    most_turns: int = 3,
-    patience: float = 30.0,
+    max_turns: int = 3,
+    timeout: float = 30.0,
     backwards: bool = False,
 ) -> tuple[list[Rollout], ScriptedGenerator]:
     generator = ScriptedGenerator(policy=policy, script=script, backwards=backwards)
@@ -62,10 +60,10 @@ def drawn(
         else TagCalls(policy, toolbox.tools, before="<result>", after="</result>")
     )
     told: dict[int, Rollout] = {}
-    found = Dialogue(policy, generator, style, toolbox, most_turns=most_turns, patience=patience).roll_out(
+    found = Dialogue(policy, generator, style, toolbox, max_turns=max_turns, timeout=timeout).roll_out(
         tasks,
         group,
-        SamplingConfig(most_new_tokens=most),
+        SamplingConfig(max_new_tokens=most),
         seed=5,
         version=3,
         name="b",
@@ -135,7 +133,7 @@ def test_a_call_in_the_last_turn_is_not_answered_and_the_answer_counts_as_cut_of
         asked.append(key)
         return "x"
 
-    found, generator = drawn(policy, lambda text, copy: "<look>ab</look>", tools=[Doing(does=does)], most_turns=3)
+    found, generator = drawn(policy, lambda text, copy: "<look>ab</look>", tools=[Doing(does=does)], max_turns=3)
     assert [turn["role"] for turn in found[0].turns] == ["assistant", "tool", "assistant", "tool", "assistant"]
     assert found[0].finish_reason == "length"
     assert len(generator.asked) == 3
@@ -249,10 +247,8 @@ def test_a_tool_that_hangs_is_down_for_all_who_wait_and_nothing_else_hangs(polic
         return "late"
 
     try:
-        found, _ = drawn(
-            policy, lambda text, copy: "<look>ab</look>", tools=[Doing(does=hangs)], group=8, patience=0.05
-        )
-        assert {one.fault for one in found} == {"no answer of look within 0.05 s (rollouts.tools.patience)"}
+        found, _ = drawn(policy, lambda text, copy: "<look>ab</look>", tools=[Doing(does=hangs)], group=8, timeout=0.05)
+        assert {one.fault for one in found} == {"no answer of look within 0.05 s (rollouts.tools.timeout)"}
     finally:
         release.set()
 
@@ -334,11 +330,11 @@ class OftenCalls(TagCalls):
 def test_each_own_token_has_the_probability_that_one_pass_over_the_whole_answer_gives_it(policy: Policy) -> None:
     toolbox = Toolbox([Lookup()], threads=2)
     style = OftenCalls(policy, toolbox.tools)
-    writer = Dialogue(policy, TransformersGenerator(policy), style, toolbox, most_turns=4, patience=30.0)
+    writer = Dialogue(policy, TransformersGenerator(policy), style, toolbox, max_turns=4, timeout=30.0)
     found = writer.roll_out(
         TASKS,
         4,
-        SamplingConfig(most_new_tokens=60, temperature=0.8),
+        SamplingConfig(max_new_tokens=60, temperature=0.8),
         seed=1,
         version=0,
         name="b",

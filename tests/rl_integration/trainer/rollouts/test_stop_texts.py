@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from adjudge.rl_integration.trainer.rollouts.stop_texts import StopTexts
+from adjudge.rl_integration.trainer.rollouts.transformers_generator import StopTexts
 
 TEXTS = [
     "a</s>b </s> x",

@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 import torch
 
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.policies.policy import Policy
-from adjudge.rl_integration.trainer.policies.token_rows import token_rows
-from adjudge.rl_integration.trainer.rollouts.generator import Piece
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.token_rows import token_rows
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
-from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
-from adjudge.rl_integration.trainer.tasks.task import Task
+from adjudge.rl_integration.trainer.rollouts.writer import Piece, SingleTurn
 
 TASKS = [Task(id=str(n), prompt=text) for n, text in enumerate(["1+1=", "12+7=", "3=", "123456+654321=", "9+9="])]
 
@@ -36,7 +35,7 @@ def drawn(policy: Policy, group: int, *, seed: int = 0, tasks: Sequence[Task] = 
     found = SingleTurn(policy, TransformersGenerator(policy)).roll_out(
         tasks,
         group,
-        SamplingConfig(**{"most_new_tokens": 20, **options}),
+        SamplingConfig(**{"max_new_tokens": 20, **options}),
         seed=seed,
         version=7,
         name="b",
@@ -97,7 +96,7 @@ def test_a_seed_gives_the_same_answers_and_another_one_others(policy: Policy) ->
 
 
 def test_draws_follow_the_probabilities(policy: Policy) -> None:
-    first = drawn(policy, 4096, seed=5, tasks=TASKS[:1], most_new_tokens=1, rows=4096)
+    first = drawn(policy, 4096, seed=5, tasks=TASKS[:1], max_new_tokens=1, max_num_seqs=4096)
     with torch.no_grad():
         expected = policy.model(input_ids=torch.tensor([first[0].prompt_ids])).logits[0, -1].softmax(-1).numpy()
     counts = np.bincount([rollout.ids[0] for rollout in first], minlength=len(expected))
@@ -114,7 +113,7 @@ def test_batches_are_as_wide_as_allowed_and_hold_whole_groups(policy: Policy, mo
         write(self, writings, *rest)
 
     monkeypatch.setattr(TransformersGenerator, "_write", watched)
-    found = drawn(policy, 6, rows=13)
+    found = drawn(policy, 6, max_num_seqs=13)
     assert widths == [12, 12, 6]
     assert len(found) == 30
 
@@ -128,7 +127,7 @@ def test_a_rollout_survives_being_written_down(policy: Policy) -> None:
         assert bool((again.logprobs == rollout.logprobs).all())
 
 
-@pytest.mark.parametrize("option", [{"most_new_tokens": 0}, {"rows": 0}, {"temperature": -1.0}])
+@pytest.mark.parametrize("option", [{"max_new_tokens": 0}, {"max_num_seqs": 0}, {"temperature": -1.0}])
 def test_options_out_of_range_are_named(option: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=f"sampling.{next(iter(option))}"):
         SamplingConfig(**option)
@@ -136,7 +135,7 @@ def test_options_out_of_range_are_named(option: dict[str, Any]) -> None:
 
 def test_pieces_end_with_the_token_that_completes_a_stop_text(policy: Policy) -> None:
     prompts = [policy.encode(task) for task in TASKS]
-    sampling = SamplingConfig(most_new_tokens=30, temperature=0.0)
+    sampling = SamplingConfig(max_new_tokens=30, temperature=0.0)
     whole: dict[int, Piece] = {}
     TransformersGenerator(policy).generate(prompts, 1, sampling, seed=0, on_piece=whole.__setitem__)
     # Two neighbouring characters that stand within a piece, and not at its end.
@@ -156,7 +155,7 @@ def test_each_prompt_may_have_a_limit_of_its_own(policy: Policy) -> None:
     prompts = [policy.encode(task) for task in TASKS]
     found: dict[int, Piece] = {}
     TransformersGenerator(policy).generate(
-        prompts, 2, SamplingConfig(most_new_tokens=9), seed=0, on_piece=found.__setitem__, limits=[1, 2, 3, 20, 5]
+        prompts, 2, SamplingConfig(max_new_tokens=9), seed=0, on_piece=found.__setitem__, limits=[1, 2, 3, 20, 5]
     )
     for place, piece in found.items():
         limit = [1, 2, 3, 9, 5][place // 2]

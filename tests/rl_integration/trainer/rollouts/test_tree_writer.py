@@ -10,19 +10,17 @@ import numpy as np
 import pytest
 from tests.rl_integration.trainer.small_runs import TASKS, small_config, small_policy, small_run
 
-from adjudge.rl_integration.trainer.credit.choice import CreditChoice
-from adjudge.rl_integration.trainer.policies.policy import Policy
-from adjudge.rl_integration.trainer.policies.token_rows import token_rows
-from adjudge.rl_integration.trainer.rollouts.generator import OnPiece, Piece
-from adjudge.rl_integration.trainer.rollouts.rollout import Rollout
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig, TreeConfig
+from adjudge.rl_integration.trainer.rollouts.token_rows import token_rows
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
-from adjudge.rl_integration.trainer.rollouts.tree_config import TreeConfig
 from adjudge.rl_integration.trainer.rollouts.tree_writer import TreeWriter
-from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
+from adjudge.rl_integration.trainer.rollouts.writer import OnPiece, Piece, SingleTurn
 
 MOST = 12
-SAMPLING = SamplingConfig(most_new_tokens=MOST)
+SAMPLING = SamplingConfig(max_new_tokens=MOST)
 TREES = {
     "segments": TreeConfig(segment=3),
     "three trees of wide forks": TreeConfig(trees=3, segment=2, width=4),
@@ -223,7 +221,7 @@ def test_paths_survive_a_checkpoint() -> None:
 def test_runs_learn_from_trees(tmp_path: Path, name: str, tree: TreeConfig) -> None:
     more: dict[str, Any] = {"set": {"rule.nodes": "written"}} if name != "tree_grpo" else {}
     credit = CreditChoice(name=name, **more)
-    config = small_config(steps=12, tasks=4, group=8, save_steps=100, credit=credit, rollouts={"tree": tree})
+    config = small_config(steps=12, tasks=4, num_generations=8, save_steps=100, credit=credit, rollouts={"tree": tree})
     rewards = [one["reward"] for one in small_run(tmp_path, config).train().history]
     assert sum(rewards[-3:]) / 3 > sum(rewards[:3]) / 3 + 0.05, rewards
 

@@ -17,18 +17,17 @@ import pytest
 import torch
 from tests.rl_integration.trainer.small_runs import TASKS, Digits
 
-from adjudge.rl_integration.trainer.batches.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.config import ObjectiveChoice, RolloutsConfig, RunConfig
+from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.learning.learning_config import LearningConfig
-from adjudge.rl_integration.trainer.policies.policy import Policy
-from adjudge.rl_integration.trainer.rollouts.generator import Piece
-from adjudge.rl_integration.trainer.rollouts.sampling import SamplingConfig
+from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
+from adjudge.rl_integration.trainer.loop.run import Run
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig, VllmOptions
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.rl_integration.trainer.rollouts.vllm_generator import VllmGenerator
 from adjudge.rl_integration.trainer.rollouts.vllm_in_process import VllmFailed
-from adjudge.rl_integration.trainer.rollouts.vllm_options import VllmOptions
-from adjudge.rl_integration.trainer.run import Run
+from adjudge.rl_integration.trainer.rollouts.writer import Piece
 from adjudge.training.lora import Lora
 
 # What vLLM imports warns of what it uses itself.
@@ -71,7 +70,7 @@ def generators() -> Iterator[Callable[[Policy, VllmOptions], VllmGenerator]]:
     def make(policy: Policy, options: VllmOptions = SMALL) -> VllmGenerator:
         if made:
             made[-1].close()
-        made.append(VllmGenerator(policy, options, SamplingConfig(rows=64)))
+        made.append(VllmGenerator(policy, options, SamplingConfig(max_num_seqs=64)))
         return made[-1]
 
     yield make
@@ -115,7 +114,7 @@ def drawn(
 ) -> dict[int, Piece]:
     more = {name: options.pop(name) for name in ("limits", "stops") if name in options}
     found: dict[int, Piece] = {}
-    sampling = SamplingConfig(**{"most_new_tokens": 12, "temperature": 1.0, **options})
+    sampling = SamplingConfig(**{"max_new_tokens": 12, "temperature": 1.0, **options})
     generator.generate(prompts, copies, sampling, seed=seed, on_piece=found.__setitem__, **more)
     assert sorted(found) == list(range(len(prompts) * copies))
     return found
@@ -160,7 +159,7 @@ def test_log_probabilities_are_the_policys_at_the_temperature_they_were_drawn_wi
 
 def test_draws_follow_the_probabilities(policy: Policy, generator: VllmGenerator) -> None:
     (prompt,) = encoded(policy, TEXTS[:1])
-    found = drawn(generator, [prompt], 1024, most_new_tokens=1)
+    found = drawn(generator, [prompt], 1024, max_new_tokens=1)
     with torch.no_grad():
         expected = policy.model(input_ids=torch.tensor([prompt])).logits[0, -1].softmax(-1).numpy()
     counts = np.bincount([piece.ids[0] for piece in found.values()], minlength=len(expected))
@@ -204,7 +203,7 @@ def test_weights_are_handed_over_once_for_a_version_unless_they_changed(
 def test_a_seed_gives_the_same_pieces_whatever_is_beside_them(policy: Policy, generator: VllmGenerator) -> None:
     prompts = encoded(policy)
     found = drawn(generator, prompts, 3)
-    narrow, turned = drawn(generator, prompts, 3, rows=4), drawn(generator, prompts[::-1], 3)
+    narrow, turned = drawn(generator, prompts, 3, max_num_seqs=4), drawn(generator, prompts[::-1], 3)
     alone = drawn(generator, prompts[1:2], 3)
     for place, piece in found.items():
         at, copy_of = divmod(place, 3)
@@ -232,7 +231,7 @@ def test_limits_and_ends(policy: Policy, generator: VllmGenerator) -> None:
         found.append(piece)
 
     found: list[Piece] = []
-    generator.generate(prompts, 4, SamplingConfig(most_new_tokens=16), seed=5, on_piece=hear, limits=limits)
+    generator.generate(prompts, 4, SamplingConfig(max_new_tokens=16), seed=5, on_piece=hear, limits=limits)
     assert {piece.finish_reason for piece in found} == {"stop", "length"}
     assert [len(piece.ids) for piece in found] == sorted(len(piece.ids) for piece in found), "told as they end"
     assert {thread for _, thread in told} == {threading.get_ident()}
@@ -265,7 +264,7 @@ def test_a_call_that_is_broken_off_leaves_nothing_behind(policy: Policy, generat
         raise KeyError(place)
 
     with pytest.raises(KeyError):
-        generator.generate(prompts, 4, SamplingConfig(most_new_tokens=16), seed=5, on_piece=refuse)
+        generator.generate(prompts, 4, SamplingConfig(max_new_tokens=16), seed=5, on_piece=refuse)
     assert generator._vllm is not None
     assert not generator._vllm.engine.has_unfinished_requests()
     found = drawn(generator, prompts, 4)
@@ -392,7 +391,7 @@ def test_a_policy_learns_from_what_vllm_writes(tmp_path: Path) -> None:
         reward=RewardConfig(scorer=Digits()),
         objective=ObjectiveChoice(name="grpo"),
         rollouts=RolloutsConfig(
-            tasks=4, group=8, engine="vllm", vllm=SMALL, sampling=SamplingConfig(most_new_tokens=8)
+            tasks=4, num_generations=8, engine="vllm", vllm=SMALL, sampling=SamplingConfig(max_new_tokens=8)
         ),
         learning=LearningConfig(learning_rate=1e-2),
         steps=10,
@@ -402,8 +401,10 @@ def test_a_policy_learns_from_what_vllm_writes(tmp_path: Path) -> None:
     open_before = torch.distributed.is_initialized()  # the engine that the other tests share has a group of its own
     result = Run(policy, TASKS, config, tmp_path, held_out=TASKS[:2]).train()
     rewards = [line["reward"] for line in result.history]
-    gaps = [line["sampler_gap"] for line in result.history if "sampler_gap" in line]  # not where all are as good
-    ratios = [line["sampler_ratio"] for line in result.history if "sampler_ratio" in line]
+    gaps = [
+        line["sampling_logp_difference"] for line in result.history if "sampling_logp_difference" in line
+    ]  # not where all are as good
+    ratios = [line["max_sampling_ratio"] for line in result.history if "max_sampling_ratio" in line]
     assert np.mean(rewards[-3:]) > np.mean(rewards[:3]) + 0.15
     assert result.history[-1]["held_out"] > 0.9
     assert len(gaps) >= 4

@@ -1,0 +1,1 @@
+"""What is learnt from rewards: objectives, and credit within answers."""

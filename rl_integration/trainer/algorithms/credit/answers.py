@@ -1,0 +1,346 @@
+"""Answers as the rules of credit read them: turns, steps and what these are worth, token by token.
+
+Which characters of a decoded text each of its tokens wrote.
+
+Where the texts of single tokens add up to the whole, they are the answer.  Often they do not, since decoders look back:
+some strip the first blank, and a character of several bytes may be several tokens, each of which then has the whole
+character, as in the offsets of `tokenizers`.  Then tokens are decoded step by step, each behind the few before it.
+Where that does not add up either, every beginning of the tokens is decoded by itself, which is exact for any decoder
+and takes time that grows with the square of the length.  Special tokens have no text.
+
+Which step each token belongs to, and numbers of steps put on tokens.
+
+Scorers say where a step stands by characters (`StepScore.start` and `end`), and `token_spans` says the same of tokens.
+A token belongs to the first step that it has a character of, since many tokens begin with the blank before a word; a
+token between steps belongs to none, -1.
+
+Scorers say where a step stands by characters of the graded text, which is the assistant's text alone, turns joined by a
+newline (`adjudge.protocol.response_text`).  The tokens of a turn are those that the policy wrote in one go; what a tool
+put in belongs to no step.  A turn that is one step has all of its tokens; elsewhere a token belongs to the first step
+that it has a character of.
+
+The steps of an answer are not known, and it has no vote in what is said of steps, if the scorer gave none, if one of
+them was not judged, or if the text of a turn is not found in what its tokens say.
+
+Not covered: tokens that a tokenizer makes of a text; the tokens are given, and no text is tokenized again; splitting a
+response into steps; the scorer did that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+from typing import TypeAlias
+
+import numpy as np
+
+from adjudge.protocol import Score, StepScore, content_text
+from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, floats
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+
+Decode: TypeAlias = Callable[[Sequence[int]], str]
+"""From tokens to their text without special tokens (`Policy.decode`)."""
+
+Span: TypeAlias = tuple[int, int]
+
+
+def token_spans(decode: Decode, ids: Sequence[int]) -> list[Span]:
+    """Return the first character of each token in `decode(ids)`, and the one after its last.
+
+    Args:
+        decode: gives the text of tokens.
+        ids: of one text, from its beginning.
+    """
+    text = decode(ids)
+    silent = {token: not decode([token, token]) for token in set(ids)}  # twice: a first blank may be stripped
+    spoken = [token for token in ids if not silent[token]]
+    ends = _one_by_one(decode, spoken, text) or _stepwise(decode, spoken, text)
+    if ends is None:
+        ends = _by_beginnings(decode, spoken, text)
+    spans: list[Span] = []
+    said = iter(_spans(ends))
+    for token in ids:
+        done = spans[-1][1] if spans else 0
+        spans.append((done, done) if silent[token] else next(said))
+    return spans
+
+
+_End: TypeAlias = tuple[int, bool]
+"""Characters that are complete after a token, and whether a part of one hangs behind them."""
+
+
+def _spans(ends: Sequence[_End]) -> list[Span]:
+    found: list[Span] = []
+    before = 0
+    for complete, hanging in ends:
+        after = max(complete, before)
+        # A token that completed nothing is a part of the character to come, or of the one that was given up before it.
+        begin = before if hanging or after > before else max(before - 1, 0)
+        found.append((begin, after + hanging))
+        before = after
+    return found
+
+
+def _one_by_one(decode: Decode, ids: Sequence[int], text: str) -> list[_End] | None:
+    """The ends, from each token by itself; None if these do not add up to the text."""
+    alone = {token: decode([token]) for token in set(ids)}
+    if "\ufffd" in text or "".join(alone[token] for token in ids) != text:
+        return None
+    return [(end, False) for end in accumulate(len(alone[token]) for token in ids)]
+
+
+def _stepwise(decode: Decode, ids: Sequence[int], text: str) -> list[_End] | None:
+    """The ends, from the few tokens before each; None if these do not add up to the text."""
+    ends: list[_End] = []
+    begin = read = done = 0  # tokens from `read` on are not complete; those from `begin` on are decoded before them
+    base = ""
+    for place in range(len(ids)):
+        more = decode(ids[begin : place + 1])
+        said = more[len(base) :]
+        # Bytes behind a whole character can make it unreadable, until they are a character themselves.
+        same = _common(said, text[done : done + len(said)]) if more.startswith(base) else 0
+        hanging = same < len(said) or not more.startswith(base)
+        ends.append((done + same, hanging))
+        if same and not hanging:
+            begin, read, done = read, place + 1, done + same
+            base = decode(ids[begin:read])
+    return ends if not ids or ends[-1] == (len(text), False) else None
+
+
+def _by_beginnings(decode: Decode, ids: Sequence[int], text: str) -> list[_End]:
+    """The ends, from the text of every beginning."""
+    beginnings = (decode(ids[: place + 1]) for place in range(len(ids)))
+    return [(same := _common(said, text), same < len(said)) for said in beginnings]
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two texts begin with together."""
+    if other.startswith(one):
+        return len(one)
+    return next(
+        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+
+
+def read_steps(steps: Sequence[StepScore]) -> tuple[Floats, list[tuple[int, int]]]:
+    """Return the values and the spans of a score's steps; of none if any was not judged.
+
+    A sum over steps of which one is missing would take it for a 0; without steps the outcome alone counts.
+    """
+    values = [step.value for step in steps if step.value is not None]
+    if len(values) < len(steps):
+        return np.zeros(0), []
+    return floats("the steps' values", values), [(step.start, step.end) for step in steps]
+
+
+def steps_of_tokens(spans: Sequence[tuple[int, int]], offsets: Sequence[tuple[int, int]]) -> Integers:
+    """Return (t,) the step of each token, -1 for none.
+
+    Args:
+        spans: first character and the one after the last of each step, in order and without overlap.
+        offsets: the same of each token.
+
+    Raises:
+        ValueError: spans overlap or are out of order.
+    """
+    edges = [edge for span in spans for edge in span]
+    if any(after < before for before, after in pairwise(edges)):
+        raise ValueError(f"the steps' spans {list(spans)} overlap or are out of order; sort them")
+    if not spans or not offsets:
+        return np.full(len(offsets), -1, dtype=np.int64)
+    starts, ends = np.array(spans, dtype=np.int64).T
+    first, last = np.array(offsets, dtype=np.int64).T
+    step = np.searchsorted(ends, first, side="right")  # the first that ends behind the token's beginning
+    inside = np.minimum(step, len(spans) - 1)
+    found: Integers = np.where((first < last) & (step < len(spans)) & (starts[inside] < last), step, -1)
+    return found
+
+
+def over_tokens(values: Floats, steps: Integers) -> Floats:
+    """Return (t,) each step's number at all of its tokens; 0 at tokens of no step.
+
+    Raises:
+        ValueError: a token belongs to a step that has no number.
+    """
+    values = _checked(values, steps)
+    return np.where(steps >= 0, values[steps], 0.0) if len(values) else np.zeros(len(steps))
+
+
+def at_last_tokens(values: Floats, steps: Integers) -> Floats:
+    """Return (t,) each step's number at its last token, 0 elsewhere; a step without a token is lost.
+
+    That is where token rewards stand for `Gae`.
+
+    Raises:
+        ValueError: a token belongs to a step that has no number.
+    """
+    values = _checked(values, steps)
+    found = np.zeros(len(steps))
+    last = {int(step): token for token, step in enumerate(steps) if step >= 0}
+    for step, token in last.items():
+        found[token] = values[step]
+    return found
+
+
+def rows_of_tokens(values: Sequence[Floats], steps: Integers) -> Floats:
+    """Return (n, t) each step's number at all of its tokens.
+
+    Args:
+        values: the numbers of the steps of each of n responses.
+        steps: (n, t) step of each token, -1 for none.
+
+    Raises:
+        ValueError: there are not as many responses, or a token belongs to a step that has no number.
+    """
+    if len(values) != len(steps):
+        raise ValueError(f"there are steps of {len(values)} responses and tokens of {len(steps)}; give both for each")
+    rows = [over_tokens(row, places) for row, places in zip(values, steps, strict=True)]
+    return np.stack(rows) if rows else np.zeros(steps.shape)
+
+
+def _checked(values: Floats, steps: Integers) -> Floats:
+    values = floats("the steps' numbers", values)
+    if len(steps) and steps.max() >= len(values):
+        raise ValueError(f"a token belongs to step {steps.max()}, and there are {len(values)} numbers; give one each")
+    return values
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Answers:
+    """n answers, padded to t tokens.
+
+    Attributes:
+        rollouts: n answers.
+        own: (n, t) tokens that the policy wrote.
+        turns: (n, t) the turn of each of those, from 0; -1 elsewhere.
+        steps: (n, t) the step of each token, from 0; -1 for none.
+        values: n arrays, what the steps of each answer are worth; empty where they are not known.
+        worth: (n,) the answers' scores as they were given, without any penalty; NaN where there is none.
+    """
+
+    rollouts: Sequence[Rollout]
+    own: Bools
+    turns: Integers
+    steps: Integers
+    values: Sequence[Floats]
+    worth: Floats
+
+    @classmethod
+    def of(cls, rollouts: Sequence[Rollout], scores: Sequence[Score], decode: Decode, *, part: str = "") -> Answers:
+        """Return answers with their scores.
+
+        Args:
+            rollouts: n answers.
+            scores: one for each.
+            decode: of the policy.
+            part: whose steps are read, for a score that is made of several: a name, or names with dots between; "" for
+                the score's own.
+
+        Raises:
+            ValueError: a part was named, and no score has parts; or the steps of a score overlap.
+        """
+        if part and not any(score.parts for score in scores) and any(score.status == "scored" for score in scores):
+            raise ValueError(f"credit.part is {part!r}, and no score has parts; leave it out, or mix several scorers")
+        width = max((len(rollout.ids) for rollout in rollouts), default=0)
+        own = np.zeros((len(rollouts), width), dtype=np.bool_)
+        turns, steps = (np.full(own.shape, -1, dtype=np.int64) for _ in range(2))
+        values: list[Floats] = []
+        for row, (rollout, score) in enumerate(zip(rollouts, scores, strict=True)):
+            length, runs = len(rollout.ids), _runs(rollout.own)
+            own[row, :length] = rollout.own
+            for turn, (begin, end) in enumerate(runs):
+                turns[row, begin:end] = turn
+            known, spans = read_steps(_steps(score, part))
+            placed = _placed(rollout, runs, spans, decode) if spans else None
+            values.append(known if placed is not None else np.zeros(0))
+            if placed is not None:
+                steps[row, :length] = placed
+        return cls(
+            rollouts=rollouts,
+            own=own,
+            turns=turns,
+            steps=steps,
+            values=values,
+            worth=np.array([np.nan if score.value is None else score.value for score in scores], dtype=np.float64),
+        )
+
+    @property
+    def known(self) -> Bools:
+        """(n,) whether the steps of an answer are known."""
+        return np.array([len(values) > 0 for values in self.values], dtype=np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """An assistant's turn: its tokens' places, its text, and where that begins in the graded text."""
+
+    run: Span
+    text: str
+    begin: int
+    spans: list[tuple[int, Span]] = field(default_factory=list)
+
+    @property
+    def end(self) -> int:
+        return self.begin + len(self.text)
+
+
+def _steps(score: Score, part: str) -> tuple[StepScore, ...]:
+    """The steps that a score or one of its parts has; none where there is no such part."""
+    found: Score | None = score
+    for name in part.split(".") if part else ():
+        found = found.parts.get(name) if found is not None else None
+    return found.steps if found is not None and found.status == "scored" else ()
+
+
+def _runs(own: Bools) -> list[Span]:
+    """First token of each stretch that the policy wrote, and the one after its last."""
+    edges = np.flatnonzero(np.diff(own.astype(np.int8), prepend=0, append=0))
+    return [(int(begin), int(end)) for begin, end in edges.reshape(-1, 2)]
+
+
+def _placed(rollout: Rollout, runs: Sequence[Span], spans: Sequence[Span], decode: Decode) -> Integers | None:
+    """The step of each token of an answer; None if that cannot be told."""
+    texts = [content_text(turn.get("content")) for turn in rollout.turns if turn.get("role") == "assistant"]
+    texts = texts if rollout.turns else [rollout.text]
+    if len(texts) != len(runs):
+        return None
+    begins = accumulate((len(text) + 1 for text in texts[:-1]), initial=0)
+    found = np.full(len(rollout.ids), -1, dtype=np.int64)
+    for run, text, begin in zip(runs, texts, begins, strict=True):
+        turn = _Turn(run=run, text=text, begin=begin)
+        turn.spans.extend((step, span) for step, span in enumerate(spans) if _touches(span, turn))
+        placed = _of_turn(turn, rollout.ids[slice(*run)], decode)
+        if placed is None:
+            return None
+        found[slice(*run)] = placed
+    return found
+
+
+def _touches(span: Span, turn: _Turn) -> bool:
+    empty = turn.begin == turn.end and span == (turn.begin, turn.end)
+    return empty or (span[0] < turn.end and span[1] > turn.begin)
+
+
+def _of_turn(turn: _Turn, ids: Sequence[int], decode: Decode) -> Integers | int | None:
+    """The step of each token of a turn, or the one that has them all; None if that cannot be told."""
+    if not turn.spans:
+        return -1
+    step, (first, last) = turn.spans[0]
+    if len(turn.spans) == 1 and first <= turn.begin and turn.end <= last:
+        return step
+    text = decode(ids)
+    shift = _shift(text, turn.text)
+    if shift is None:
+        return None
+    offsets = [(begin - shift, end - shift) for begin, end in token_spans(decode, ids)]
+    local = steps_of_tokens([(first - turn.begin, last - turn.begin) for _, (first, last) in turn.spans], offsets)
+    names = np.array([step for step, _ in turn.spans] + [-1], dtype=np.int64)
+    return names[local]
+
+
+def _shift(text: str, graded: str) -> int | None:
+    """Where a turn's text begins in what its tokens say; None if it is not there, or more than once."""
+    if text.startswith(graded):
+        return 0
+    return text.find(graded) if text.count(graded) == 1 else None

@@ -1,0 +1,302 @@
+"""Credit of beginnings that answers share: the tree of answers, advantages of its nodes, and those of tokens.
+
+Responses that share beginnings, as a tree: what every rule of prefix credit reads.
+
+A response is a path of keys from its prompt: tokens, segments of fixed length, turns, or states.  Responses of one
+group that begin with the same keys share nodes.  A node's value is the mean reward of the valid responses through it.
+
+Advantages of the nodes of a tree of responses.
+
+r_i is a response's reward, m and s the mean and standard deviation of its group, V(node) the mean reward of the
+responses through a node, L(node) their number.
+
+| rule | advantage of a node on response i's path | source |
+|---|---|---|
+| `tempo` | ( r_i - m + V(node) - V(parent) ) / (s + eps) | TEMPO, arXiv 2509.18314 |
+| `tree_grpo` | GRPO in the group + GRPO in the tree, of the response | Tree-GRPO, arXiv 2509.21240 |
+| `tree_rl` | ( S - μ L(node) ) / sqrt L(node), S = Σ of r_j - mean of the others, over its responses | TreeRL's code |
+| `tree_po` | Σ_d w_d ( r_i - mean at depth d ), then whitened over the batch's tokens | TreePO's code |
+
+`tempo` differs from GRPO only where paths part.  In `tree_rl`, μ = Σ tokens * S / Σ tokens * L over the nodes of the
+group; the paper (arXiv 2506.11902) has V(node) - V(root) + V(node) - V(parent) in the place of S - μ L.  In `tree_po`
+(arXiv 2508.17445), d runs over the nodes above the last that i shares with another response, and w_d is
+L(node) / Σ L(node); the root always counts, and with `skip_uniform` other nodes of equal rewards do not.
+
+`tempo` and `tree_grpo` take another advantage of the responses in the place of GRPO in the group, if one is given.
+
+All need two valid responses in a group; the others get 0.
+
+Credit of shared beginnings in the loop: answers become a tree, and its nodes' advantages those of their tokens.
+
+| `nodes` | a node is | answers share it if |
+|---|---|---|
+| `tokens` | a token | their tokens up to it are the same |
+| `segments` | `segment` tokens | the same |
+| `turns` | a turn with what the tools said to it | the same |
+| `written` | what a `TreeWriter` wrote between two forks | it was written once for both |
+
+The first three need no tree writer: answers that were drawn apart share what they happen to share, as TEMPO has it.
+
+Not covered: how the tree was sampled; responses that were drawn apart share what they happen to share; PORTool's
+rewards, which the scorer `tool_tree` gives; `Tree.gains` is the rule of TreePS-RAG and AT2PO.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers
+from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages import moments
+from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative, LeaveOneOut
+from adjudge.rl_integration.trainer.contract.arrays import Floats, Integers, same_shape
+from adjudge.rl_integration.trainer.contract.options import check_choice, check_flag, check_min, check_whole
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.rewards.groups import Groups
+from adjudge.trajectories.tree_values import prefix_paths
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tree:
+    """Paths of responses through nodes; make it by `of`.
+
+    Attributes:
+        groups: of n responses, with their rewards.
+        paths: n arrays of nodes, from the root, which is the prompt, to the response's last; numbers from 0.
+        sizes: (m,) tokens of each node; 0 for roots.
+    """
+
+    groups: Groups
+    paths: tuple[Integers, ...]
+    sizes: Integers
+
+    @classmethod
+    def of(
+        cls, keys: Sequence[Sequence[Hashable]], groups: Groups, *, sizes: Sequence[Sequence[int]] | None = None
+    ) -> Tree:
+        """Return the tree of responses.
+
+        Args:
+            keys: n rows, what each response is made of.  Give a row its end token too, or a response that is the
+                beginning of another one ends within it.
+            groups: of n responses.
+            sizes: n rows, the tokens of each key; 1 by default.
+
+        Raises:
+            ValueError: numbers of responses or of keys differ, or one node would have two sizes.
+        """
+        same_shape("keys", (len(keys),), (len(groups),))
+        paths = prefix_paths(keys, groups.ids.tolist())
+        found: list[int] = []
+        for row, path in enumerate(paths):
+            lengths = [1] * len(keys[row]) if sizes is None else list(sizes[row])
+            same_shape(f"sizes of response {row}", (len(lengths),), (len(keys[row]),))
+            for node, length in zip(path, [0, *lengths], strict=True):
+                if node == len(found):
+                    found.append(length)
+                elif found[node] != length:
+                    raise ValueError(f"response {row} has a node of {length} tokens that has {found[node]} in another")
+        of = tuple(np.array(path, dtype=np.int64) for path in paths)
+        return cls(groups=groups, paths=of, sizes=np.array(found, dtype=np.int64))
+
+    def sums(self, values: Floats) -> Floats:
+        """Return (m,) the sum over the valid responses through each node of the responses' values, (n,)."""
+        found = np.zeros(len(self.sizes))
+        for path, value, valid in zip(self.paths, values, self.groups.valid, strict=True):
+            if valid:
+                found[path] += value
+        return found
+
+    def counts(self) -> Floats:
+        """Return (m,) how many valid responses pass through each node."""
+        return self.sums(np.ones(len(self.paths)))
+
+    def values(self) -> Floats:
+        """Return (m,) the mean reward of the valid responses through each node; 0 where there is none."""
+        found: Floats = self.sums(self.groups.rewards) / np.maximum(self.counts(), 1)
+        return found
+
+    def along(self, values: Floats) -> list[Floats]:
+        """Return for each response the values, (m,), of its nodes but the root; 0 for responses that take no part."""
+        counted = self.groups.counted(2)
+        return [values[path[1:]] * taken for path, taken in zip(self.paths, counted, strict=True)]
+
+    def gains(self) -> list[Floats]:
+        """Return for each response V(node) - V(parent) along its path: what TreePS-RAG and AT2PO give a step.
+
+        0 for responses that take no part.
+        """
+        values = self.values()
+        counted = self.groups.counted(2)
+        return [np.diff(values[path]) * taken for path, taken in zip(self.paths, counted, strict=True)]
+
+
+def tempo(tree: Tree, *, outcome: Floats | None = None, eps: float = 1e-4) -> list[Floats]:
+    """Return for each response the advantages of its nodes but the root."""
+    groups = tree.groups
+    whole = GroupRelative(eps=eps)(groups) if outcome is None else outcome
+    below = groups.deviations() + eps
+    return [worth + gain / under for worth, gain, under in zip(whole, tree.gains(), below, strict=True)]
+
+
+def tree_grpo(groups: Groups, trees: Integers, *, outcome: Floats | None = None, eps: float = 1e-6) -> Floats:
+    """Return (n,) advantages of responses, each of one of several trees of its group; the same for all nodes of a path.
+
+    Args:
+        groups: of n responses.
+        trees: (n,) the tree that each was drawn in.
+        outcome: (n,) advantages in the group; GRPO's by default.
+        eps: what is added to standard deviations.
+
+    Raises:
+        ValueError: there is not one tree for each response.
+    """
+    same_shape("trees", np.shape(trees), (len(groups),))
+    pairs = np.stack([groups.ids, np.asarray(trees, dtype=np.int64)], axis=1)
+    within = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(len(groups))
+    rule = GroupRelative(eps=eps)
+    whole = rule(groups) if outcome is None else outcome
+    total: Floats = whole + rule(replace(groups, ids=within))
+    return total
+
+
+def tree_rl(tree: Tree) -> list[Floats]:
+    """Return for each response the advantages of its nodes but the root."""
+    sums, counts = tree.sums(LeaveOneOut()(tree.groups)), tree.counts()
+    root = np.zeros(len(sums), dtype=np.int64)
+    for path in tree.paths:
+        root[path] = path[0]
+    weights = tree.sizes * counts
+    total = np.zeros(len(sums))
+    np.add.at(total, root, sums * tree.sizes)
+    below = np.zeros(len(sums))
+    np.add.at(below, root, weights)
+    mean = (total / np.maximum(below, 1))[root]
+    return tree.along((sums - mean * counts) / np.sqrt(np.maximum(counts, 1)))
+
+
+def tree_po(tree: Tree, *, skip_uniform: bool = False) -> Floats:
+    """Return (n,) advantages of responses, the same for all nodes of a path.
+
+    Args:
+        tree: of segments; whose sizes are the tokens of each.
+        skip_uniform: whether nodes of equal rewards below the root are left out.
+    """
+    groups = tree.groups
+    counted = groups.counted(2)
+    counts, values = tree.counts(), tree.values()
+    squares = tree.sums(groups.rewards**2)
+    spread = squares - counts * values**2
+    found = np.zeros(len(groups))
+    for row in np.flatnonzero(counted):
+        path = tree.paths[row][:-1] if len(tree.paths[row]) > 1 else tree.paths[row]
+        used = counts[path] > 1
+        if skip_uniform:
+            used &= spread[path] > 1e-9 * squares[path]
+        used[0] = True
+        nodes = path[used]
+        found[row] = np.average(groups.rewards[row] - values[nodes], weights=counts[nodes])
+    lengths = np.array([tree.sizes[path].sum() for path in tree.paths], dtype=np.float64)
+    mean, variance = moments(found[counted], lengths[counted])
+    return np.where(counted, (found - mean) / np.sqrt(variance + 1e-8), 0.0)
+
+
+Rule: TypeAlias = Literal["tempo", "tree_grpo", "tree_rl", "tree_po", "gains"]
+Nodes: TypeAlias = Literal["tokens", "segments", "turns", "written"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeCredit:
+    """Advantages of tokens from a tree of answers; see the module and `tree_rules`.
+
+    Attributes:
+        how: the rule.  `tempo` and `tree_grpo` add to the advantage of the objective's rule; the others take its place.
+        nodes: what the tree is made of; `tree_grpo` reads the trees that answers were written in, whatever they are.
+        segment: tokens of a segment.
+        skip_uniform: whether `tree_po` leaves out nodes of equal rewards below the root.
+        eps: what `tempo` and `tree_grpo` add to standard deviations.
+    """
+
+    how: Rule = "tempo"
+    nodes: Nodes = "tokens"
+    segment: int = 64
+    skip_uniform: bool = False
+    eps: float = 1e-4
+
+    def __post_init__(self) -> None:
+        check_choice("how", self.how, get_args(Rule))
+        check_choice("nodes", self.nodes, get_args(Nodes))
+        check_whole("segment", self.segment, 1)
+        check_flag("skip_uniform", self.skip_uniform)
+        check_min("eps", self.eps, 0.0)
+
+    @property
+    def needs_writer(self) -> bool:
+        """Whether answers must have been written as a tree."""
+        return self.how == "tree_grpo" or self.nodes == "written"
+
+    def over(self, answers: Answers, groups: Groups, outcome: Floats) -> Floats:
+        """Return (n, t) advantages of tokens; see `credit.CreditRule`.
+
+        Raises:
+            ValueError: the rule needs the tree that answers were written in, and there is none.
+        """
+        if self.needs_writer and not any(rollout.path for rollout in answers.rollouts):
+            raise ValueError("this credit needs answers that were written as a tree; set rollouts.tree")
+        if self.how == "tree_grpo":
+            roots = [_path(rollout)[0][0] for rollout in answers.rollouts]
+            trees = np.unique(roots, return_inverse=True)[1].astype(np.int64)
+            return _level(tree_grpo(groups, trees, outcome=outcome, eps=self.eps), answers)
+        of_nodes = [
+            self._lengths(rollout, turns) for rollout, turns in zip(answers.rollouts, answers.turns, strict=True)
+        ]
+        keys = [self._keys(rollout, sizes) for rollout, sizes in zip(answers.rollouts, of_nodes, strict=True)]
+        tree = Tree.of(keys, groups, sizes=of_nodes)
+        match self.how:
+            case "tempo":
+                rows = tempo(tree, outcome=outcome, eps=self.eps)
+            case "tree_rl":
+                rows = tree_rl(tree)
+            case "gains":
+                rows = tree.gains()
+            case "tree_po":
+                return _level(tree_po(tree, skip_uniform=self.skip_uniform), answers)
+        found = np.zeros(answers.own.shape)
+        for row, (advantages, sizes) in enumerate(zip(rows, of_nodes, strict=True)):
+            found[row, : sum(sizes)] = np.repeat(advantages, sizes)
+        return found
+
+    def _lengths(self, rollout: Rollout, turns: Integers) -> list[int]:
+        """The tokens of each node of an answer."""
+        length = len(rollout.ids)
+        match self.nodes:
+            case "tokens":
+                return [1] * length
+            case "segments":
+                return [min(self.segment, length - begin) for begin in range(0, length, self.segment)]
+            case "turns":
+                since = np.maximum.accumulate(np.maximum(turns[:length], 0)).tolist()
+                return [len(list(tokens)) for _, tokens in groupby(since)]
+            case "written":
+                return [tokens for _, tokens in _path(rollout)]
+
+    def _keys(self, rollout: Rollout, sizes: Sequence[int]) -> list[Hashable]:
+        if self.nodes == "written":
+            return [node for node, _ in _path(rollout)]
+        ends = np.cumsum(sizes).tolist()
+        keys: list[Hashable] = [rollout.ids[end - size : end] for end, size in zip(ends, sizes, strict=True)]
+        return [(rollout.prompt_ids, keys[0]), *keys[1:]] if keys else []  # a hint makes another prompt, and no peers
+
+
+def _path(rollout: Rollout) -> tuple[tuple[str, int], ...]:
+    """The nodes of an answer; one that joined the group later, such as a refinement, has one of its own."""
+    return rollout.path or ((rollout.id, len(rollout.ids)),)
+
+
+def _level(advantages: Floats, answers: Answers) -> Floats:
+    """The same number at all tokens of an answer."""
+    return np.broadcast_to(advantages[:, None], answers.own.shape).copy()

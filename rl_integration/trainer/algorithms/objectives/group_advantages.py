@@ -1,0 +1,265 @@
+"""Advantages of a sample beside the others of its group; each rule's formula and source stand below.
+
+A sample's reward beside its group's mean: GRPO, Dr.GRPO, Lite PPO.
+
+    A_i = (r_i - m) / (s + eps)
+
+| objective | s | where |
+|---|---|---|
+| GRPO (arXiv 2402.03300), DAPO, GSPO, CISPO | standard deviation of the group | `scale="group"` |
+| Lite PPO (arXiv 2508.08221) | of the batch: a group of nearly equal rewards is not blown up | `scale="batch"` |
+| Dr.GRPO (arXiv 2503.20783) | none: A = r - m | `scale="none"` |
+
+Standard deviations have n - 1 below.  eps stands beside s, not inside a root: 1e-4 as in TRL, 1e-6 in verl.  With one
+valid member verl keeps the raw reward; here, as in TRL, it gets 0.
+
+A sample's reward beside the mean of the others in its group: RLOO (arXiv 2402.14740), LOOP (arXiv 2502.01600).
+
+    A_i = r_i - mean of r_j, j != i  =  n / (n - 1) * (r_i - m)
+
+RLOO takes one ratio for the whole response and LOOP one for each token; both take PPO's clipping.  TRL's
+`normalize_advantages` then subtracts the mean of all advantages and divides by their standard deviation + 1e-4.
+
+Samples beside those that were made in the same way: stratified advantages, SAN (arXiv 2510.06214).
+
+    A_i = a * (r_i - m_k) / (s_k + eps)  +  (1 - a) * (r_i - m) / (s + eps)
+
+k is the stratum of sample i within its group, such as its number of searches: answers after one search compete with
+each other and not with those after five.  A stratum of one valid member has no spread, and its member gets the group's
+term alone.  The paper's a is not known to us; 0.7 is ours.
+
+Only the best sample of a group counts: GRPO for pass@k (arXiv 2503.19595).
+
+    A_best = (r_max - r_second) / (s + eps), all others 0
+
+If two share the best reward nobody gets anything, so the order of samples does not matter.  verl's code divides by s
+by default; without it (`scale=False`) the estimate is unbiased.
+
+Rewards of several scorers, brought to one scale before or after they are mixed: GDPO (arXiv 2601.05242).
+
+    before:  x_i = Σ_j w_j (r_ij - m_j) / (s_j + eps) in the group,  A_i = (x_i - mean of x) / (s_x + eps) in the batch
+    after:   A_i = (x_i - m) / (s + eps) in the group,  x_i = Σ_j w_j r_ij
+
+Normalising after lets the reward of the largest spread drown the others; normalising before gives each its weight, and
+the batch's spread keeps the sum from growing with the number of rewards.  Both equal TRL's `normalize_then_sum` and
+`sum_then_normalize` where every reward is there.  Where one is missing (NaN): before, that reward says nothing about
+that sample, which is 0, the group's mean; after, a sum without it would be an invented 0, so it is an error.
+
+Not covered: pass@k for k below the group's size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from adjudge.rl_integration.trainer.contract.arrays import Floats
+from adjudge.rl_integration.trainer.contract.options import (
+    check_between,
+    check_choice,
+    check_finite,
+    check_flag,
+    check_min,
+)
+from adjudge.rl_integration.trainer.rewards.groups import Groups
+
+Scale: TypeAlias = Literal["group", "batch", "none"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupRelative:
+    """(r - m) / (s + eps); see the module.
+
+    Attributes:
+        scale: whose standard deviation s is.
+        eps: what is added to s; 0 or more.
+    """
+
+    scale: Scale = "group"
+    eps: float = 1e-4
+
+    min_size = 2
+
+    def __post_init__(self) -> None:
+        check_choice("scale", self.scale, get_args(Scale))
+        check_min("eps", self.eps, 0.0)
+
+    def __call__(self, groups: Groups) -> Floats:
+        """Return (n,) advantages."""
+        centred = np.where(groups.counted(self.min_size) & ~groups.uniform(), groups.rewards - groups.means(), 0.0)
+        match self.scale:
+            case "group":
+                below = groups.deviations() + self.eps
+            case "batch":
+                below = np.full(len(groups), deviation(groups.rewards[groups.valid]) + self.eps)
+            case "none":
+                return centred
+        found: Floats = centred / np.where(below > 0, below, 1.0)
+        return found
+
+
+def deviation(values: Floats) -> float:
+    """Return the standard deviation with n - 1 below; 0 for fewer than two values."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaveOneOut:
+    """r - mean of the others' rewards; see the module.
+
+    Attributes:
+        normalise: whether the advantages of the batch are brought to mean 0 and standard deviation 1.
+        eps: what is added to that standard deviation.
+    """
+
+    normalise: bool = False
+    eps: float = 1e-4
+
+    min_size = 2
+
+    def __post_init__(self) -> None:
+        check_flag("normalise", self.normalise)
+        check_min("eps", self.eps, 0.0)
+
+    def __call__(self, groups: Groups) -> Floats:
+        """Return (n,) advantages."""
+        counted = groups.counted(self.min_size)
+        counts = groups.counts()
+        informed = counted & ~groups.uniform()
+        found = np.where(informed, counts / np.maximum(counts - 1, 1) * (groups.rewards - groups.means()), 0.0)
+        if not self.normalise or not counted.any():
+            return found
+        below = deviation(found[counted]) + self.eps
+        return np.where(counted, (found - found[counted].mean()) / below if below > 0 else 0.0, 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stratified:
+    """A mix of the stratum's advantage and the group's; see the module.
+
+    Attributes:
+        share: a, the weight of the stratum.
+        eps: what is added to standard deviations.
+    """
+
+    share: float = 0.7
+    eps: float = 1e-4
+
+    min_size = 2
+
+    def __post_init__(self) -> None:
+        check_between("share", self.share, 0.0, 1.0)
+        check_min("eps", self.eps, 0.0)
+
+    def __call__(self, groups: Groups) -> Floats:
+        """Return (n,) advantages.
+
+        Raises:
+            ValueError: the groups have no strata.
+        """
+        if groups.strata is None:
+            raise ValueError("stratified advantages need Groups(strata=...), such as the number of searches")
+        pairs = np.stack([groups.ids, groups.strata], axis=1)
+        within = replace(groups, ids=np.unique(pairs, axis=0, return_inverse=True)[1].reshape(len(groups)))
+        rule = GroupRelative(eps=self.eps)
+        whole = rule(groups)
+        mixed = self.share * rule(within) + (1 - self.share) * whole
+        return np.where(within.counted(2), mixed, whole)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestOfGroup:
+    """r_max - r_second for the best sample; see the module.
+
+    Attributes:
+        scale: whether to divide by the group's standard deviation.
+        eps: what is added to it.
+    """
+
+    scale: bool = True
+    eps: float = 1e-6
+
+    min_size = 2
+
+    def __post_init__(self) -> None:
+        check_flag("scale", self.scale)
+        check_min("eps", self.eps, 0.0)
+
+    def __call__(self, groups: Groups) -> Floats:
+        """Return (n,) advantages."""
+        best = groups.valid & (groups.rewards == groups.largest())
+        alone = best & (groups.sums(best.astype(float)) == 1) & groups.counted(self.min_size)
+        others = groups.largest(np.where(best, -np.inf, groups.rewards))
+        lead = np.where(alone, groups.rewards - np.where(alone, others, 0.0), 0.0)
+        return lead / (groups.deviations() + self.eps) if self.scale else lead
+
+
+When: TypeAlias = Literal["before", "after"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeveralRewards:
+    """A weighted sum of `Groups.parts`; see the module.
+
+    Attributes:
+        weights: of the rewards by their names, which leaves out those that are not named; or one for each, in the order
+            of their names; () weighs all 1.
+        normalise: before or after mixing.
+        eps: what is added to standard deviations.
+    """
+
+    weights: Sequence[float] | Mapping[str, float] = ()
+    normalise: When = "before"
+    eps: float = 1e-4
+
+    min_size = 2
+
+    def __post_init__(self) -> None:
+        check_choice("normalise", self.normalise, get_args(When))
+        check_min("eps", self.eps, 0.0)
+        for weight in self.weights.values() if isinstance(self.weights, Mapping) else self.weights:
+            check_finite("weights", weight)
+
+    def __call__(self, groups: Groups) -> Floats:
+        """Return (n,) advantages.
+
+        Raises:
+            ValueError: there are no parts, or others than the weights are for, or a valid sample lacks what is summed.
+        """
+        parts, weights = self._parts(groups)
+        rule = GroupRelative(eps=self.eps)
+        if self.normalise == "after":
+            return rule(replace(groups, rewards=np.where(groups.valid, parts @ weights, 0.0)))
+        total = np.zeros(len(groups))
+        for part, weight in zip(parts.T, weights, strict=True):
+            total += weight * rule(replace(groups, rewards=part, valid=groups.valid & ~np.isnan(part)))
+        counted = groups.counted(self.min_size)
+        if not counted.any():
+            return total
+        below = deviation(total[counted]) + self.eps
+        return np.where(counted, (total - total[counted].mean()) / below if below > 0 else 0.0, 0.0)
+
+    def _parts(self, groups: Groups) -> tuple[Floats, Floats]:
+        """The rewards that are mixed, and their weights."""
+        parts = groups.parts
+        if parts is None:
+            raise ValueError("this rule needs Groups(parts=...), a column for each reward: a scorer made of several")
+        if isinstance(self.weights, Mapping) and self.weights:
+            for name in self.weights:
+                if name not in groups.names:
+                    raise ValueError(f"there is no reward {name!r} to weigh; there are {', '.join(groups.names)}")
+            parts = parts[:, [groups.names.index(name) for name in self.weights]]
+            weights = np.array(list(self.weights.values()), dtype=np.float64)
+        else:
+            weights = np.array(self.weights or (1.0,) * parts.shape[1], dtype=np.float64)
+        if len(weights) != parts.shape[1]:
+            raise ValueError(f"there are {len(weights)} weights and {parts.shape[1]} rewards; give one each")
+        missing = np.isnan(parts)
+        lacking = missing.all(axis=1) if self.normalise == "before" else missing.any(axis=1)
+        bad = np.flatnonzero(groups.valid & lacking)
+        if len(bad):
+            raise ValueError(f"sample {bad[0]} is valid and lacks a reward that is mixed; mark it as not valid")
+        return parts, weights

@@ -1,0 +1,220 @@
+"""An objective: which advantages, which loss, what a critic adds, and what goes with them.
+
+PPO's loss of the value model.
+
+    l_t = 1/2 max( (V - R)², (clip(V, V_old - range, V_old + range) - R)² ),   L = mean over tokens
+
+R are the returns of `Gae`.  Clipping keeps a value from moving far in one update; range None leaves it out.
+
+A trainer calls, for a batch of rewards and then for each part of the batch's tokens,
+
+    worth = objective.advantages(groups)                    # (n,), NumPy
+    value = objective.loss(TokenBatch(..., counted=objective.counted(groups)))
+
+and for objectives with a critic `objective.critic.gae` in the place of the first.
+
+Not covered: quantile and histogram heads; rollouts, optimisers and schedules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+
+import torch
+from torch import Tensor
+
+from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages import Gae
+from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
+from adjudge.rl_integration.trainer.algorithms.objectives.preference import Preference
+from adjudge.rl_integration.trainer.algorithms.objectives.rover import Rover
+from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, Totals
+from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats
+from adjudge.rl_integration.trainer.contract.options import check_above, check_flag, check_kind, check_min
+from adjudge.rl_integration.trainer.rewards.groups import Groups
+from adjudge.rl_integration.trainer.rewards.shaping import Overlong
+from adjudge.training.known_words import WORDS
+
+if TYPE_CHECKING:
+    from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, TokenBatch
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValueLoss:
+    """The clipped squared error of values; see the module.
+
+    Attributes:
+        clip: the range; None for no clipping.
+        weight: what the loss is multiplied by.
+    """
+
+    clip: float | None = 0.2
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.clip is not None:
+            check_above("clip", self.clip, 0.0)
+        check_min("weight", self.weight, 0.0)
+
+    def __call__(
+        self, values: Tensor, old_values: Tensor, returns: Tensor, mask: Tensor, *, totals: Totals | None = None
+    ) -> LossValue:
+        """Return the loss and its metrics.
+
+        Args:
+            values: (n, t) of the value model, with gradient.
+            old_values: (n, t) when the rollouts were scored.
+            returns: (n, t) targets.
+            mask: (n, t) tokens of the policy, of samples that take part.
+            totals: of the whole update, where this is a part of it.
+
+        Raises:
+            ValueError: shapes differ.
+        """
+        for name, given in (("old_values", old_values), ("returns", returns), ("mask", mask)):
+            if given.shape != values.shape:
+                raise ValueError(f"{name} has the shape {tuple(given.shape)}; it must be {tuple(values.shape)}")
+        hidden = ~mask.bool()
+        value, old, target = (
+            given.masked_fill(hidden, 0.0) for given in (values, old_values.detach(), returns.detach())
+        )
+        squares = (value - target) ** 2
+        count = max(1, totals.tokens if totals is not None else int(mask.sum()))
+        outside = torch.zeros_like(squares)
+        if self.clip is not None:
+            near = torch.maximum(torch.minimum(value, old + self.clip), old - self.clip)
+            other = (near - target) ** 2
+            outside = (other > squares).to(squares.dtype)
+            squares = torch.maximum(squares, other)
+        loss = self.weight * squares.sum() / 2 / count
+        metrics = {
+            "value_clip_ratio": outside.sum() / count,
+            "value_error": ((value - target) ** 2).detach().sum() / count,
+        }
+        return LossValue(loss=loss, metrics=metrics)
+
+
+class AdvantageRule(Protocol):
+    """One number for each sample, from the rewards of all.
+
+    A rule is a pure function with its options bound: the result depends on the groups alone, and not on their order.
+    """
+
+    @property
+    def min_size(self) -> int:
+        """How many valid members a group needs to take part: 2 where members are compared, otherwise 1."""
+        ...
+
+    def __call__(self, groups: Groups) -> Floats:
+        """Return (n,) advantages; 0 for samples that do not take part (`Groups.counted(min_size)`)."""
+        ...
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Critic:
+    """What a value model adds.
+
+    Attributes:
+        gae: advantages and returns from its values.
+        loss: what it is trained with.
+    """
+
+    gae: Gae = field(default_factory=Gae)
+    loss: ValueLoss = field(default_factory=ValueLoss)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Objective:
+    """One way to learn from rewards; `table.OBJECTIVES` has the published ones.
+
+    Attributes:
+        rule: advantages from rewards; None for an objective with a critic.
+        policy: the loss of the policy.
+        critic: for an objective with a value model.
+        reward_beta: weight of the divergence from the reference policy that is subtracted from the reward (`shaping`).
+        overlong: a penalty of length that is added to the reward.
+        resample: whether groups of equal rewards are drawn anew (`groups.informative`).
+    """
+
+    rule: AdvantageRule | None
+    policy: PolicyLoss | Rover | Preference
+    critic: Critic | None = None
+    reward_beta: float = 0.0
+    overlong: Overlong | None = None
+    resample: bool = False
+
+    def __post_init__(self) -> None:
+        check_min("reward_beta", self.reward_beta, 0.0)
+        check_flag("resample", self.resample)
+        check_kind("policy", self.policy, PolicyLoss, Rover, Preference)
+        check_kind("critic", self.critic, Critic, type(None))
+        check_kind("overlong", self.overlong, Overlong, type(None))
+        if self.rule is not None and not (callable(self.rule) and hasattr(self.rule, "min_size")):
+            raise ValueError(f"rule={self.rule!r}; it must be an advantage rule, such as GroupRelative(), or None")
+        if (self.rule is None) == (self.critic is None):
+            raise ValueError("an objective has either a rule of advantages or a critic; give one of the two")
+
+    @property
+    def needs_reference(self) -> bool:
+        """Whether log-probabilities of a reference policy are needed."""
+        return bool(self.reward_beta) or isinstance(self.policy, Preference) or bool(getattr(self.policy, "beta", 0.0))
+
+    @property
+    def needs_entropy(self) -> bool:
+        """Whether entropies of next-token distributions are needed, beyond being logged."""
+        return isinstance(self.policy, PolicyLoss) and bool(self.policy.entropy_coef or self.policy.weighting)
+
+    def counted(self, groups: Groups) -> Bools:
+        """Return (n,) which samples take part: the only ones with a gradient."""
+        return groups.counted(1 if self.rule is None else self.rule.min_size)
+
+    def advantages(self, groups: Groups) -> Floats:
+        """Return (n,) advantages, 0 for samples that take no part.
+
+        Raises:
+            ValueError: the objective has a critic, or the rule cannot read these rewards.
+        """
+        if self.rule is None:
+            raise ValueError("this objective takes its advantages from a critic; call objective.critic.gae")
+        return self.rule(groups)
+
+    def loss(self, tokens: TokenBatch) -> LossValue:
+        """Return the policy's loss and its metrics.
+
+        Raises:
+            ValueError: a tensor that it needs is not there.
+        """
+        return self.policy(tokens)
+
+    def but(self, changes: Mapping[str, Any]) -> Self:
+        """Return the same with other options; `policy.clip_ratio_high` reaches into parts.
+
+        Raises:
+            ValueError: there is no such option, or it cannot have that value.
+        """
+        return with_options(self, changes)
+
+
+def with_options(part: T, changes: Mapping[str, Any]) -> T:
+    """Return a configuration with other options; dots reach into its parts.
+
+    Raises:
+        ValueError: there is no such option, or it cannot have that value.
+    """
+    for path, value in changes.items():
+        part = _with(part, path, path, value)
+    return part
+
+
+def _with(part: Any, path: str, rest: str, value: Any) -> Any:
+    name, _, deeper = rest.partition(".")
+    known = list(getattr(part, "__dataclass_fields__", ()))
+    if name not in known:
+        near = " or ".join(repr(key.removeprefix("objective.set.")) for key in WORDS.get(path.lower(), ()))
+        hint = f" (did you mean {near}?)" if near else ""
+        raise ValueError(f"there is no option {path!r}{hint}; at this place there are {', '.join(known) or 'none'}")
+    return replace(part, **{name: _with(getattr(part, name), path, deeper, value) if deeper else value})

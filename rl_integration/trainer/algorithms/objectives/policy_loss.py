@@ -1,0 +1,258 @@
+"""The policy-gradient loss: one surrogate, its weights, the KL divergence and the entropy, summed up.
+
+The loss of a token, given its advantage A and the ratio ρ of the policy to the one that the update began with.
+
+| name | loss | used by |
+|---|---|---|
+| `clipped` | -min(ρA, clip(ρ, 1 - low, 1 + high) A); high > low is DAPO's clip-higher | PPO, GRPO, DAPO, GSPO, RLOO |
+| `detached` | -sg[min(ρ, ceiling)] A logp: a clipped token keeps its gradient | CISPO (arXiv 2506.13585) |
+| `plain` | -A logp / (1 + tau) | REINFORCE, PSR/NSR, AsymRE; OPMD with its tau |
+
+With `ceiling`, the clipped loss uses min(ρ, ceiling): for A < 0 it never exceeds ceiling * |A|, which is dual clipping
+(arXiv 1912.09729; verl's `clip_ratio_c`, TRL's `delta`).  CISPO's paper clips from below too, at a bound that it leaves
+without effect; TRL has the ceiling alone, and so do we.
+
+Estimates of KL(policy || reference) at sampled tokens, with x = logp_reference - logp.
+
+| name | estimate | in expectation | its gradient alone, on average |
+|---|---|---|---|
+| `k1` | -x | unbiased, may be negative | 0 |
+| `k2` | x² / 2 | biased, low variance | that of the divergence |
+| `k3` | exp(x) - x - 1 | unbiased, never negative | that of KL(reference || policy) |
+
+After J. Schulman, "Approximating KL divergence" (2020); their gradients, arXiv 2510.01555.  x is cut at 20 in size.
+Multiplied by the ratio, which is 1 where the policy is the one that sampled but has a gradient
+(`use_bias_correction_kl`), k1 and k3 get the gradient of KL(policy || reference), also for an older policy's tokens
+(arXiv 2512.02556).  TRL does so with k3 (1.16); verl takes k3 alone (`low_var_kl`, cut to [-10, 10]).
+
+The loss of tokens that were written to another prompt than they are learnt after: Critique-GRPO (arXiv 2506.03106).
+
+    l = -A f(p),  f(p) = p / (p + gamma),  p = exp(logp) with gradient
+
+There is no ratio to be clipped, since the policy that wrote them saw something else.  The gradient of f in logp is
+p gamma / (p + gamma)^2, largest at p = gamma: unlikely tokens of a right answer are learnt from most, those that the
+policy takes for granted or for impossible hardly at all.  gamma is 0.1, as in the released code and in LUFFY
+(arXiv 2504.14945), whose shaping this is.
+
+    L = aggregate( w_stale * w_token * surrogate + beta * KL ) - entropy_coef * mean entropy
+
+Weights do not touch the divergence, and what they sum to is not divided by, as in TRL.
+
+Not covered: SAPO's and VESPO's soft weights; divergences over the whole vocabulary; preference pairs and ROVER, which
+have no ratio of their own prompt and take such answers as any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
+
+import torch
+from torch import Tensor
+
+from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import (
+    ImportanceSampling,
+    Steer,
+    TopEntropy,
+    sampling_logp_difference,
+)
+from adjudge.rl_integration.trainer.algorithms.objectives.tokens import (
+    AGGREGATIONS,
+    LARGEST_LOG,
+    LEVELS,
+    Aggregation,
+    Level,
+    LossValue,
+    TokenBatch,
+    aggregate,
+    ratio,
+)
+from adjudge.rl_integration.trainer.contract.options import (
+    check_above,
+    check_between,
+    check_choice,
+    check_flag,
+    check_kind,
+    check_min,
+    check_whole,
+)
+
+
+def clipped(rho: Tensor, advantages: Tensor, *, low: float, high: float, ceiling: float | None = None) -> Tensor:
+    """Return (n, t) losses of PPO's clipped surrogate.
+
+    Args:
+        rho: (n, t) or (n, 1) ratios.
+        advantages: (n, t).
+        low: how far below 1 the ratio may fall with effect.
+        high: how far above 1 it may rise with effect.
+        ceiling: the largest ratio that counts at all, above 1 + high; None for no bound.
+    """
+    inside = rho.clamp(1 - low, 1 + high)
+    bounded = rho if ceiling is None else rho.clamp(max=ceiling)
+    return -torch.minimum(bounded * advantages, inside * advantages)
+
+
+def detached(rho: Tensor, advantages: Tensor, logp: Tensor, *, ceiling: float) -> Tensor:
+    """Return (n, t) losses of REINFORCE with the bounded ratio as a weight without gradient."""
+    return -rho.detach().clamp(max=ceiling) * advantages * logp
+
+
+def plain(advantages: Tensor, logp: Tensor, *, tau: float = 0.0) -> Tensor:
+    """Return (n, t) losses of REINFORCE, divided by 1 + tau."""
+    return -advantages * logp / (1 + tau)
+
+
+Estimator: TypeAlias = Literal["k1", "k2", "k3"]
+ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
+
+
+def kl_estimate(logp: Tensor, reference_logp: Tensor, how: Estimator) -> Tensor:
+    """Return estimates in nats, of the same shape."""
+    x = (reference_logp.detach() - logp).clamp(-LARGEST_LOG, LARGEST_LOG)
+    match how:
+        case "k1":
+            return -x
+        case "k2":
+            return x**2 / 2
+        case "k3":
+            return x.exp() - x - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Injected:
+    """-A p / (p + gamma); see the module.
+
+    Attributes:
+        gamma: above 0; the probability whose tokens are learnt from most.
+    """
+
+    gamma: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_above("gamma", self.gamma, 0.0)
+
+    def __call__(self, tokens: TokenBatch) -> Tensor:
+        """Return (n, t) losses."""
+        chance = tokens.logp.exp()
+        return -tokens.advantages * chance / (chance + self.gamma)
+
+
+Surrogate: TypeAlias = Literal["clipped", "detached", "plain"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyLoss:
+    """A policy-gradient loss; see the modules of the parts for their formulas.
+
+    Attributes:
+        surrogate: the loss of a token .
+        level: what the ratio is taken over (`tokens.ratio`); not read by `plain`.
+        clip_ratio_low: how far below 1 the ratio may fall, in [0, 1]; read by `clipped`.
+        clip_ratio_high: how far above 1 it may rise; read by `clipped`.
+        clip_ratio_c: the largest ratio that counts; None for no bound.  `detached` needs one.
+        tau: what `plain` is tempered by.
+        aggregation: from tokens to one number (`tokens.aggregate`).
+        length: tokens that `constant` divides by: the longest response that may be sampled.
+        beta: weight of the divergence from the reference policy.
+        kl_estimator: of that divergence (`kl_estimate`).
+        use_bias_correction_kl: whether the divergence is multiplied by the ratio, which corrects its gradient.
+        entropy_coef: weight of the mean entropy, in nats.
+        importance_sampling: how tokens of another policy are weighed.
+        weighting: which tokens count how much.
+        injected: the loss of tokens that were written to another prompt; it has neither ratio nor weights.
+    """
+
+    surrogate: Surrogate = "clipped"
+    level: Level = "token"
+    clip_ratio_low: float = 0.2
+    clip_ratio_high: float = 0.2
+    clip_ratio_c: float | None = None
+    tau: float = 0.0
+    aggregation: Aggregation = "token_mean"
+    length: int = 1024
+    beta: float = 0.0
+    kl_estimator: Estimator = "k3"
+    use_bias_correction_kl: bool = True
+    entropy_coef: float = 0.0
+    importance_sampling: ImportanceSampling = field(default_factory=ImportanceSampling)
+    weighting: TopEntropy | Steer | None = None
+    injected: Injected = field(default_factory=Injected)
+
+    def __post_init__(self) -> None:
+        check_choice("surrogate", self.surrogate, get_args(Surrogate))
+        check_choice("level", self.level, LEVELS)
+        check_choice("aggregation", self.aggregation, AGGREGATIONS)
+        check_choice("kl_estimator", self.kl_estimator, ESTIMATORS)
+        check_between("clip_ratio_low", self.clip_ratio_low, 0.0, 1.0)
+        for option in ("clip_ratio_high", "tau", "beta", "entropy_coef"):
+            check_min(option, getattr(self, option), 0.0)
+        check_whole("length", self.length, 1)
+        check_flag("use_bias_correction_kl", self.use_bias_correction_kl)
+        check_kind("importance_sampling", self.importance_sampling, ImportanceSampling)
+        check_kind("injected", self.injected, Injected)
+        check_kind("weighting", self.weighting, TopEntropy, Steer, type(None))
+        if self.surrogate == "detached" and self.clip_ratio_c is None:
+            raise ValueError("the surrogate 'detached' needs clip_ratio_c, the largest ratio; CISPO's examples take 5")
+        if self.clip_ratio_c is not None:
+            check_min(
+                "clip_ratio_c", self.clip_ratio_c, 1 + self.clip_ratio_high if self.surrogate == "clipped" else 0.0
+            )
+
+    def __call__(self, tokens: TokenBatch) -> LossValue:
+        """Return the loss and its metrics.
+
+        Raises:
+            ValueError: a tensor that the options need is not there.
+        """
+        rho = ratio(tokens, self.level)
+        losses = self._surrogate(tokens, rho) * self.importance_sampling(tokens)
+        if self.weighting is not None:
+            losses = losses * self.weighting(tokens)
+        if tokens.injected is not None:
+            losses = torch.where(tokens.injected.unsqueeze(1), self.injected(tokens), losses)
+        metrics = self._metrics(tokens, rho)
+        if self.beta:
+            reference = tokens.needs("reference_logp", f"beta={self.beta}")
+            kl = kl_estimate(tokens.logp, reference, self.kl_estimator)
+            kl = kl * rho if self.use_bias_correction_kl else kl
+            losses = losses + self.beta * kl
+            metrics["kl"] = tokens.mean(kl.detach())
+        loss = aggregate(losses, tokens, self.aggregation, length=self.length)
+        if self.entropy_coef:
+            entropy = tokens.needs("entropy", f"entropy_coef={self.entropy_coef}")
+            loss = loss - self.entropy_coef * tokens.mean(entropy)
+        if tokens.entropy is not None:
+            metrics["entropy"] = tokens.mean(tokens.entropy.detach())
+        return LossValue(loss=loss, metrics=metrics)
+
+    def _surrogate(self, tokens: TokenBatch, rho: Tensor) -> Tensor:
+        match self.surrogate:
+            case "clipped":
+                return clipped(
+                    rho,
+                    tokens.advantages,
+                    low=self.clip_ratio_low,
+                    high=self.clip_ratio_high,
+                    ceiling=self.clip_ratio_c,
+                )
+            case "detached":
+                return detached(rho, tokens.advantages, tokens.logp, ceiling=self.clip_ratio_c or 0.0)
+            case "plain":
+                return plain(tokens.advantages, tokens.logp, tau=self.tau)
+
+    @torch.no_grad()
+    def _metrics(self, tokens: TokenBatch, rho: Tensor) -> dict[str, Tensor]:
+        found = {"ratio": tokens.mean(rho)}
+        match self.surrogate:
+            case "clipped":
+                found["clip_ratio_low"] = tokens.mean((rho < 1 - self.clip_ratio_low) & (tokens.advantages < 0))
+                found["clip_ratio_high"] = tokens.mean((rho > 1 + self.clip_ratio_high) & (tokens.advantages > 0))
+            case "detached":
+                found["clip_ratio_high"] = tokens.mean((rho > (self.clip_ratio_c or 0.0)) & (tokens.advantages > 0))
+            case "plain":
+                pass
+        if tokens.sampler_logp is not None:
+            found["importance_sampling_ratio"] = tokens.mean(self.importance_sampling(tokens))
+            found["sampling_logp_difference"] = tokens.mean(sampling_logp_difference(tokens))
+        return found

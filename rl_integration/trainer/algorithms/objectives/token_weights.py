@@ -1,0 +1,162 @@
+"""Weights of tokens: of those that another policy wrote, and by how the policy decides them.
+
+Weights for tokens that another policy wrote: an older one, or the same weights in an engine that rounds otherwise.
+
+    w = exp(old_logp - sampler_logp), of a token or of a whole response, without gradient
+
+| mode | w outside [low, high] | known as |
+|---|---|---|
+| `truncate` | becomes the bound | truncated importance sampling, TIS |
+| `mask` | becomes 0 | masked importance sampling; IcePop with both bounds |
+
+A token whose `sampler_logp` is NaN (its engine did not say) has no weight of its own: w = 1.
+
+Weights of tokens by how the policy decides them: the 80/20 rule, and STEER.
+
+| rule | weight | source |
+|---|---|---|
+| `TopEntropy` | 1 for the share of the batch's tokens with the highest entropy, else 0 | arXiv 2506.01939, share 0.2 |
+| `Steer` | exp(-k ω), in [min_weight, 1], or falling linearly in ω from max_weight to min_weight | `zz-haooo/STEER` |
+
+STEER damps tokens that change the entropy most: ω = |A / p_old * p (1 - p) (ln p + H)| with p and H of the policy, and
+k = -ln(min_weight) / max(ω_max, 0.02).  Released code takes min_weight 0.8 and, unless told otherwise, the linear form
+with max_weight 1.2; where all ω are equal that form gives the middle of the two.
+
+Weights have no gradient, and the loss divides by all tokens, whatever they weigh, as in TRL.  The threshold and the
+largest ω are those of the tokens given, so parts of an update have their own.
+
+Not covered: which rollouts are too old to use at all; entropies; the trainer computes them with the log-probabilities.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import torch
+from torch import Tensor
+
+from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LARGEST_LOG, TokenBatch
+from adjudge.rl_integration.trainer.contract.options import check_above, check_between, check_choice, check_min
+
+Unit: TypeAlias = Literal["token", "sequence"]
+Mode: TypeAlias = Literal["truncate", "mask"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportanceSampling:
+    """How tokens of another policy are weighed; see the module.
+
+    Attributes:
+        level: whether w is a token's or, the product of its tokens', a response's.
+        mode: what becomes of a w outside the bounds.
+        low: lower bound, 0 or more.
+        high: upper bound, at least 1.
+    """
+
+    level: Unit = "token"
+    mode: Mode = "truncate"
+    low: float = 0.0
+    high: float = 2.0
+
+    def __post_init__(self) -> None:
+        check_choice("level", self.level, get_args(Unit))
+        check_choice("mode", self.mode, get_args(Mode))
+        check_min("low", self.low, 0.0)
+        check_min("high", self.high, 1.0)
+        if self.low > 1:
+            raise ValueError(f"low={self.low}; it must be at most 1, which is the weight of a token that is not stale")
+
+    def __call__(self, tokens: TokenBatch) -> Tensor:
+        """Return weights, (n, t) or (n, 1) for responses; 1 throughout where the sampler's are not given."""
+        if tokens.sampler_logp is None:
+            return torch.ones_like(tokens.old)
+        logs = _logs(tokens.old, tokens.sampler_logp)
+        if self.level == "sequence":
+            logs = logs.sum(dim=1, keepdim=True)
+        weights = logs.clamp(-LARGEST_LOG, LARGEST_LOG).exp()
+        if self.mode == "truncate":
+            return weights.clamp(self.low, self.high)
+        return weights * ((weights >= self.low) & (weights <= self.high))
+
+
+def sampling_logp_difference(tokens: TokenBatch) -> Tensor:
+    """Return |log w| of each token, (n, t); 0 throughout where the sampler's log-probabilities are not given.
+
+    What vLLM writes with the same weights has about 1e-5 in float32 and some hundredths in bfloat16; much more means
+    that it has other weights.
+    """
+    return torch.zeros_like(tokens.old) if tokens.sampler_logp is None else _logs(tokens.old, tokens.sampler_logp).abs()
+
+
+def _logs(old: Tensor, sampler: Tensor) -> Tensor:
+    return torch.nan_to_num(old - sampler.detach(), nan=0.0)
+
+
+_SMALLEST = 1e-8  # of a probability; the reciprocal of p_old must stay finite
+_FLOOR = 0.02  # of the largest ω: below it the weights stay near 1, where there is nothing to damp
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopEntropy:
+    """1 for the tokens of highest entropy, 0 for the rest; ties at the threshold count.
+
+    Attributes:
+        share: of the tokens, above 0 and at most 1.
+    """
+
+    share: float = 0.2
+
+    def __post_init__(self) -> None:
+        check_above("share", self.share, 0.0)
+        check_between("share", self.share, 0.0, 1.0)
+
+    def __call__(self, tokens: TokenBatch) -> Tensor:
+        """Return (n, t) weights."""
+        entropy = tokens.needs("entropy", "the share of tokens with the highest entropy").detach()
+        ordered = entropy[tokens.mask].sort().values
+        if not len(ordered):
+            return torch.zeros_like(entropy)
+        place = (1 - self.share) * (len(ordered) - 1)  # linear between places, as numpy and torch define quantiles
+        below, above = ordered[math.floor(place)], ordered[math.ceil(place)]
+        threshold = below + (above - below) * (place - math.floor(place))
+        return ((entropy >= threshold) & tokens.mask).to(entropy.dtype)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steer:
+    """Less for tokens that change the entropy more; see the module.
+
+    Attributes:
+        min_weight: the smallest weight, above 0 and below 1.
+        max_weight: the largest of the linear form, at least 1; None for the exponential form, whose largest is 1.
+    """
+
+    min_weight: float = 0.8
+    max_weight: float | None = None
+
+    def __post_init__(self) -> None:
+        check_above("min_weight", self.min_weight, 0.0)
+        if self.min_weight >= 1:
+            raise ValueError(
+                f"min_weight={self.min_weight!r}; it must be below 1, the weight of a token that changes nothing"
+            )
+        if self.max_weight is not None:
+            check_min("max_weight", self.max_weight, 1.0)
+
+    def __call__(self, tokens: TokenBatch) -> Tensor:
+        """Return (n, t) weights; 0 outside the mask."""
+        entropy = tokens.needs("entropy", "STEER").detach()
+        chance = tokens.logp.detach().exp().clamp(_SMALLEST, 1 - _SMALLEST)
+        before = tokens.old.exp().clamp(_SMALLEST, 1.0)
+        omega = (tokens.advantages / before * chance * (1 - chance) * (chance.log() + entropy)).abs() * tokens.mask
+        largest = omega.max() if omega.numel() else omega.sum()
+        if self.max_weight is None:
+            weights = torch.exp(omega * math.log(self.min_weight) / largest.clamp(min=_FLOOR))
+        else:
+            smallest = omega.masked_fill(~tokens.mask, math.inf).min() if tokens.mask.any() else largest
+            spread = largest - smallest
+            place = torch.where(spread > 0, (omega - smallest) / spread.clamp(min=1e-30), torch.full_like(omega, 0.5))
+            weights = self.max_weight - (self.max_weight - self.min_weight) * place
+        return weights * tokens.mask

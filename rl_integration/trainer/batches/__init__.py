@@ -1,1 +1,0 @@
-"""Rollouts with their scores."""

@@ -1,1 +1,0 @@
-"""Help for tasks whose answers are wrong: critiques and refinements, hints."""

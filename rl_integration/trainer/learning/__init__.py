@@ -1,1 +1,0 @@
-"""From scored rollouts to a better policy."""

@@ -1,0 +1,1 @@
+"""A run: its configuration, batches, updates, processes, checkpoints and records."""

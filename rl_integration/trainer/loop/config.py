@@ -1,0 +1,205 @@
+"""What a run of policy training is made of, and what its file holds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice, ObjectiveChoice
+from adjudge.rl_integration.trainer.loop.guard import GuardConfig
+from adjudge.rl_integration.trainer.loop.logs import LogName
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.rl_integration.trainer.rollouts.curricula.choice import CurriculumChoice, ImproverChoice
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
+from adjudge.rl_integration.trainer.rollouts.task_files import TaskFiles
+from adjudge.rl_integration.watch.config import WatchConfig
+from adjudge.training.backbones import NGRAMS, ModelChoice
+from adjudge.training.lora import Lora
+
+Precision = Literal["auto", "fp32", "bf16"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningConfig:
+    """How updates are made.
+
+    Attributes:
+        learning_rate: the highest; about 1e-6 for whole models, 1e-5 with LoRA, 1e-3 for new tiny ones.
+        critic_learning_rate: of the value model, where there is one; None for ten times `learning_rate`.
+        warmup_steps: steps in which the rate rises from 0.
+        decay: what the rate does afterwards: "constant", or "linear" or "cosine", which would be 0 in the step behind
+            the last one.
+        weight_decay: of AdamW.
+        betas: of AdamW.
+        max_grad_norm: gradients are scaled down to this length; 0 leaves them.
+        minibatches: updates that a batch of rollouts is divided into; whole groups stay together.
+        epochs: passes over a batch of rollouts.
+        micro_tokens: most tokens of one forward pass, padding included; results do not depend on it beyond rounding.
+        precision: "fp32" computes in 32 bits; "bf16" computes the model in bfloat16, with the weights that are trained
+            and log-probabilities in 32 bits; "auto" is "bf16" on a GPU that can, else "fp32".
+        gradient_checkpointing: compute activations again in the backward pass, for less memory and a third more time.
+        lora: train low-rank factors beside frozen weights, which may then be in bfloat16; without another reference,
+            divergences are measured from the policy without them.
+    """
+
+    learning_rate: float = 1e-6
+    critic_learning_rate: float | None = None
+    warmup_steps: int = 0
+    decay: Literal["constant", "linear", "cosine"] = "constant"
+    weight_decay: float = 0.0
+    betas: tuple[float, ...] = (0.9, 0.999)
+    max_grad_norm: float = 1.0
+    minibatches: int = 1
+    epochs: int = 1
+    micro_tokens: int = 16_384
+    precision: Precision = "auto"
+    gradient_checkpointing: bool = False
+    lora: Lora | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("minibatches", "epochs", "micro_tokens"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"learning.{name} is {getattr(self, name)!r}; it must be at least 1")
+        for name in ("weight_decay", "max_grad_norm", "warmup_steps"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"learning.{name} is {getattr(self, name)!r}; it must be 0 or more")
+        for name in ("learning_rate", "critic_learning_rate"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise ValueError(f"learning.{name} is {value!r}; it must be above 0")
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"learning.betas is {self.betas!r}; give two numbers from 0 to 1")
+        if self.decay not in ("constant", "linear", "cosine"):
+            raise ValueError(f"learning.decay is {self.decay!r}; give constant, linear or cosine")
+        if self.precision not in ("auto", "fp32", "bf16"):
+            raise ValueError(f"learning.precision is {self.precision!r}; give auto, fp32 or bf16")
+        if self.lora is not None and self.lora.dropout:
+            raise ValueError(
+                f"learning.lora.dropout is {self.lora.dropout!r}; a policy must be the same when it writes and when it "
+                "learns, or the ratios of its probabilities are noise; set it to 0"
+            )
+
+    @property
+    def updates(self) -> int:
+        """Updates that are made from one batch of rollouts."""
+        return self.minibatches * self.epochs
+
+    def bf16(self, device: str) -> bool:
+        """Return whether the model computes in bfloat16 on a device ("cpu", "cuda", ...).
+
+        Raises:
+            ValueError: bfloat16 is asked for, and the GPU has none.
+        """
+        import torch
+
+        able = device == "cuda" and torch.cuda.is_bf16_supported()
+        if self.precision == "bf16" and device == "cuda" and not able:
+            raise ValueError("learning.precision is bf16, which this GPU does not compute; give fp32")
+        return able if self.precision == "auto" else self.precision == "bf16"
+
+    def share(self, step: int, steps: int) -> float:
+        """Return what the learning rate is multiplied by in a step, the first being 0."""
+        if step < self.warmup_steps:
+            return (step + 1) / (self.warmup_steps + 1)
+        passed = (step - self.warmup_steps) / max(1, steps - self.warmup_steps)
+        match self.decay:
+            case "constant":
+                return 1.0
+            case "linear":
+                return max(0.0, 1.0 - passed)
+            case "cosine":
+                return 0.5 * (1.0 + math.cos(math.pi * min(1.0, passed)))
+
+    def optimizer(self, groups: list[dict[str, Any]]) -> Any:
+        """Return AdamW over groups of parameters, each with its highest rate as "peak"."""
+        import torch
+
+        first, second = self.betas
+        given = [{**group, "lr": group["peak"]} for group in groups]
+        return torch.optim.AdamW(given, betas=(first, second), weight_decay=self.weight_decay)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """A run.
+
+    Attributes:
+        reward: where scores come from.
+        objective: what is learnt from them.
+        rollouts: which answers are drawn.
+        learning: how updates are made.
+        steps: batches that are learnt from.
+        seed: of everything random.
+        save_steps: steps between checkpoints.
+        keep_checkpoints: how many are kept.
+        eval_steps: steps between measurements on held-out tasks; 0 measures at the end only.
+        measured_by: what answers to held-out tasks are judged by; None for the reward.
+        guard: what stops the run when its reward is hacked.
+        watch: from where on outer signs of hacking are told in the log and the report; None looks for none.
+        credit: how credit is given within answers; None gives all tokens of an answer its advantage.
+        curriculum: which tasks are drawn, how many answers each gets, and what is learnt from.
+        improver: what helps where answers are wrong.
+    """
+
+    reward: RewardConfig
+    objective: ObjectiveChoice = field(default_factory=ObjectiveChoice)
+    rollouts: RolloutsConfig = field(default_factory=RolloutsConfig)
+    learning: LearningConfig = field(default_factory=LearningConfig)
+    steps: int = 100
+    seed: int = 0
+    save_steps: int = 50
+    keep_checkpoints: int = 2
+    eval_steps: int = 0
+    measured_by: RewardConfig | None = None
+    guard: GuardConfig | None = None
+    watch: WatchConfig | None = field(default_factory=WatchConfig)
+    credit: CreditChoice | None = None
+    curriculum: CurriculumChoice = field(default_factory=CurriculumChoice)
+    improver: ImproverChoice = field(default_factory=ImproverChoice)
+
+    def __post_init__(self) -> None:
+        for option in ("steps", "save_steps", "keep_checkpoints"):
+            if getattr(self, option) < 1:
+                raise ValueError(f"{option} is {getattr(self, option)!r}; it must be at least 1")
+        if self.eval_steps < 0:
+            raise ValueError(f"eval_steps is {self.eval_steps!r}; give 0 to measure at the end only, or more")
+        rule = self.objective.made(max_new_tokens=self.rollouts.sampling.max_new_tokens).rule
+        adds = self.curriculum.names or self.improver.name  # they may add answers
+        if rule is not None and self.rollouts.num_generations < rule.min_size and not adds:
+            raise ValueError(
+                f"rollouts.num_generations is {self.rollouts.num_generations!r}, and {self.objective.name} compares "
+                "the answers to a prompt with each other, so nothing would be learnt; give at least "
+                f"{rule.min_size}, or another objective"
+            )
+        if self.credit is not None:
+            credit = self.credit.made()
+            credit.check(self.objective.made(max_new_tokens=self.rollouts.sampling.max_new_tokens))
+            if credit.needs_tree and self.rollouts.tree is None:
+                raise ValueError(f"credit {self.credit.name!r} needs answers written as a tree; set rollouts.tree")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFile(RunConfig):
+    """A run, with what it is about.
+
+    Attributes:
+        model: the policy's start, which is also what divergences are measured from.
+        data: prompts.
+        output: the folder of the run: checkpoints, logs, the report, and at the end the policy in `policy`.
+        report_to: where its numbers go besides `steps.jsonl`: tensorboard, wandb.
+    """
+
+    model: ModelChoice
+    data: TaskFiles
+    output: str
+    report_to: tuple[LogName, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.output.strip():
+            raise ValueError("output is empty; name the folder of the run")
+        if self.model.name == NGRAMS:
+            raise ValueError("model is ngrams, which writes nothing; give from_scratch: tiny, or a language model")
+        if len(set(self.report_to)) < len(self.report_to):
+            raise ValueError(f"report_to is {', '.join(self.report_to)}; name each once")

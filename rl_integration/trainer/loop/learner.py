@@ -1,0 +1,394 @@
+"""One step of learning: rollouts and their scores in, a better policy out.
+
+A sample without a score has no vote in any mean and gives no gradient.  An answer whose advantage is 0 gives none
+either, so unless the objective looks at it for another reason, the model does not read it again.
+
+With several processes each has the whole batch and reads its share of every update; gradients are summed over them.
+`DistributedDataParallel` has no place in that: it sums in every backward pass, of which the processes need not make the
+same number, and it divides by their count, where here each process's loss is already its share of the whole.
+
+Not covered: weights that are cut up over several GPUs, and where rollouts and scores come from.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from adjudge.protocol import Score
+from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
+from adjudge.rl_integration.trainer.algorithms.objectives.objective import Critic, Objective
+from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
+from adjudge.rl_integration.trainer.algorithms.objectives.preference import Preference
+from adjudge.rl_integration.trainer.algorithms.objectives.rover import Rover
+from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import sampling_logp_difference
+from adjudge.rl_integration.trainer.algorithms.objectives.tokens import Totals
+from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers
+from adjudge.rl_integration.trainer.contract.rollout import Rollout, by_task
+from adjudge.rl_integration.trainer.loop.batch_facts import advantage_facts
+from adjudge.rl_integration.trainer.loop.config import LearningConfig
+from adjudge.rl_integration.trainer.loop.learning_batch import (
+    LearningBatch,
+    LearningCredit,
+    ValueModel,
+    injected,
+    with_logprobs,
+)
+from adjudge.rl_integration.trainer.loop.processes import Processes
+from adjudge.rl_integration.trainer.rewards.groups import Groups, groups_of
+from adjudge.rl_integration.trainer.rewards.shaping import kl_penalty, token_rewards
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows, token_rows, within_budget
+
+_LARGEST = "max_sampling_ratio"  # how much likelier or less likely any token is than when it was drawn
+
+
+class Learner:
+    """Updates a policy.
+
+    Args:
+        policy: it is changed: prepared as the configuration says, and then trained.
+        objective: what is learnt from rewards.
+        config: how.
+        temperature: of the rollouts.
+        steps: of the whole run, for the learning rate.
+        seed: of the order within batches.
+        reference: the policy that divergences are measured from; needed by some objectives, unless there are low-rank
+            factors: then the policy without them is one.
+        credit: how credit is given within answers; by default all tokens of an answer have its advantage.
+        processes: those that learn together.
+
+    Raises:
+        ValueError: the objective needs a reference policy, or cannot make several updates of a batch, or the policy
+            cannot be trained as it is.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        objective: Objective,
+        config: LearningConfig,
+        *,
+        temperature: float,
+        steps: int,
+        seed: int,
+        reference: Policy | None = None,
+        credit: CreditChoice | None = None,
+        processes: Processes | None = None,
+    ) -> None:
+        if objective.needs_reference and reference is None and config.lora is None:
+            raise ValueError("the objective measures a divergence from a reference policy; give one")
+        if isinstance(objective.policy, Rover) and config.updates > 1:
+            raise ValueError("rover learns from a batch once; set learning.minibatches and learning.epochs to 1")
+        self._credit = None if credit is None else LearningCredit(credit, objective, policy.decode)
+        self.policy = policy
+        self.objective = objective
+        self.config = config
+        self.step = 0
+        self._temperature = temperature
+        self._steps = steps
+        self._seed = seed
+        self._reference = reference
+        self._processes = processes if processes is not None else Processes()
+        self._prepare(seed)
+        self.critic = ValueModel(policy.model).to(policy.device) if objective.critic is not None else None
+        rate = config.learning_rate
+        groups: list[dict[str, Any]] = [{"params": _trained(policy.model), "peak": rate}]
+        if self.critic is not None:
+            groups.append({"params": _trained(self.critic), "peak": config.critic_learning_rate or 10 * rate})
+        self.optimizer = config.optimizer(groups)
+
+    def _prepare(self, seed: int) -> None:
+        """Make the policy what the configuration says."""
+        policy, config = self.policy, self.config
+        if config.lora is not None:
+            policy.adapt(config.lora, seed=seed)
+        policy.bf16 = config.bf16(policy.device.type)
+        if self._reference is not None:
+            self._reference.bf16 = policy.bf16
+        if config.gradient_checkpointing:
+            policy.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        for name, value in policy.model.named_parameters():
+            if value.requires_grad and value.dtype.itemsize < 4:
+                raise ValueError(
+                    f"the weights of {policy.name} are {value.dtype} ({name}), in which a small step is lost; open it "
+                    "in float32 (precision bf16 still computes in bfloat16), or train low-rank factors (learning.lora)"
+                )
+
+    def learn(
+        self,
+        rollouts: Sequence[Rollout],
+        scores: Sequence[Score],
+        *,
+        exact: bool = True,
+        copies: Sequence[int] | Integers | None = None,
+    ) -> dict[str, float]:
+        """Make the updates of one batch.
+
+        Args:
+            rollouts: whole groups.
+            scores: one for each.
+            exact: whether the rollouts' log-probabilities are those of the policy that wrote them; those of another
+                engine are only nearly so.
+            copies: how often each is learnt from; by default once.  One with 0 still has a vote in its group's mean.
+
+        Returns:
+            Numbers of the step: reward, divergence, gradient norm and what the loss reports.
+        """
+        batch = self._prepared(rollouts, scores, exact=exact)
+        numbers: dict[str, list[float]] = {}
+        for model in (self.policy.model, self.critic):
+            if model is not None:
+                model.train()
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["peak"] * self.config.share(self.step, self._steps)
+        often = [1] * len(rollouts) if copies is None else copies
+        for whole in self._minibatches(rollouts):
+            places = [place for place in whole for _ in range(often[place])]
+            for name, value in self._update(batch, places).items():
+                numbers.setdefault(name, []).append(value)
+        self.step += 1
+        return batch.numbers | {name: sum(values) / len(values) for name, values in numbers.items()}
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Return what is trained, by name, and the optimiser's state."""
+        return self._parameters(), self.optimizer.state_dict()
+
+    def restore(self, step: int, tensors: Mapping[str, Tensor], optimizer: Mapping[str, Any]) -> None:
+        """Put a state in place.
+
+        Args:
+            step: steps that are done.
+            tensors: what is trained, by name.
+            optimizer: its state.
+
+        Raises:
+            ValueError: they are of another model.
+        """
+        self.put_back(tensors)
+        self.optimizer.load_state_dict(dict(optimizer))
+        self.step = step
+
+    def put_back(self, tensors: Mapping[str, Tensor]) -> None:
+        """Put what is trained in place, by name, and leave everything else.
+
+        Raises:
+            ValueError: it is of another model.
+        """
+        wanted = self._parameters()
+        if odd := sorted(wanted.keys() ^ tensors.keys()):
+            raise ValueError(f"the checkpoint is of another model or objective: {', '.join(odd[:3])}")
+        with torch.no_grad():
+            for name, value in wanted.items():
+                value.copy_(tensors[name])
+
+    def begin_alike(self) -> None:
+        """Give every process the first one's weights, frozen ones, too."""
+        models = (self.policy.model, self.critic, self._reference.model if self._reference is not None else None)
+        for model in models:
+            if model is not None:
+                self._processes.broadcast_tensors([*model.parameters(), *model.buffers()])
+
+    def _parameters(self) -> dict[str, Tensor]:
+        parts = {"policy": self.policy.model, "critic": self.critic}
+        return {
+            f"{part}.{name}": value
+            for part, model in parts.items()
+            if model is not None
+            for name, value in model.named_parameters()
+            if value.requires_grad
+        }
+
+    def _prepared(self, rollouts: Sequence[Rollout], scores: Sequence[Score], *, exact: bool) -> LearningBatch:
+        """Everything about a batch that is fixed before the first update."""
+        stale = any(rollout.version != self.step for rollout in rollouts)
+        sampler = stale or not exact
+        several = self.config.updates > 1
+        helped = injected(rollouts)
+        rollouts = with_logprobs(rollouts, lambda some: self._logprobs(self.policy, some))
+        batch = LearningBatch(rollouts=rollouts, sampler=sampler)
+        batch.injected = helped if helped.any() else None
+        # With one update, the policy that begins it is the one that is differentiated.
+        if several:
+            batch.old = self._logprobs(self.policy, rollouts) if sampler else [one.logprobs for one in rollouts]
+        if self._reference is not None:
+            batch.reference = self._logprobs(self._reference, rollouts)
+        elif self.objective.needs_reference:
+            with self.policy.without_adapters():
+                batch.reference = self._logprobs(self.policy, rollouts)
+        groups = groups_of(rollouts, scores)
+        batch.numbers["reward"] = float(groups.rewards[groups.valid].mean()) if groups.valid.any() else float("nan")
+        rewards = groups.rewards.copy()
+        if self.objective.overlong is not None and groups.lengths is not None:
+            rewards += self.objective.overlong(groups.lengths)
+        if self.objective.reward_beta and self.objective.critic is None:
+            behaviour, reference, mask = batch.padded("behaviour"), batch.padded("reference"), batch.mask()
+            rewards += kl_penalty(behaviour, reference, mask, self.objective.reward_beta)
+        groups = replace(groups, rewards=rewards)
+        batch.counted = self.objective.counted(groups)
+        credited = None if self._credit is None else self._credit.of(batch, scores, groups, step=self.step)
+        if self.objective.critic is not None:
+            self._with_values(batch, groups, self.objective.critic, more=credited)
+        elif credited is not None:
+            batch.advantages = batch.rows(credited)
+        else:
+            batch.advantages = list(self.objective.advantages(groups))
+        batch.needed = batch.counted & self._wanted(batch)
+        flat = sum(bool(groups.uniform()[places[0]]) for places in by_task(rollouts).values())
+        batch.numbers["frac_reward_zero_std"] = flat / len(by_task(rollouts))
+        batch.numbers |= advantage_facts(batch.advantages, batch.counted)
+        return batch
+
+    def _wanted(self, batch: LearningBatch) -> Bools:
+        """Which rollouts can change anything."""
+        loss = self.objective.policy
+        by_advantage = isinstance(loss, PolicyLoss) and not (loss.beta or loss.entropy_coef or loss.weighting)
+        if not by_advantage or self.critic is not None:
+            return np.ones(len(batch.rollouts), dtype=np.bool_)
+        return np.array([bool(np.any(advantage)) for advantage in batch.advantages], dtype=np.bool_)
+
+    def _with_values(self, batch: LearningBatch, groups: Groups, critic: Critic, *, more: Floats | None = None) -> None:
+        """Advantages and returns of tokens, from the value model; `more` are rewards of tokens beside the answers'."""
+        batch.values = self._values(batch.rollouts)
+        mask = batch.mask() & groups.valid[:, None]
+        beta = self.objective.reward_beta
+        rewards = token_rewards(
+            groups.rewards,
+            mask,
+            logp=batch.padded("behaviour"),
+            reference_logp=batch.padded("reference") if beta else None,
+            beta=beta,
+        )
+        rewards = rewards if more is None else rewards + more
+        advantages, returns = critic.gae(rewards, batch.padded("values"), mask)
+        batch.advantages, batch.returns = batch.rows(advantages), batch.rows(returns)
+
+    def _minibatches(self, rollouts: Sequence[Rollout]) -> list[list[int]]:
+        """Places of each update's rollouts; groups stay whole."""
+        found: list[list[int]] = []
+        for epoch in range(self.config.epochs):
+            groups = list(by_task(rollouts).values())
+            if self.config.minibatches > 1:
+                random.Random(f"{self._seed}:{self.step}:{epoch}").shuffle(groups)
+            parts = min(self.config.minibatches, len(groups))
+            found += [[place for group in groups[part::parts] for place in group] for part in range(parts)]
+        return found
+
+    def _units(self, batch: LearningBatch, places: Sequence[int]) -> list[list[int]]:
+        """What must be read in one pass: a group for losses of pairs, else each rollout by itself."""
+        if not isinstance(self.objective.policy, Preference):
+            return [[place] for place in places]
+        units: dict[int, list[int]] = {}
+        for place in places:
+            units.setdefault(batch.group[place], []).append(place)
+        return list(units.values())
+
+    def _update(self, batch: LearningBatch, places: Sequence[int]) -> dict[str, float]:
+        """Make one update, in as many forward passes as memory asks for."""
+        counted = [place for place in places if batch.counted[place]]
+        needed = [place for place in counted if batch.needed[place]]
+        numbers = {"trained": len(needed) / max(1, len(places))}
+        if not needed:
+            return numbers  # nothing to learn here; a step of the optimiser's momentum alone would be a step blind
+        totals = batch.totals(counted)
+        seen = batch.totals(needed).tokens
+        self.optimizer.zero_grad(set_to_none=True)
+        units = self._units(batch, needed)
+        mine = self._processes.balanced([sum(_tokens(batch.rollouts[place]) for place in unit) for unit in units])
+        own: dict[str, float] = {}
+        for part in within_budget(batch.rollouts, [units[at] for at in mine], self.config.micro_tokens):
+            for name, value in self._backward(batch, part, totals).items():
+                # The loss counts answers that were not read again; what is reported is of those that were.
+                scale = totals.tokens / max(1, seen) if name not in ("loss", "value_loss", _LARGEST) else 1.0
+                own[name] = _added(name, own.get(name, 0.0), value * scale)
+        numbers |= self._summed(own)
+        limit = self.config.max_grad_norm or float("inf")
+        for group in self.optimizer.param_groups:
+            norm = float(torch.nn.utils.clip_grad_norm_(group["params"], limit))
+            name = "grad_norm" if group is self.optimizer.param_groups[0] else "value_grad_norm"
+            numbers[name] = norm
+            if not np.isfinite(norm):
+                raise ValueError(
+                    f"the gradient of step {self.step + 1} is {norm}; lower learning.learning_rate, or look for "
+                    "rewards that are far out of range"
+                )
+        self.optimizer.step()
+        return numbers
+
+    def _summed(self, numbers: Mapping[str, float]) -> dict[str, float]:
+        """Sum gradients over the processes, in place, and numbers, which are returned."""
+        trained = [value for group in self.optimizer.param_groups for value in group["params"]]
+        met = self._processes.all_gather([(dict(numbers), [value.grad is not None for value in trained])])
+        if self._processes.world_size > 1:
+            # What had no part anywhere keeps no gradient, as in one process: the optimiser leaves it alone.
+            parts = [value for value, *has in zip(trained, *(found for _, found in met), strict=True) if any(has)]
+            for value in parts:
+                if value.grad is None:
+                    value.grad = torch.zeros_like(value)
+            self._processes.all_reduce([value.grad for value in parts])
+        found: dict[str, float] = {}
+        for theirs, _ in met:
+            for name, number in theirs.items():
+                found[name] = _added(name, found.get(name, 0.0), number)
+        return found
+
+    def _backward(self, batch: LearningBatch, part: Sequence[int], totals: Totals) -> dict[str, float]:
+        rows = token_rows([batch.rollouts[place] for place in part], pad=self.policy.pad).to(self.policy.device)
+        steer = isinstance(self.objective.policy, PolicyLoss) and self.objective.policy.entropy_coef > 0
+        logprobs, entropies = self.policy.logprobs(rows, temperature=self._temperature, steer=steer)
+        tokens = batch.tokens(part, rows, logprobs, entropies, totals)
+        value = self.objective.loss(tokens)
+        value.loss.backward()  # type: ignore[no-untyped-call]
+        numbers = {"loss": float(value.loss.detach())} | {name: float(found) for name, found in value.metrics.items()}
+        if batch.sampler:
+            numbers[_LARGEST] = float(sampling_logp_difference(tokens).max().exp())
+        if self.critic is not None and self.objective.critic is not None:
+            with self.policy.arithmetic():
+                values = self.critic(rows)
+            old, returns = batch.tensor("values", part, rows), batch.tensor("returns", part, rows)
+            found = self.objective.critic.loss(values, old, returns, tokens.mask, totals=totals)
+            found.loss.backward()  # type: ignore[no-untyped-call]
+            numbers["value_loss"] = float(found.loss.detach())
+            numbers |= {name: float(one) for name, one in found.metrics.items()}
+        return numbers
+
+    def _logprobs(self, policy: Policy, rollouts: Sequence[Rollout]) -> list[Floats]:
+        """Log-probabilities of the rollouts' tokens under a policy as it is."""
+        return self._read(policy.model, rollouts, lambda rows: policy.logprobs(rows, temperature=self._temperature)[0])
+
+    def _values(self, rollouts: Sequence[Rollout]) -> list[Floats]:
+        assert self.critic is not None, "asked for by objectives with a critic alone"
+        with self.policy.arithmetic():
+            return self._read(self.critic, rollouts, self.critic)
+
+    @torch.no_grad()
+    def _read(self, model: Any, rollouts: Sequence[Rollout], of: Callable[[TokenRows], Tensor]) -> list[Floats]:
+        """A number for each token of every rollout; each process reads its share of them."""
+        training = model.training
+        model.eval()
+        mine = self._processes.balanced([_tokens(rollout) for rollout in rollouts])
+        read: list[tuple[int, Floats]] = []
+        for part in within_budget(rollouts, [[place] for place in mine], self.config.micro_tokens):
+            rows = token_rows([rollouts[place] for place in part], pad=self.policy.pad).to(self.policy.device)
+            for place, row in zip(part, of(rows).cpu().numpy(), strict=True):
+                read.append((place, row[: len(rollouts[place].ids)].astype(np.float64)))
+        model.train(training)
+        return [row for _, row in sorted(self._processes.all_gather(read), key=lambda found: found[0])]
+
+
+def _added(name: str, first: float, more: float) -> float:
+    return max(first, more) if name == _LARGEST else first + more
+
+
+def _tokens(rollout: Rollout) -> int:
+    return len(rollout.prompt_ids) + len(rollout.ids)
+
+
+def _trained(model: Any) -> list[Any]:
+    return [value for value in model.parameters() if value.requires_grad]

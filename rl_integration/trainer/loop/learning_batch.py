@@ -1,0 +1,197 @@
+"""A batch of rollouts and what is known of it, as the updates read it.
+
+Answers that are learnt after another prompt than they were written to.
+
+What the policy thought of their tokens when it wrote them says nothing about the prompt they are learnt after, so such
+a rollout carries NaN, and the learner asks the policy anew before the first update.
+
+Not covered: values over bins, and sharing the body with the policy.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from adjudge.protocol import Score
+from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
+from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers, Decode
+from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
+from adjudge.rl_integration.trainer.algorithms.objectives.tokens import TokenBatch, Totals
+from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats
+from adjudge.rl_integration.trainer.contract.rollout import Rollout, by_task
+from adjudge.rl_integration.trainer.rewards.groups import Groups
+from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows
+
+
+def injected(rollouts: Sequence[Rollout]) -> Bools:
+    """Return (n,) which rollouts were written to another prompt than the one they have here."""
+    return np.array([bool(np.isnan(one.logprobs[one.own]).any()) for one in rollouts], dtype=np.bool_)
+
+
+def with_logprobs(
+    rollouts: Sequence[Rollout], logprobs: Callable[[Sequence[Rollout]], Sequence[Floats]]
+) -> list[Rollout]:
+    """Return the rollouts with what the policy thinks of those that were injected.
+
+    Args:
+        rollouts: a batch.
+        logprobs: asks the policy.
+    """
+    places = np.flatnonzero(injected(rollouts)).tolist()
+    found = list(rollouts)
+    if places:
+        for place, row in zip(places, logprobs([rollouts[place] for place in places]), strict=True):
+            found[place] = replace(rollouts[place], logprobs=np.asarray(row, dtype=np.float32))
+    return found
+
+
+class ValueModel(nn.Module):
+    """Predicts, before each token of an answer, the reward that is still to come.
+
+    Args:
+        model: the policy's causal language model; what is trained of its body is copied, frozen weights are shared.
+    """
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        body = model.base_model
+        frozen = {id(value): value for value in body.parameters() if not value.requires_grad}
+        self.body = copy.deepcopy(body, frozen)
+        width = int(model.config.get_text_config().hidden_size)
+        self.head = nn.Linear(width, 1, dtype=torch.float32)
+        nn.init.zeros_(self.head.weight)  # it begins by knowing nothing, not by guessing
+        nn.init.zeros_(self.head.bias)
+
+    def forward(self, rows: TokenRows) -> Tensor:
+        """Return (n, R) values of the states before the answers' tokens."""
+        found = self.body(
+            input_ids=rows.input_ids,
+            attention_mask=rows.attention_mask,
+            position_ids=rows.position_ids,
+            use_cache=False,
+        )
+        width = rows.answer_ids.shape[1]
+        before: Tensor = found.last_hidden_state[:, -width - 1 : -1]
+        values: Tensor = self.head(before.float())[..., 0]
+        return values
+
+
+@dataclass
+class LearningBatch:
+    """A batch of rollouts and what was found out about it; lists have a row for each."""
+
+    rollouts: Sequence[Rollout]
+    sampler: bool
+
+    def __post_init__(self) -> None:
+        size = len(self.rollouts)
+        self.old: Sequence[Any] | None = None
+        self.reference: Sequence[Any] | None = None
+        self.values: Sequence[Any] | None = None
+        self.returns: Sequence[Any] | None = None
+        self.behaviour: Sequence[Any] = [rollout.logprobs for rollout in self.rollouts]
+        self.advantages: Sequence[Any] = [0.0] * size
+        self.injected: Bools | None = None
+        self.counted: Bools = np.zeros(size, dtype=np.bool_)
+        self.needed: Bools = np.zeros(size, dtype=np.bool_)
+        self.numbers: dict[str, float] = {}
+        numbers = {task: number for number, task in enumerate(by_task(self.rollouts))}
+        self.group = [numbers[rollout.task.id] for rollout in self.rollouts]
+        self.width = max(len(rollout.ids) for rollout in self.rollouts)
+
+    def mask(self) -> Bools:
+        """(n, width) tokens that the policy wrote."""
+        found = np.zeros((len(self.rollouts), self.width), dtype=np.bool_)
+        for row, rollout in zip(found, self.rollouts, strict=True):
+            row[: len(rollout.ids)] = rollout.own
+        return found
+
+    def padded(self, name: str) -> Floats:
+        """(n, width) of a list of rows."""
+        found = np.zeros((len(self.rollouts), self.width))
+        for row, given in zip(found, getattr(self, name), strict=True):
+            row[: len(given)] = given
+        return found
+
+    def rows(self, padded: Floats) -> list[Floats]:
+        """Return the rows of (n, width) numbers of tokens, each as long as its answer."""
+        return [row[: len(rollout.ids)] for row, rollout in zip(padded, self.rollouts, strict=True)]
+
+    def tensor(self, name: str, part: Sequence[int], rows: TokenRows) -> Tensor:
+        """(len(part), R) of a list of rows."""
+        found = torch.zeros(rows.answer_ids.shape, dtype=torch.float32)
+        for row, place in enumerate(part):
+            given = np.asarray(getattr(self, name)[place], dtype=np.float32)
+            found[row, : len(self.rollouts[place].ids)] = torch.from_numpy(np.atleast_1d(given))
+        return found.to(rows.answer_ids.device)
+
+    def totals(self, places: Sequence[int]) -> Totals:
+        """What the sums over some of the rollouts are divided by."""
+        tokens = sum(int(self.rollouts[place].own.sum()) for place in places)
+        groups = len({self.rollouts[place].task.id for place in places})
+        return Totals(sequences=len(places), tokens=tokens, groups=groups)
+
+    def tokens(
+        self, part: Sequence[int], rows: TokenRows, logprobs: Tensor, entropies: Tensor, totals: Totals
+    ) -> TokenBatch:
+        """The part as the losses read it."""
+        group = torch.tensor([self.group[place] for place in part], device=logprobs.device)
+        injected = None if self.injected is None else torch.from_numpy(self.injected[list(part)]).to(logprobs.device)
+        return TokenBatch(
+            logp=logprobs,
+            mask=rows.own,
+            advantages=self.tensor("advantages", part, rows),
+            old_logp=self.tensor("old", part, rows) if self.old is not None else None,
+            sampler_logp=rows.behaviour if self.sampler else None,
+            reference_logp=self.tensor("reference", part, rows) if self.reference is not None else None,
+            entropy=entropies,
+            next_value=torch.zeros_like(entropies),  # ROVER's before the first update of a batch, the only one it makes
+            group=group,
+            injected=injected,
+            totals=totals,
+        )
+
+
+class LearningCredit:
+    """Gives credit within the answers of a batch.
+
+    Args:
+        choice: how.
+        objective: what answers as a whole are worth.
+        decode: of the policy.
+
+    Raises:
+        ValueError: the objective has no use for it.
+    """
+
+    def __init__(self, choice: CreditChoice, objective: Objective, decode: Decode) -> None:
+        self._credit = choice.made()
+        self._credit.check(objective)
+        self._part = choice.part
+        self._objective = objective
+        self._decode = decode
+
+    def of(self, batch: LearningBatch, scores: Sequence[Score], groups: Groups, *, step: int) -> Floats:
+        """Return (n, t) advantages of tokens or, for an objective with a critic, rewards of tokens.
+
+        The batch's numbers say for how many judged answers the steps were known (`steps_known`).
+
+        Args:
+            batch: of n answers.
+            scores: one for each.
+            groups: their rewards, penalties included.
+            step: of the run, from 0.
+        """
+        answers = Answers.of(batch.rollouts, scores, self._decode, part=self._part)
+        judged = max(1, int(groups.valid.sum()))
+        batch.numbers["steps_known"] = float((answers.known & groups.valid).sum()) / judged
+        if self._objective.critic is not None:
+            return self._credit.token_rewards(answers, groups)
+        return self._credit.advantages(answers, groups, self._objective.advantages(groups), step=step)

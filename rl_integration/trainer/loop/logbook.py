@@ -1,0 +1,180 @@
+"""What a run writes down step by step, and what the first process does behind each step."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from adjudge.protocol import Score
+from adjudge.rl_integration.trainer.contract.rollout import Rollout, by_task
+from adjudge.rl_integration.trainer.loop.batches import Batch
+from adjudge.rl_integration.trainer.loop.guard import Guard, Measurement
+from adjudge.rl_integration.watch.hacking import HackingWatch
+
+STEPS = "steps.jsonl"
+"""The numbers of each step."""
+
+SAMPLES = "samples.jsonl"
+"""Some rollouts with their scores."""
+
+ALARMS = "alarms.jsonl"
+"""Which alarms of the watch came, and which went."""
+
+
+class Journal:
+    """Appends lines to a file of a run's folder.
+
+    Args:
+        folder: of the run.
+        name: of the file.
+        step: the steps that the run begins with; lines of later ones, which a killed process left, are dropped.
+    """
+
+    def __init__(self, folder: Path, name: str, *, step: int) -> None:
+        self._path = folder / name
+        kept = [line for line in read_journal(folder, name) if line["step"] <= step]
+        draft = self._path.with_suffix(".part")
+        draft.write_text("".join(map(_line, kept)), encoding="utf-8")
+        draft.replace(self._path)
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        """Add a line, which has a "step"; numbers that are none (NaN) are left out."""
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(_line(record))
+
+
+def read_journal(folder: Path, name: str) -> list[dict[str, Any]]:
+    """Return the lines of a file; a last line that was cut off is left out."""
+    path = folder / name
+    if not path.is_file():
+        return []
+    text = path.read_text(encoding="utf-8")
+    return [json.loads(line) for line in text[: text.rfind("\n") + 1].split("\n") if line]
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    kept = {name: value for name, value in record.items() if not isinstance(value, float) or math.isfinite(value)}
+    return json.dumps(kept) + "\n"
+
+
+_SHOWN = 2_000  # characters of a text in the journal
+_LOOKS = 5  # steps from one look of the watch to the next: a look takes 20 ms
+
+OnStep = Callable[[Mapping[str, float], Sequence[Rollout], Sequence[Score]], bool | None]
+"""Told the numbers of a step, its rollouts and their scores; True stops the run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """How a run goes on behind a step.
+
+    Attributes:
+        stopped: why it ends here; "" if it does not.
+        best: whether the policy is to be kept as the best so far.
+        roll_back: whether the best policy so far is to be put back.
+    """
+
+    stopped: str = ""
+    best: bool = False
+    roll_back: bool = False
+
+
+class LogBook:
+    """The journals of a run, with those who look at each step.
+
+    Args:
+        folder: of the run.
+        step: the steps that it begins with.
+        guard: measures some of them.
+        watch: sees all their answers.
+        on_step: told of each.
+
+    Attributes:
+        opens: whether the guard has measured nothing yet, so that the policy as it is now is to be kept, and the next
+            step's answers, which it writes, are measured.
+    """
+
+    def __init__(
+        self, folder: Path, *, step: int, guard: Guard | None, watch: HackingWatch | None, on_step: OnStep | None
+    ) -> None:
+        self._steps, self._samples, self._alarms = (
+            Journal(folder, name, step=step) for name in (STEPS, SAMPLES, ALARMS)
+        )
+        self._guard = guard
+        self._watch = watch
+        self._standing = {line["kind"]: line["standing"] for line in read_journal(folder, ALARMS)}
+        self._on_step = on_step
+        self.opens = False
+        if guard is not None:
+            lines = read_journal(folder, STEPS)
+            guard.measurements += [one for one in map(Measurement.of_line, lines) if one is not None]
+            starts = (Measurement.of_line(line, start=True) for line in lines)
+            guard.start = next((one for one in starts if one is not None), None)
+            self.opens = guard.start is None and not guard.measurements
+
+    def enter(self, numbers: dict[str, float], batch: Batch) -> Verdict:
+        """Write a step down, and return how the run goes on."""
+        step, guard, drawn = int(numbers["step"]), self._guard, batch.drawn
+        if guard is not None and self.opens:
+            self.opens = False
+            numbers |= guard.measure_start(step - 1, drawn.rollouts, drawn.scores)
+        elif guard is not None and guard.due(step):
+            numbers |= guard.measure(step, drawn.rollouts, drawn.scores)
+        if self._watch is not None:
+            numbers |= self._watched(self._watch, step, drawn.rollouts, drawn.scores)
+        self._steps.write(numbers)
+        for record in _shown(step, batch.rollouts, batch.scores):
+            self._samples.write(record)
+        told = self._on_step is not None and self._on_step(numbers, batch.rollouts, batch.scores)
+        stopped = "it was told to stop" if told else ""
+        if guard is None or "gold" not in numbers:
+            return Verdict(stopped=stopped)
+        parting = guard.parting()
+        return Verdict(
+            stopped=stopped if parting is None else parting.sentence,
+            best=guard.best() == step,
+            roll_back=parting is not None and guard.config.then == "roll_back",
+        )
+
+    def _watched(
+        self, watch: HackingWatch, step: int, rollouts: Sequence[Rollout], scores: Sequence[Score]
+    ) -> dict[str, float]:
+        """Show the watch a step, and write down which alarms came and went."""
+        for rollout, score in zip(rollouts, scores, strict=True):
+            watch.see(rollout.sample(), score)
+        if step % _LOOKS:
+            return {}
+        found = {alarm.kind: alarm for alarm in watch.report().alarms}
+        for kind, alarm in found.items():
+            if not self._standing.get(kind):
+                self._alarms.write({"step": step, "kind": kind, "standing": True, "sentence": alarm.sentence})
+        for kind in [kind for kind, standing in self._standing.items() if standing and kind not in found]:
+            self._alarms.write({"step": step, "kind": kind, "standing": False, "sentence": "It is over."})
+        self._standing = dict.fromkeys(found, True)
+        return {"alarms": float(len(found))}
+
+
+def _shown(step: int, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Iterator[dict[str, Any]]:
+    """The first group's best and worst answer, for people to read."""
+    places = next(iter(by_task(rollouts).values()))
+    ranked = sorted(places, key=lambda at: (scores[at].value is not None, scores[at].value or 0.0))
+    for place in dict.fromkeys((ranked[-1], ranked[0])):
+        rollout, score = rollouts[place], scores[place]
+        yield {
+            "step": step,
+            "prompt": _trimmed(rollout.task.prompt),
+            "response": _trimmed(rollout.turns or rollout.text),
+            "finish_reason": rollout.finish_reason,
+            "value": score.value,
+            "status": score.status,
+            "reason": score.reason,
+        }
+
+
+def _trimmed(text: Any) -> str:
+    found = text if isinstance(text, str) else json.dumps(text, default=str)
+    return found if len(found) <= _SHOWN else f"{found[:_SHOWN]} ... ({len(found)} characters)"

@@ -1,0 +1,336 @@
+"""A run from its file to its folder: data, policy and reward are looked at first, then it trains, saves and reports.
+
+Not covered: several modalities, encoder-decoder models, and quantised weights.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from adjudge.protocol import Sample, content_text
+from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunFile
+from adjudge.rl_integration.trainer.loop.logbook import ALARMS, read_journal
+from adjudge.rl_integration.trainer.loop.logs import Log, open_log, require_logs
+from adjudge.rl_integration.trainer.loop.processes import Processes
+from adjudge.rl_integration.trainer.loop.report import POLICY, RunReport, write_report
+from adjudge.rl_integration.trainer.loop.run import Run, RunResult
+from adjudge.rl_integration.trainer.rewards.rewards import RewardCheck, Rewards
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.task_reader import RunTasks, digest, prompt_key, read_tasks
+from adjudge.rl_integration.trainer.rollouts.transformers_generator import window
+from adjudge.training.backbones import ModelChoice, libraries, open_backbone
+from adjudge.training.config_file import plain_config
+
+
+def open_policy(
+    choice: ModelChoice,
+    *,
+    texts: Iterable[str],
+    folder: Path,
+    seed: int,
+    learning: LearningConfig,
+    processes: Processes,
+) -> Policy:
+    """Return the policy that a choice names, where this process computes.
+
+    Args:
+        choice: which model.
+        texts: what the tokenizer of a new model learns from; best prompts and references that are trained on.
+        folder: where a new model is kept; one that is there is used as it is.
+        seed: of a new model's weights.
+        learning: weights that low-rank factors leave as they are may be in 16 bits.
+        processes: those that open it at the same time.
+
+    Raises:
+        ValueError: there is no such model, or it is of a kind that is not trained here.
+    """
+    libraries()
+    from accelerate import PartialState
+
+    state: Any = PartialState()
+    device = torch.device(processes.device or state.device)
+    frozen = learning.lora is not None and learning.bf16(device.type)
+    if not processes.is_main_process:
+        processes.broadcast(None)  # the first one makes a new model, or gets one from the hub
+    opened = open_backbone(
+        choice, kind="causal", texts=texts, folder=folder, seed=seed, dtype="bfloat16" if frozen else "float32"
+    )
+    if processes.is_main_process:
+        processes.broadcast(None)
+    model = opened.language_model.to(device)
+    model.config.use_cache = True  # an answer is written token by token
+    return Policy(model, opened.tokenizer, name=opened.name)
+
+
+def frozen_copy(policy: Policy) -> Policy:
+    """Return a policy that stays as this one is now."""
+    model = copy.deepcopy(policy.model).eval().requires_grad_(False)
+    return Policy(model, policy.tokenizer, name=f"the start of {policy.name}")
+
+
+Tell = Callable[[Mapping[str, float]], bool | None]
+"""Told the numbers of each step; true stops the run behind it."""
+
+_START = "start.json"  # what was measured before the first step
+
+
+def train_policy_run(
+    config: RunFile,
+    *,
+    resume: bool = False,
+    note: Callable[[str], None] | None = None,
+    tell: Tell | None = None,
+) -> RunReport:
+    """Train a policy by the rewards of its own answers.
+
+    Args:
+        config: the run.
+        resume: go on from the newest checkpoint, if there is one; a run that has ended is not repeated.
+        note: told, in sentences, how the data were understood, before it trains; in the first process.
+        tell: told of each step, in the first process.
+
+    Returns:
+        The report, which also stands in the run's folder.
+
+    Raises:
+        ValueError: the options, the data, the model or the reward cannot be used; the message says which, and what to
+            do.
+        TooManyFailures: too many answers of a step could not be judged.
+    """
+    if done := _finished(config, resume=resume):
+        return done
+    require_logs(config.report_to)
+    tasks = _tasks(config)
+    processes = Processes.joined()
+    with processes.ending_together():
+        prepared = _Prepared.of(config, tasks, processes)
+        if note is not None and processes.is_main_process:
+            for sentence in (prepared.tasks.sentence(), *prepared.notes):
+                note(sentence)
+        before = prepared.before()
+    return prepared.trained(before, resume=resume, tell=tell)
+
+
+def _finished(config: RunFile, *, resume: bool) -> RunReport | None:
+    """The report of a run that has ended before; None if there is something to do.
+
+    Raises:
+        ValueError: the folder holds a run, and this is no resumption, or that run had other options.
+    """
+    folder = Path(config.output).expanduser()
+    done = RunReport.read(folder)
+    if not resume and (done is not None or any(folder.glob("checkpoint-*"))):
+        raise ValueError(
+            f"output is {config.output!r}, which holds a run; resume it (--resume), name another output, or delete it"
+        )
+    if done is None or done.goes_on or (done.steps < config.steps and not done.stopped):
+        return None
+    odd = done.differing(plain_config(config))
+    if odd and not done.stopped:
+        raise ValueError(
+            f"output is {config.output!r}, which holds a run with other options ({', '.join(odd)}); name another "
+            "output, or delete it"
+        )
+    return None if odd else done  # what was stopped may go on with another guard or a mended reward
+
+
+def _tasks(config: RunFile) -> RunTasks:
+    """The tasks that the scorers can judge."""
+    reward = RewardCheck("reward", config.reward)
+    gold = RewardCheck("guard.gold", config.guard.gold) if config.guard is not None else None
+
+    def accept(sample: Sample) -> None:
+        reward.accept(sample)
+        if gold is not None:
+            gold.accept(sample)
+
+    tasks = read_tasks(config.data, accept=accept)
+    if config.measured_by is not None:
+        measure = RewardCheck("measured_by", config.measured_by)
+        for task in tasks.held_out:
+            try:
+                measure.accept(task.sample("", id=task.id, finish_reason="stop"))
+            except ValueError as error:
+                raise ValueError(f"measured_by cannot judge the held-out prompt {task.id!r}: {error}") from error
+    return tasks
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Prepared:
+    """A run that has everything it needs."""
+
+    config: RunFile
+    folder: Path
+    tasks: RunTasks
+    policy: Policy
+    run: Run
+    processes: Processes
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, config: RunFile, tasks: RunTasks, processes: Processes) -> _Prepared:
+        """Open the policy, and look whether it reads the prompts."""
+        folder = Path(config.output).expanduser()
+        folder.mkdir(parents=True, exist_ok=True)
+        new = config.model.from_scratch is not None
+        texts = sorted({text for task in tasks.train for text in _texts(task)}) if new else []
+        made_of = digest([texts, config.seed, plain_config(config.model)])
+        policy = open_policy(
+            config.model,
+            texts=texts,
+            folder=folder / f"start-{made_of}",
+            seed=config.seed,
+            learning=config.learning,
+            processes=processes,
+        )
+        tasks = tasks.fitting(policy.encode, _max_prompt_tokens(config, policy))
+        answer = config.rollouts.sampling.max_new_tokens
+        needed = config.objective.made(max_new_tokens=answer).needs_reference and config.learning.lora is None
+        run = Run(
+            policy,
+            tasks.train,
+            config,
+            folder,
+            held_out=tasks.held_out,
+            reference=frozen_copy(policy) if needed else None,
+            processes=processes,
+        )
+        return cls(
+            config=config,
+            folder=folder,
+            tasks=tasks,
+            policy=policy,
+            run=run,
+            processes=processes,
+            notes=_notes(config.model.label, policy, tasks),
+        )
+
+    def before(self) -> float | None:
+        """Return the mean score on held-out prompts before the first step.
+
+        It is measured once, by what measures the policy afterwards, and anew for other prompts or another scorer.
+        """
+        path = self.folder / _START
+        judged_by = self.config.measured_by or self.config.reward
+        asked = [[prompt_key(task), task.reference] for task in self.tasks.held_out]
+        of = digest([asked, plain_config(judged_by), self.config.rollouts.sampling.max_new_tokens])
+        known = self.processes.broadcast(path.read_text(encoding="utf-8") if path.is_file() else "")
+        found: float | None
+        if known and (record := json.loads(known)).get("of") == of:
+            found = record["held_out"]
+            return found
+        found = None
+        if self.tasks.held_out:
+            with Rewards(judged_by) as rewards:
+                found = self.run.evaluate(self.tasks.held_out, rewards).get("held_out")
+        if self.processes.is_main_process:
+            draft = path.with_suffix(".part")
+            draft.write_text(json.dumps({"of": of, "held_out": found}) + "\n", encoding="utf-8")
+            draft.replace(path)
+        return found
+
+    def trained(self, before: float | None, *, resume: bool, tell: Tell | None) -> RunReport:
+        """Train, save and report."""
+        facts = plain_config(self.config)
+        stop = False
+        with ExitStack() as stack:
+            logs: list[Log] = []
+            for name in self.config.report_to if self.processes.is_main_process else ():
+                logs.append(open_log(name, self.folder, facts=facts))
+                stack.callback(logs[-1].close)
+
+            def on_step(numbers: Mapping[str, float], *_: Any) -> bool:
+                nonlocal stop
+                for log in logs:
+                    log.write(numbers)
+                stop = tell is not None and bool(tell(numbers)) and numbers["step"] < self.config.steps
+                return stop
+
+            result = self.run.train(resume=resume, on_step=on_step)
+        report = self._report(result, before, goes_on=stop)
+        if self.processes.is_main_process:
+            self._save()
+            title = f"{self.config.model.label}, trained by {self.config.objective.name}"
+            write_report(self.folder, title=title, facts=report.config, stopped=result.stopped)
+            report.write(self.folder)
+        return report
+
+    def _report(self, result: RunResult, before: float | None, *, goes_on: bool) -> RunReport:
+        """What came of it."""
+        measured = {"before": before, "after": result.held_out}
+        newest = {line["kind"]: line for line in read_journal(self.folder, ALARMS)}
+        return RunReport(
+            model=self.config.model.label,
+            output=self.config.output,
+            steps=result.steps,
+            resumed=result.resumed,
+            seconds=sum(line["seconds"] for line in result.history),
+            stopped=result.stopped,
+            goes_on=goes_on,
+            rolled_back=result.rolled_back,
+            data=self.tasks.counts(),
+            held_out={when: value for when, value in measured.items() if value is not None},
+            last=dict(result.history[-1]) if result.history else {},
+            alarms=tuple(line["sentence"] for line in newest.values() if line["standing"]),
+            config=plain_config(self.config),
+            notes=self.notes,
+        )
+
+    def _save(self) -> None:
+        """Write the policy, whole or not at all."""
+        draft = self.folder / f"{POLICY}.part"
+        shutil.rmtree(draft, ignore_errors=True)
+        self.policy.save(draft)
+        shutil.rmtree(self.folder / POLICY, ignore_errors=True)
+        draft.rename(self.folder / POLICY)
+
+
+def _texts(task: Task) -> Iterator[str]:
+    """What the tokenizer of a new model learns from: prompts, and references that are texts."""
+    if isinstance(task.prompt, str):
+        yield task.prompt
+    else:
+        yield from (content_text(turn.get("content")) for turn in task.prompt)
+    references = task.reference if isinstance(task.reference, list) else [task.reference]
+    yield from (text for text in references if isinstance(text, str))
+
+
+def _max_prompt_tokens(config: RunFile, policy: Policy) -> int:
+    """Most tokens of a prompt that leave room for an answer."""
+    answer, longest = config.rollouts.sampling.max_new_tokens, window(policy, config.rollouts)
+    if answer >= longest:
+        raise ValueError(
+            f"rollouts.sampling.max_new_tokens is {answer!r}, and {config.model.label} reads {longest} tokens in all; "
+            "lower it"
+        )
+    wanted = config.data.max_prompt_tokens
+    if wanted is not None and wanted > longest - answer:
+        raise ValueError(
+            f"data.max_prompt_tokens is {wanted!r}, and with {answer} tokens of an answer "
+            f"(rollouts.sampling.max_new_tokens) more than the {longest} that {config.model.label} reads; lower one of "
+            "them"
+        )
+    return longest - answer if wanted is None else wanted
+
+
+def _notes(name: str, policy: Policy, tasks: RunTasks) -> tuple[str, ...]:
+    """What people should know before they wait for hours."""
+    found = []
+    texts: Sequence[Task] = [task for task in tasks.train if isinstance(task.prompt, str)]
+    if texts and getattr(policy.tokenizer, "chat_template", None):
+        found.append(
+            f"{len(texts)} prompts are texts and {name} has a chat template; data.chat: true makes turns of them"
+        )
+    if not tasks.held_out:
+        found.append("no prompts are held out, so what is learnt is measured on training prompts alone")
+    return tuple(found)

@@ -1,0 +1,328 @@
+"""The loop: batches of scored rollouts, updates, measurements, checkpoints.
+
+With several processes all do the same, each with its share of the answers and of the reading; the first one alone
+writes files and decides whether the run goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from adjudge.rl_integration.trainer.contract.task import Task, TaskOrder, TaskSource, check_tasks
+from adjudge.rl_integration.trainer.loop.batch_facts import batch_facts
+from adjudge.rl_integration.trainer.loop.batches import Batch, Batches
+from adjudge.rl_integration.trainer.loop.checkpoints import (
+    Checkpoint,
+    check_facts,
+    drop_later,
+    newest_checkpoint,
+    run_facts,
+    save_checkpoint,
+    weights_digest,
+)
+from adjudge.rl_integration.trainer.loop.config import RunConfig
+from adjudge.rl_integration.trainer.loop.curriculum import open_curriculum
+from adjudge.rl_integration.trainer.loop.guard import Guard
+from adjudge.rl_integration.trainer.loop.learner import Learner
+from adjudge.rl_integration.trainer.loop.logbook import STEPS, LogBook, OnStep, Verdict, read_journal
+from adjudge.rl_integration.trainer.loop.processes import Processes
+from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
+from adjudge.rl_integration.trainer.rollouts.cohort_order import CohortOrder
+from adjudge.rl_integration.trainer.rollouts.dialogue import open_writer
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.transformers_generator import open_generator, window
+from adjudge.rl_integration.trainer.rollouts.tree_writer import TreeWriter
+from adjudge.rl_integration.trainer.rollouts.writer import check_room
+from adjudge.rl_integration.watch.hacking import HackingWatch
+
+_BEST = "best"
+"""Folder in a run's folder: the policy that the gold scorer liked most, where there is one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """What a run did.
+
+    Attributes:
+        steps: that are done, those before a resumption included.
+        resumed: the step it was resumed at; 0 if it was not.
+        stopped: why it ended before its last step; "" if it did not.
+        rolled_back: the step whose policy was put back, 0 for the one before the first; None if none was.
+        history: the numbers of every step.
+        held_out: mean score on held-out tasks of the policy that it ended with; None if nothing could be measured.
+    """
+
+    steps: int
+    resumed: int
+    stopped: str
+    rolled_back: int | None
+    history: tuple[Mapping[str, float], ...]
+    held_out: float | None = None
+
+
+class Run:
+    """A run of policy training.
+
+    Args:
+        policy: learns; it is changed.
+        tasks: what it is trained on.
+        config: how.
+        folder: for checkpoints and the log.
+        held_out: tasks that it is measured on.
+        reference: the policy that divergences are measured from.
+        source: says which tasks come next; in a shuffled order, if it is not given.
+        processes: those that train together; by default those that a launcher started with this one.
+
+    Raises:
+        ValueError: the options, the tasks or the scorer cannot be used.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        tasks: Sequence[Task],
+        config: RunConfig,
+        folder: Path,
+        *,
+        held_out: Sequence[Task] = (),
+        reference: Policy | None = None,
+        source: TaskSource | None = None,
+        processes: Processes | None = None,
+    ) -> None:
+        self._processes = processes if processes is not None else Processes.joined()
+        if config.rollouts.tasks < self._processes.world_size:
+            raise ValueError(
+                f"rollouts.tasks is {config.rollouts.tasks!r}, and there are {self._processes.world_size} processes, "
+                "each of which answers some of a step's tasks; give at least as many tasks, or start fewer processes"
+            )
+        self.policy = policy
+        self.config = config
+        self.folder = folder
+        self._tasks = {task.id: task for task in tasks}
+        self._held_out = held_out
+        self._watch = HackingWatch(config.watch) if config.watch is not None else None
+        self._generator = open_generator(policy, config.rollouts)
+        self._writer = (
+            open_writer(policy, self._generator, config.rollouts.tools)
+            if config.rollouts.tree is None
+            else TreeWriter(policy, self._generator, config.rollouts.tree)
+        )
+        for side in (tasks, held_out):
+            if side:  # a source may have tasks of its own
+                check_tasks(side)
+        check_room(
+            self._writer,
+            [*tasks, *held_out],
+            max_new_tokens=config.rollouts.sampling.max_new_tokens,
+            window=window(policy, config.rollouts),
+        )
+        self._learner = Learner(
+            policy,
+            config.objective.made(max_new_tokens=config.rollouts.sampling.max_new_tokens),
+            config.learning,
+            temperature=config.rollouts.sampling.temperature,
+            steps=config.steps,
+            seed=config.seed,
+            reference=reference,
+            credit=config.credit,
+            processes=self._processes,
+        )
+        self._reference = reference
+        self._curriculum = open_curriculum(
+            config, self._learner.objective, policy, tasks, processes=self._processes, source=source
+        )
+        order = CohortOrder if any(task.cohort for task in tasks) else TaskOrder
+        self._source = self._curriculum.source or order(tasks, seed=config.seed)
+
+    def train(self, *, resume: bool = False, on_step: OnStep | None = None) -> RunResult:
+        """Train to the last step; with several processes, in all of them.
+
+        Args:
+            resume: go on from the newest checkpoint, if there is one.
+            on_step: told of each step, in the first process.
+
+        Raises:
+            ValueError: the folder has checkpoints and `resume` is false, or they are damaged or of another run.
+            TooManyFailures: too many rollouts of a step could not be judged.
+            OtherProcessFailed: another process stopped.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        newest = newest_checkpoint(self.folder)
+        if newest is not None and not resume:
+            raise ValueError(
+                f"{str(self.folder)!r} holds checkpoints of an earlier run; resume it (--resume), name another output, "
+                "or delete the folder"
+            )
+        self._facts = run_facts(self.config, self._tasks.values(), self.policy, self._reference)
+        with ExitStack() as stack:
+            stack.enter_context(self._processes.ending_together())
+            stack.callback(self._generator.close)
+            stack.enter_context(_seeded(self.config.seed * 1_000_003 + self._processes.rank))
+            rewards = stack.enter_context(Rewards(self.config.reward))
+            own = self.config.measured_by
+            examiner = rewards if own is None else stack.enter_context(Rewards(own))
+            improver = self.config.improver.made(self.policy, list(self._tasks.values()))
+            if improver is not None:
+                stack.callback(improver.close)
+            batches = Batches(
+                self._source,
+                self._writer,
+                rewards,
+                self.config,
+                processes=self._processes,
+                curriculum=self._curriculum,
+                improver=improver,
+            )
+            self._learner.begin_alike()
+            resumed = self._restored(newest, batches) if newest is not None else 0
+            if resumed != (first := self._processes.broadcast(resumed)):
+                raise ValueError(
+                    f"this process found the checkpoint of step {resumed} in {str(self.folder)!r}, and the first one "
+                    f"that of step {first}; all processes must see the same folder"
+                )
+            book = self._book(stack, on_step) if self._processes.is_main_process else None
+            stopped, rolled_back = "", None
+            if self.config.guard is not None and self._processes.broadcast(book is not None and book.opens):
+                self._save(self.folder / _BEST, batches, keep=2)
+            while self._learner.step < self.config.steps and not stopped:
+                numbers, batch = self._step(batches, examiner)
+                entered = Verdict() if book is None else book.enter(numbers, batch)
+                verdict = self._processes.broadcast(entered)
+                stopped = verdict.stopped
+                if verdict.best:
+                    self._save(self.folder / _BEST, batches, keep=2)
+                if verdict.roll_back:
+                    rolled_back = self._rolled_back()
+                step = self._learner.step
+                if stopped or step == self.config.steps or step % self.config.save_steps == 0:
+                    self._save(self.folder, batches, keep=self.config.keep_checkpoints)
+            ended = self.evaluate(self._held_out, examiner) if stopped and self._held_out else {}
+            self._processes.broadcast(None)  # the first one has written everything
+        history = tuple(read_journal(self.folder, STEPS))
+        return RunResult(
+            steps=self._learner.step,
+            resumed=resumed,
+            stopped=stopped,
+            rolled_back=rolled_back,
+            history=history,
+            held_out=(ended if stopped else history[-1] if history else {}).get("held_out"),
+        )
+
+    def put_back(self) -> int:
+        """Put the newest checkpoint's weights in place, and return its step; 0 if there is none."""
+        newest = newest_checkpoint(self.folder)
+        if newest is None:
+            return 0
+        self._learner.put_back(newest.tensors)
+        return newest.step
+
+    def evaluate(self, tasks: Sequence[Task], rewards: Rewards) -> dict[str, float]:
+        """Return the mean score of the likeliest answers to tasks, if any has one, and the share without a score.
+
+        With several processes each must call it, and answers its share.
+        """
+        mine = self._processes.share(tasks, together=lambda task: task.cohort)
+        scoring = Scoring(rewards, mine, 1)
+        if mine:
+            self._writer.roll_out(
+                mine,
+                1,
+                replace(self.config.rollouts.sampling, temperature=0.0),
+                seed=0,
+                version=self._learner.step,
+                name="held-out",
+                on_rollout=scoring.add,
+            )
+        scores = self._processes.all_gather(scoring.wait()[0])
+        values = [score.value for score in scores if score.value is not None]
+        found = {"held_out_unscored": 1 - len(values) / len(scores)} if scores else {}
+        return found | ({"held_out": float(np.mean(values))} if values else {})
+
+    def _step(self, batches: Batches, examiner: Rewards) -> tuple[dict[str, float], Batch]:
+        """Learn from one batch, and return its numbers."""
+        began = time.perf_counter()
+        batch = batches.next(self._learner.step)
+        learning = time.perf_counter()
+        numbers = batch.numbers | self._learner.learn(
+            batch.rollouts, batch.scores, exact=self._generator.exact, copies=batch.copies
+        )
+        numbers |= batch_facts(batch.rollouts, batch.scores, self._learner.step)
+        numbers["seconds_learning"] = time.perf_counter() - learning
+        step = self._learner.step
+        every = self.config.eval_steps
+        if self._held_out and (step == self.config.steps or (every and step % every == 0)):
+            numbers |= self.evaluate(self._held_out, examiner)
+        numbers["seconds"] = time.perf_counter() - began
+        return {"step": step, **numbers}, batch
+
+    def _book(self, stack: ExitStack, on_step: OnStep | None) -> LogBook:
+        """The journals, with those who look at each step."""
+        guard = None
+        if self.config.guard is not None:
+            guard = Guard(config=self.config.guard, rewards=stack.enter_context(Rewards(self.config.guard.gold)))
+            drop_later(self.folder / _BEST, self._learner.step)
+        return LogBook(self.folder, step=self._learner.step, guard=guard, watch=self._watch, on_step=on_step)
+
+    def _rolled_back(self) -> int | None:
+        """Put the best policy so far in place; return its step, None if there is none."""
+        self._processes.broadcast(None)  # the first process has written it
+        best = newest_checkpoint(self.folder / _BEST)
+        if best is None:
+            return None
+        self._learner.put_back(best.tensors)
+        return best.step
+
+    def _save(self, folder: Path, batches: Batches, *, keep: int) -> None:
+        """Write a checkpoint, for which all processes say where they are."""
+        tensors, optimizer = self._learner.state()
+        step, digest = self._learner.step, weights_digest(tensors.values())
+        met = self._processes.all_gather([(digest, _random_states())])
+        if len({digest for digest, _ in met}) > 1:
+            raise RuntimeError(f"the weights of the run's processes have come apart at step {step}; resume it")
+        checkpoint = Checkpoint(
+            step=step,
+            tensors=tensors,
+            random={f"{rank}.{name}": state for rank, (_, states) in enumerate(met) for name, state in states.items()},
+            optimizer=optimizer,
+            record={
+                "step": step,
+                "batches": batches.state(),
+                "watch": self._watch.state() if self._watch is not None else None,
+                "facts": self._facts,
+            },
+        )
+        if self._processes.is_main_process:
+            save_checkpoint(folder, checkpoint, keep=keep)
+
+    def _restored(self, checkpoint: Checkpoint, batches: Batches) -> int:
+        """Put a checkpoint's state in place."""
+        check_facts(checkpoint.record["facts"], self._facts)
+        self._learner.restore(checkpoint.step, checkpoint.tensors, checkpoint.optimizer)
+        batches.restore(checkpoint.record["batches"], self._tasks)
+        if self._watch is not None and checkpoint.record.get("watch") is not None:
+            self._watch.restore(checkpoint.record["watch"])
+        # A process that was not there before goes on with a seed of its own.
+        for name, put in (("cpu", torch.set_rng_state), ("gpu", torch.cuda.set_rng_state)):
+            state = checkpoint.random.get(f"{self._processes.rank}.{name}")
+            if state is not None and (name == "cpu" or torch.cuda.is_available()):
+                put(state)
+        return checkpoint.step
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """PyTorch's random numbers (dropout) are the run's own, and the caller's are put back."""
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(seed)
+        yield
+
+
+def _random_states() -> dict[str, torch.Tensor]:
+    return {"cpu": torch.get_rng_state()} | ({"gpu": torch.cuda.get_rng_state()} if torch.cuda.is_available() else {})

@@ -1,1 +1,0 @@
-"""Advantage rules: what each sample's reward is worth beside the others'; one family in each file."""

@@ -1,1 +1,0 @@
-"""Losses over the tokens of a batch: each is one formula on tensors, with its gradient."""

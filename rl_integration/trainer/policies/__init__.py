@@ -1,1 +1,0 @@
-"""The model that writes and learns, and its tokens as tensors."""

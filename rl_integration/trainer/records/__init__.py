@@ -1,1 +1,0 @@
-"""What a run writes down, and what is shown of it."""

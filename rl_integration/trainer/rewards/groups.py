@@ -1,0 +1,229 @@
+"""Rewards of samples in groups: what every advantage rule reads, and where a missing reward loses its vote.
+
+A group holds the samples of one prompt.  A sample that could not be judged is not valid: it enters no mean, no standard
+deviation, no count, and its advantage is 0.  Rules that compare samples with each other need two valid members; a group
+with fewer is not counted, and a trainer gives its tokens no loss (`Groups.counted`).
+
+DAPO's dynamic sampling (arXiv 2503.14476): groups from which nothing can be learned are drawn anew.
+
+A group of equal rewards gives no gradient to an advantage that is relative to the group; neither does one with fewer
+than two valid members.  DAPO drops both kinds and samples further prompts until the batch is full.
+
+PF-PPO (arXiv 2409.06957): PPO on responses drawn from a group by how much their rewards can be trusted.
+
+The policies are those of `adjudge.response_weights`.  verl's code looks for best and worst in the whole batch; the
+paper and this in each prompt's group.  `adjudge data filter --rule pf_ppo` measures on labelled data which one to take.
+
+Not covered: token rewards, which `algorithms` reads; how often to try; the trainer bounds that; rewards of other scales
+than the reward model's for `power`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from adjudge.protocol import Score
+from adjudge.response_weights import KEEPING, Keeping, response_weights
+from adjudge.rl_integration.trainer.contract.arrays import (
+    Bools,
+    Floats,
+    Integers,
+    flags,
+    floats,
+    integers,
+    same_shape,
+)
+from adjudge.rl_integration.trainer.contract.options import check_choice, check_min, check_whole
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Groups:
+    """One reward for each sample, and which samples belong together.
+
+    Attributes:
+        rewards: (n,) in any unit; what stands at samples that are not valid is never read.
+        ids: (n,) group of each sample; whole numbers from 0 in any order.
+        valid: (n,) whether the sample was judged.
+        strata: (n,) a second key within the group, for `Stratified`; such as the number of searches.
+        parts: (n, k) the rewards of k scorers, for `SeveralRewards`; NaN where one has none.
+        names: k names of those scorers, if they have any.
+        lengths: (n,) response tokens, for statistics over tokens.
+
+    Raises:
+        ValueError: shapes or types differ, a valid reward is not finite, or an id is negative.
+    """
+
+    rewards: Floats
+    ids: Integers
+    valid: Bools
+    strata: Integers | None = None
+    parts: Floats | None = None
+    lengths: Integers | None = None
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        rewards = floats("rewards", self.rewards)
+        if rewards.ndim != 1:
+            raise ValueError(f"rewards have the shape {rewards.shape}; give one number for each sample")
+        size = rewards.shape
+        valid = flags("valid", self.valid)
+        same_shape("valid", valid.shape, size)
+        ids = integers("ids", self.ids)
+        same_shape("ids", ids.shape, size)
+        if len(ids) and ids.min() < 0:
+            raise ValueError(f"the group {ids.min()} is negative; number groups from 0")
+        bad = np.flatnonzero(valid & ~np.isfinite(rewards))
+        if len(bad):
+            raise ValueError(f"sample {bad[0]} is valid and has the reward {rewards[bad[0]]}; it must be finite")
+        for name in ("strata", "lengths"):
+            if getattr(self, name) is not None:
+                whole = integers(name, getattr(self, name))
+                same_shape(name, whole.shape, size)
+                object.__setattr__(self, name, whole)
+        if self.parts is not None:
+            parts = floats("parts", self.parts)
+            if parts.ndim != 2 or len(parts) != len(rewards):
+                raise ValueError(f"parts have the shape {parts.shape}; give a row for each of {len(rewards)} samples")
+            if self.names and len(self.names) != parts.shape[1]:
+                raise ValueError(f"there are {len(self.names)} names and {parts.shape[1]} parts; name each")
+            object.__setattr__(self, "parts", parts)
+        object.__setattr__(self, "rewards", np.where(valid, rewards, 0.0))
+        object.__setattr__(self, "valid", valid)
+        object.__setattr__(self, "ids", np.unique(ids, return_inverse=True)[1].reshape(size).astype(np.int64))
+
+    @classmethod
+    def of(cls, rewards: Sequence[float | None], groups: Sequence[Hashable]) -> Groups:
+        """Return the groups of scores as a scorer gives them: None is a sample that could not be judged."""
+        places: dict[Hashable, int] = {}
+        ids = [places.setdefault(group, len(places)) for group in groups]
+        known = np.array([reward is not None for reward in rewards], dtype=np.bool_)
+        given = floats("rewards", [0.0 if reward is None else reward for reward in rewards])
+        return cls(rewards=given, ids=np.array(ids, dtype=np.int64), valid=known)
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return len(self.rewards)
+
+    def sums(self, values: Floats) -> Floats:
+        """Return at each sample the sum of the valid members' values of its group."""
+        found = np.zeros(int(self.ids.max(initial=-1)) + 1)
+        np.add.at(found, self.ids[self.valid], values[self.valid])
+        return found[self.ids]
+
+    def counts(self) -> Floats:
+        """Return at each sample how many valid members its group has."""
+        return self.sums(np.ones(len(self)))
+
+    def counted(self, min_size: int) -> Bools:
+        """Return which samples take part: those that are valid, in groups of at least so many valid members."""
+        return self.valid & (self.counts() >= min_size)
+
+    def means(self, values: Floats | None = None) -> Floats:
+        """Return at each sample the mean of its group's valid members; 0 where there is none."""
+        found: Floats = self.sums(self.rewards if values is None else values) / np.maximum(self.counts(), 1)
+        return found
+
+    def deviations(self, values: Floats | None = None) -> Floats:
+        """Return at each sample the standard deviation of its group, with n - 1 below; 0 for fewer than two.
+
+        A group of equal values has exactly 0, not what rounding leaves.
+        """
+        given = self.rewards if values is None else values
+        squares: Floats = (given - self.means(given)) ** 2
+        spread = self.sums(squares) / np.maximum(self.counts() - 1, 1)
+        return np.where(self.uniform(given), 0.0, np.sqrt(spread))
+
+    def uniform(self, values: Floats | None = None) -> Bools:
+        """Return at each sample whether all valid members of its group have the same value; also of none or one."""
+        given = self.rewards if values is None else values
+        return np.less_equal(self.largest(given), -self.largest(-given))
+
+    def largest(self, values: Floats | None = None) -> Floats:
+        """Return at each sample the largest value among its group's valid members; -inf where there is none."""
+        given = self.rewards if values is None else values
+        found = np.full(int(self.ids.max(initial=-1)) + 1, -np.inf)
+        np.maximum.at(found, self.ids[self.valid], given[self.valid])
+        return found[self.ids]
+
+
+def groups_of(rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Groups:
+    """The scores as the rules of advantages read them, with all that any of them may want."""
+    names = sorted({name for score in scores for name in score.parts})
+    values = [[score.parts[name].value if name in score.parts else None for name in names] for score in scores]
+    return replace(
+        Groups.of([score.value for score in scores], [rollout.task.id for rollout in rollouts]),
+        parts=floats("parts", values) if names else None,  # type: ignore[arg-type]
+        names=tuple(names),
+        strata=np.array([_interruptions(rollout) for rollout in rollouts], dtype=np.int64),
+        lengths=np.array([len(rollout.ids) for rollout in rollouts], dtype=np.int64),
+    )
+
+
+def _interruptions(rollout: Rollout) -> int:
+    """How often a tool spoke."""
+    return int(np.count_nonzero(np.diff(rollout.own.astype(np.int8), prepend=1) == -1))
+
+
+def informative(groups: Groups, *, spread: float = 0.0) -> Bools:
+    """Return (n,) whether the sample's group is worth keeping; all members of a group have the same.
+
+    Args:
+        groups: the samples; by default verifiers' 0 and 1 are meant, and any two different rewards will do.
+        spread: the difference of the best and the worst reward that is needed; a group at it is not kept.
+    """
+    known = groups.counts() >= 2
+    largest = np.where(known, groups.largest(), 0.0)
+    smallest = np.where(known, -groups.largest(-groups.rewards), 0.0)
+    kept: Bools = known & (largest - smallest > spread)
+    return kept
+
+
+@dataclass(frozen=True, kw_only=True)
+class PfPpo:
+    """Weights of responses, and draws by them; see the module.
+
+    Attributes:
+        policy: the rule.
+        exponent: p of `power`.
+    """
+
+    policy: Keeping = "best_worst"
+    exponent: float = 2.0
+
+    def __post_init__(self) -> None:
+        check_choice("policy", self.policy, KEEPING)
+        check_min("exponent", self.exponent, 0.0)
+
+    def weights(self, groups: Groups) -> Floats:
+        """Return (n,) the chance of each sample to be drawn from its group; 0 for samples that are not valid.
+
+        The chances of a group sum to 1, or are all 0 where no member is valid.
+        """
+        found = np.zeros(len(groups))
+        found[groups.valid] = response_weights(
+            groups.rewards[groups.valid], groups.ids[groups.valid], self.policy, exponent=self.exponent
+        )
+        return found
+
+    def draw(self, groups: Groups, count: int | None, random: np.random.Generator) -> Integers:
+        """Return places of samples, by group, drawn with replacement.
+
+        Args:
+            groups: the samples.
+            count: how many of each group with a valid member; None for as many as it has members, valid or not.
+            random: where they are drawn from.
+        """
+        if count is not None:
+            check_whole("count", count, 1)
+        weights = self.weights(groups)
+        found = [np.zeros(0, dtype=np.int64)]
+        for group in np.unique(groups.ids[groups.valid]):
+            rows = np.flatnonzero(groups.ids == group)
+            found.append(
+                random.choice(rows, size=len(rows) if count is None else count, p=weights[rows] / weights[rows].sum())
+            )
+        return np.concatenate(found)

@@ -1,0 +1,350 @@
+"""Scores of rollouts, asked for while others are still being written.
+
+In this process the scorers live in a reward service, with its queues, batches and limits; elsewhere a reward server is
+asked.  Either way each rollout goes out as soon as it is there, or, for scorers that compare the members of a group, as
+soon as its group or cohort is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from functools import partial
+from queue import SimpleQueue
+from typing import Protocol, Self
+
+from adjudge.api import load
+from adjudge.extras import install_hint
+from adjudge.protocol import Sample, Score, Scorer
+from adjudge.rl_integration.client.client import AsyncClient
+from adjudge.rl_integration.client.config import ClientConfig
+from adjudge.rl_integration.service.config import LaneConfig
+from adjudge.rl_integration.service.refusals import Refused
+from adjudge.rl_integration.service.service import RewardService
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.runtime.contract import is_groupwise, validate_sample
+from adjudge.runtime.loop import run_blocking
+
+
+class Asked:
+    """What was asked for in one call.
+
+    Args:
+        samples: to be scored.
+
+    Attributes:
+        samples: the same.
+        scores: one for each, in order, as soon as all are there.
+    """
+
+    def __init__(self, samples: list[Sample]) -> None:
+        self.samples = samples
+        self.scores: Future[list[Score]] = Future()
+
+    def answer(self, scores: Sequence[Score]) -> None:
+        """Give the scores; whoever asked may have left."""
+        if self.scores.set_running_or_notify_cancel():
+            self.scores.set_result(list(scores))
+
+    def fail(self, error: BaseException) -> None:
+        """Say why there will be no scores."""
+        if self.scores.set_running_or_notify_cancel():
+            self.scores.set_exception(error)
+
+
+class Outside(Protocol):
+    """Gives scores."""
+
+    @property
+    def by_group(self) -> bool:
+        """Whether the members of a group must be asked about together."""
+        ...
+
+    def send(self, together: Sequence[Asked]) -> None:
+        """See that each gets its scores; return soon."""
+        ...
+
+    def close(self) -> None:
+        """Give up what is under way."""
+        ...
+
+
+_NAME = "reward"
+
+
+class OwnService:
+    """A reward service of this process's own, with one scorer.
+
+    Args:
+        config: names the scorer.
+
+    Raises:
+        ValueError: there is no such scorer.
+    """
+
+    def __init__(self, config: RewardConfig) -> None:
+        lane = LaneConfig(scorer=config.scorer, batch=config.batch, concurrency=config.concurrency, cache=config.cache)
+        self._service = RewardService({_NAME: lane})
+        self._timeout = config.timeout
+        self._closed = threading.Event()
+        self.by_group = is_groupwise(self._service.scorer(_NAME))
+
+    def send(self, together: Sequence[Asked]) -> None:
+        """Submit them as one request; while the service refuses, whoever comes later waits too."""
+        if self.by_group:  # two batches may hold the same prompt, and so groups of the same name
+            for asked in together:
+                self._send([asked])
+        elif together:
+            self._send(together)
+
+    def close(self) -> None:
+        """Fail what is under way."""
+        self._closed.set()
+        self._service.close()
+
+    def _send(self, together: Sequence[Asked]) -> None:
+        samples = [sample for asked in together for sample in asked.samples]
+        until = time.monotonic() + self._timeout
+        while True:
+            try:
+                submitted = self._service.submit(_NAME, samples)
+            except Refused as refused:
+                pause = refused.retry_after
+                if pause is None or time.monotonic() + pause > until:
+                    score = Score.failed("engine_unavailable", error=str(refused))
+                    for asked in together:
+                        asked.answer([score] * len(asked.samples))
+                    return
+                self._closed.wait(pause)
+            except ValueError as error:  # a sample that is none
+                for asked in together:
+                    asked.fail(error)
+                return
+            else:
+                submitted.add_done_callback(partial(_shared, together))
+                return
+
+
+def _shared(together: Sequence[Asked], submitted: Future[list[Score]]) -> None:
+    """Give each its part of the answer."""
+    error = submitted.exception()
+    begin = 0
+    for asked in together:
+        end = begin + len(asked.samples)
+        if error is not None:
+            asked.fail(error)
+        else:
+            asked.answer(submitted.result()[begin:end])
+        begin = end
+
+
+class OtherServer:
+    """A reward server, asked from a loop of its own.
+
+    Args:
+        config: names the server, and the scorer there.
+    """
+
+    by_group = True  # its scorer may be one of groups, and fewer requests are better ones
+
+    def __init__(self, config: RewardConfig) -> None:
+        self._scorer = config.scorer
+        self._client = AsyncClient(ClientConfig(url=config.server))
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="adjudge-reward-client", daemon=True)
+        self._thread.start()
+
+    def send(self, together: Sequence[Asked]) -> None:
+        """Send a request for each."""
+        for asked in together:
+            answer = asyncio.run_coroutine_threadsafe(self._client.score(asked.samples, self._scorer), self._loop)
+            answer.add_done_callback(partial(_given, asked))
+
+    def close(self) -> None:
+        """Give up what is under way."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(5.0)
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()
+
+
+def _given(asked: Asked, answer: Future[list[Score]]) -> None:
+    error = answer.exception()
+    if error is not None:
+        asked.fail(error)
+    else:
+        asked.answer(answer.result())
+
+
+class Rewards:
+    """Asks for scores; to be closed.
+
+    Args:
+        config: where they come from.
+
+    Raises:
+        ValueError: there is no such scorer.
+    """
+
+    def __init__(self, config: RewardConfig) -> None:
+        self._outside: Outside = OwnService(config) if not config.server else OtherServer(config)
+        self.by_group = self._outside.by_group
+        self._asked: SimpleQueue[Asked | None] = SimpleQueue()
+        self._closed = False
+        self._thread = threading.Thread(target=self._send, name="adjudge-rewards", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def ask(self, samples: Sequence[Sample]) -> Future[list[Score]]:
+        """Ask for scores; return at once.
+
+        Raises:
+            RuntimeError: it is closed.
+        """
+        if self._closed:
+            raise RuntimeError("these rewards are closed; make others to ask for more scores")
+        asked = Asked(list(samples))
+        self._asked.put(asked)
+        return asked.scores
+
+    def close(self) -> None:
+        """Give up what nobody waits for, and end."""
+        self._closed = True
+        self._asked.put(None)
+        self._outside.close()
+        self._thread.join(5.0)
+
+    def _send(self) -> None:
+        # To wake another thread for each answer would take longer than to write it, where the policy is small.  A queue
+        # does not make its reader run at once, so this thread finds all answers that ended together.
+        going = True
+        while going:
+            together = [self._asked.get()]
+            while not self._asked.empty():
+                together.append(self._asked.get())
+            going = None not in together
+            wanted = [asked for asked in together if asked is not None]
+            try:
+                self._outside.send(wanted)
+            except BaseException as error:  # a mistake of ours; a run must not wait for ever for what will not come
+                self._closed = True
+                for asked in wanted:
+                    asked.fail(error)
+                raise
+
+
+class Scoring:
+    """The scores of one batch of rollouts, on their way.
+
+    Args:
+        rewards: who is asked.
+        tasks: of the batch.
+        num_generations: rollouts of each task, side by side.
+    """
+
+    def __init__(self, rewards: Rewards, tasks: Sequence[Task], num_generations: int) -> None:
+        self._rewards = rewards
+        self._keys = [task.cohort or task.id for task in tasks for _ in range(num_generations)]
+        self._together: dict[str, list[int]] = {}
+        for place, key in enumerate(self._keys):
+            self._together.setdefault(key, []).append(place)
+        self._rollouts: list[Rollout | None] = [None] * len(self._keys)
+        self._asked: list[tuple[list[int], Future[list[Score]]]] = []
+
+    def add(self, place: int, rollout: Rollout) -> None:
+        """Take a rollout that has just been finished."""
+        self._rollouts[place] = rollout
+        places = [place]
+        if self._rewards.by_group:
+            places = self._together[self._keys[place]]
+        members = [self._rollouts[at] for at in places]
+        if all(member is not None for member in members):
+            judged = [(at, one.sample()) for at, one in zip(places, members, strict=True) if one and not one.fault]
+            if judged:
+                self._asked.append(([at for at, _ in judged], self._rewards.ask([sample for _, sample in judged])))
+
+    def wait(self) -> tuple[list[Score], float]:
+        """Return the scores, and the seconds that were spent waiting for them."""
+        began = time.perf_counter()
+        scores = {
+            place: Score.failed("engine_unavailable", error=rollout.fault)
+            for place, rollout in enumerate(self._rollouts)
+            if rollout is not None and rollout.fault
+        }
+        for places, future in self._asked:
+            scores.update(zip(places, future.result(), strict=True))
+        waited = time.perf_counter() - began
+        return [scores[place] for place in range(len(self._rollouts))], waited
+
+
+_SECONDS = 15.0  # for a server's first answer
+
+
+class RewardCheck:
+    """Takes samples that a reward can judge, whatever their responses, and refuses others.
+
+    Args:
+        option: that holds it, for messages.
+        config: where scores come from.
+
+    Raises:
+        ValueError: there is no such scorer, or the server does not answer.
+    """
+
+    def __init__(self, option: str, config: RewardConfig) -> None:
+        self._option = option
+        self.config = config
+        self._scorer: Scorer | None = None
+        if config.server:
+            self._ask_server()
+        else:
+            self._scorer = self._loaded()
+
+    def accept(self, sample: Sample) -> None:
+        """Raise `ValueError` if the reward cannot judge a sample; a server is not asked.
+
+        Raises:
+            ValueError: it lacks what the scorer needs.
+        """
+        if self._scorer is not None:
+            validate_sample(self._scorer, sample)
+
+    def _loaded(self) -> Scorer:
+        try:
+            return load(self.config.scorer)
+        except ValueError as error:
+            raise ValueError(f"{self._option}.scorer: {error}") from error
+
+    def _ask_server(self) -> None:
+        """Look whether the server is there and has the scorer."""
+        url = self.config.server
+        client = AsyncClient(ClientConfig(url=url, attempts=3, timeout=_SECONDS, deadline=_SECONDS))
+        try:
+            names = [one.get("name") for one in run_blocking(client.scorers())]
+        except ImportError as error:
+            missing = f"{self._option}.server needs a package ({error})"
+            raise ValueError(f"{missing}; {install_hint('serve')}") from error
+        except ConnectionError as error:
+            raise ValueError(
+                f"{self._option}.server is {url!r}, which does not answer ({error}); start it with adjudge serve, or "
+                "correct the address"
+            ) from error
+        wanted = self.config.scorer
+        if (wanted is None and len(names) != 1) or (wanted is not None and wanted not in names):
+            raise ValueError(
+                f"{self._option}.scorer is {wanted!r}; the server at {url} has {', '.join(map(str, names)) or 'none'}"
+            )

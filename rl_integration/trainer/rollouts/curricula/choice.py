@@ -1,0 +1,152 @@
+"""Curricula and improvers by their published names, and how a run's configuration names them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, CurriculumRule, Setting
+from adjudge.rl_integration.trainer.rollouts.curricula.filters import (
+    PfPpoRule,
+    RestGrpoRule,
+    RlprRule,
+    ZeroVarianceRule,
+)
+from adjudge.rl_integration.trainer.rollouts.curricula.hints import HintsRule
+from adjudge.rl_integration.trainer.rollouts.curricula.improver import Improver
+from adjudge.rl_integration.trainer.rollouts.curricula.mixed_source import DumpRule, SecRule
+from adjudge.rl_integration.trainer.rollouts.curricula.nearest_source import MoppsRule, PclRule
+from adjudge.rl_integration.trainer.rollouts.curricula.refinements import RefinementsRule
+from adjudge.rl_integration.trainer.rollouts.curricula.rounds import DarsRule, ReinforceAdaRule
+from adjudge.training.config_file import config_of, plain_config
+
+if TYPE_CHECKING:
+    from adjudge.rl_integration.trainer.rollouts.policy import Policy
+
+
+CURRICULA: Mapping[str, CurriculumRule] = MappingProxyType(
+    {
+        # Which tasks.
+        "mopps": MoppsRule(),
+        "pcl": PclRule(),
+        "sec": SecRule(),
+        "dump": DumpRule(),
+        # How many answers.
+        "dars": DarsRule(),
+        "dars_hard": DarsRule(totals=(48, 24, 12, 9)),
+        "reinforce_ada": ReinforceAdaRule(),
+        "reinforce_ada_positive": ReinforceAdaRule(stop="positive"),
+        # What is learnt from.
+        "zero_variance": ZeroVarianceRule(),
+        "rest_grpo": RestGrpoRule(),
+        "rlpr": RlprRule(),
+        "pf_ppo": PfPpoRule(),
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurriculumChoice:
+    """Which tasks are drawn, how many answers each gets, and what is learnt from.
+
+    Attributes:
+        names: of curricula that decide different things (docs/curricula.md); none for tasks in a shuffled order.
+        set: options that differ from the published ones, with a dot behind the name: {"mopps.memory": 0.5}.
+    """
+
+    shorthand: ClassVar[str] = "names"
+
+    names: tuple[str, ...] = ()
+    set: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in self.names:
+            if name not in CURRICULA:
+                raise ValueError(f"there is no curriculum {name!r}; there are {', '.join(CURRICULA)}")
+        for path in self.set:
+            if path.partition(".")[0] not in self.names:
+                raise ValueError(
+                    f"curriculum.set has the option {path!r}; begin it with one of the names and a dot "
+                    f"({', '.join(f'{name}.' for name in self.names) or 'there are none'})"
+                )
+        deciding: dict[str, str] = {}
+        for name, rule in self._rules().items():
+            for part in rule.parts:
+                if part in deciding:
+                    raise ValueError(f"the curricula {deciding[part]!r} and {name!r} both decide the {part}; take one")
+                deciding[part] = name
+
+    def made(self, setting: Setting) -> Curriculum:
+        """Return the parts for a run.
+
+        Raises:
+            ValueError: they do not fit the run's tasks or its groups.
+        """
+        made = [rule.made(setting) for rule in self._rules().values()]
+        return Curriculum(
+            source=next((one.source for one in made if one.source is not None), None),
+            rounds=next((one.rounds for one in made if one.rounds is not None), None),
+            filter=next((one.filter for one in made if one.filter is not None), None),
+        )
+
+    def _rules(self) -> dict[str, CurriculumRule]:
+        found: dict[str, CurriculumRule] = {}
+        for name in self.names:
+            published, start = CURRICULA[name], f"{name}."
+            own = {path.removeprefix(start): value for path, value in self.set.items() if path.startswith(start)}
+            record = {**plain_config(published), **own}
+            found[name] = config_of(type(published), record, f"curriculum.set.{name}")
+        return found
+
+
+IMPROVERS: Mapping[str, RefinementsRule | HintsRule] = MappingProxyType(
+    {
+        "critique_grpo": RefinementsRule(),
+        "ghpo": HintsRule(),
+        "nurl": HintsRule(column="hint", shares=(1.0,), plain=1, lead="\n\nHint: "),
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImproverChoice:
+    """What helps where answers are wrong.
+
+    Attributes:
+        name: critique_grpo, ghpo or nurl (docs/curricula.md); "" for none.
+        set: options that differ from the published ones.
+    """
+
+    shorthand: ClassVar[str] = "name"
+
+    name: str = ""
+    set: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.name and self.name not in IMPROVERS:
+            raise ValueError(f"there is no improver {self.name!r}; there are {', '.join(IMPROVERS)}")
+        if self.set and not self.name:
+            raise ValueError("improver.set is given without improver.name; name the improver that the options are of")
+        self._rule()
+
+    def made(self, policy: Policy, tasks: Sequence[Task]) -> Improver | None:
+        """Return the improver for a run, to be closed; None where none is named.
+
+        Raises:
+            ValueError: it cannot help with these tasks.
+        """
+        rule = self._rule()
+        if rule is None:
+            return None
+        if any(task.cohort for task in tasks):
+            raise ValueError(f"the improver {self.name!r} cannot help tasks that are scored together; leave it out")
+        return rule.made(policy, tasks)
+
+    def _rule(self) -> RefinementsRule | HintsRule | None:
+        if not self.name:
+            return None
+        published = IMPROVERS[self.name]
+        return config_of(type(published), {**plain_config(published), **self.set}, "improver.set")

@@ -1,0 +1,236 @@
+"""The policy: a causal language model with its tokenizer, as rollouts and learning see it.
+
+A policy's weights as a plain model has them: low-rank factors added to what they stand beside.
+
+One weight at a time, and the policy itself is only read: so nothing has to be undone, and there is no second copy.
+
+With low-rank factors the model stays the plain one of `transformers`, in whose layers the factors are; so whoever looks
+at its parts finds them where they are in any model, and the policy that it was is one `without_adapters` away.
+
+Not covered: quantised weights, and adapters other than LoRA; opening it, and weights that are cut up over several GPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from adjudge.engines.interface import Fault
+from adjudge.engines.prompt_tokens import PromptTokens
+from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows, token_logprobs
+from adjudge.training.lora import Lora, with_lora
+
+_WRAPPED = "base_model.model."  # what peft puts before the names of the model that it wraps
+_BENEATH = ".base_layer"  # and behind the name of a layer that has factors beside it
+_UNKNOWN = (".modules_to_save.", ".lora_magnitude_vector.")  # parts of names of weights that stand in for others
+
+
+def base_model(model: Any) -> Any:
+    """Return the model of `transformers` that peft may have wrapped."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
+@torch.no_grad()
+def merged_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
+    """Yield names and tensors as they are in the model without factors; tied ones once.
+
+    Weights with factors come in 32 bits: rounding is left to whoever takes them.
+
+    Raises:
+        ValueError: the model has adapters of a kind that this does not know how to merge.
+    """
+    factors = {name: layer for name, layer in model.named_modules() if hasattr(layer, "get_delta_weight")}
+    seen: set[tuple[int, int]] = set()
+    for name, value in model.state_dict().items():
+        if any(part in name for part in _UNKNOWN):
+            raise ValueError(f"{name!r} cannot be merged into the weights it stands in for; use plain LoRA")
+        here = value.data_ptr(), value.numel()
+        if ".lora_" in name or here in seen:
+            continue
+        if all(here):  # what is empty is tied to nothing
+            seen.add(here)
+        layer, _, leaf = name.rpartition(".")
+        beside = factors.get(layer.removesuffix(_BENEATH)) if layer.endswith(_BENEATH) and leaf == "weight" else None
+        yield name.replace(_WRAPPED, "").replace(_BENEATH, ""), value if beside is None else _merged(value, beside)
+
+
+def checkpoint_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
+    """Yield names and tensors as they are in a checkpoint of the model; some models join or rename them in memory.
+
+    Raises:
+        ValueError: the model has adapters of a kind that cannot be merged.
+    """
+    from transformers.core_model_loading import revert_weight_conversion
+
+    base = base_model(model)
+    nothing: dict[str, Tensor] = {}
+    if not getattr(base, "_weight_conversions", True) or revert_weight_conversion(base, nothing) is nothing:
+        yield from merged_weights(model)
+    else:  # some tensors are made of several, so all must be there
+        yield from revert_weight_conversion(base, dict(merged_weights(model))).items()
+
+
+def _merged(weight: Tensor, layer: Any) -> Tensor:
+    if layer.merged or layer.disable_adapters:
+        return weight
+    found = weight.float()
+    for name in layer.active_adapters:
+        if name in layer.lora_A:
+            found = found + layer.get_delta_weight(name).float()
+    return found
+
+
+class Policy:
+    """A model that writes and learns.
+
+    Args:
+        model: a causal language model of `transformers`.
+        tokenizer: its tokenizer.
+        name: for messages.
+
+    Attributes:
+        bf16: whether the model computes in bfloat16, whatever its weights are; log-probabilities stay in 32 bits.
+        lora: the low-rank factors that are trained in the place of the weights; None for none.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, *, name: str) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.name = name
+        self.bf16 = False
+        self.lora: Lora | None = None
+        self._adapted: Any = None
+        window = getattr(model.config.get_text_config(), "max_position_embeddings", None) or 2**31
+        self.tokens = PromptTokens(tokenizer, model=name, window=int(window))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        found: torch.device = self.model.device
+        return found
+
+    @property
+    def exact(self) -> bool:
+        """Whether two passes over the same tokens give the same log-probabilities, but for rounding in 32 bits.
+
+        In bfloat16 they differ by several hundredths: a token written on its own and one read among others go through
+        sums of different shapes.  What was written must then be corrected for (`Learner.learn`).
+        """
+        return not self.bf16 and all(value.dtype.itemsize >= 4 for value in self.model.parameters())
+
+    def adapt(self, lora: Lora, *, seed: int) -> None:
+        """Freeze the weights and put factors beside them, which change nothing until they are trained.
+
+        Args:
+            lora: which; a policy that has them already stays as it is.
+            seed: of the factors.
+
+        Raises:
+            ValueError: it has other factors, or the targets name no layer.
+        """
+        if self.lora is not None:
+            if self.lora != lora:
+                raise ValueError(f"learning.lora is {lora}, but {self.name} already has {self.lora}; open it anew")
+            return
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+            torch.manual_seed(seed)
+            self._adapted = with_lora(self.model, lora)
+        self.lora = lora
+
+    @contextmanager
+    def without_adapters(self) -> Iterator[None]:
+        """Inside, the policy is the one that it was before its factors were trained.
+
+        Raises:
+            ValueError: it has none.
+        """
+        if self._adapted is None:
+            raise ValueError(f"{self.name} has no factors to leave out")
+        with self._adapted.disable_adapter():
+            yield
+
+    def arithmetic(self) -> torch.autocast:
+        """Return the context in which the model computes, wherever it is called."""
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.bf16)
+
+    @property
+    def pad(self) -> int:
+        """A token to fill up with; it is masked wherever it stands."""
+        return int(self.tokenizer.pad_token_id if self.tokenizer.pad_token_id is not None else min(self.ends))
+
+    @property
+    def ends(self) -> frozenset[int]:
+        """Tokens that end an answer.
+
+        Raises:
+            ValueError: there are none, so no answer would end.
+        """
+        own = getattr(self.model.generation_config, "eos_token_id", None)
+        found = self.tokens.end_tokens() | frozenset([own] if isinstance(own, int) else own or ())
+        if not found:
+            raise ValueError(
+                f"the model {self.name!r} has no end token, so no answer would end; give its tokenizer one"
+            )
+        return found
+
+    def encode(self, task: Task) -> tuple[int, ...]:
+        """Return a task's prompt as tokens: a chat through the template, a text as the tokenizer begins texts.
+
+        Raises:
+            ValueError: the prompt is empty, or the template refuses it.
+        """
+        if isinstance(task.prompt, str):
+            ids: tuple[int, ...] = tuple(self.tokenizer(task.prompt, verbose=False)["input_ids"])
+        else:
+            (read,) = self.tokens.read([task.prompt])
+            if isinstance(read, Fault):
+                raise ValueError(f"the prompt of task {task.id!r} cannot be written: {read.detail}")
+            ids = read
+        if not ids:
+            raise ValueError(f"the prompt of task {task.id!r} is empty; the model needs at least one token")
+        return ids
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of an answer's tokens."""
+        return self.tokens.decode(ids)
+
+    def logprobs(self, rows: TokenRows, *, temperature: float, steer: bool = False) -> tuple[Tensor, Tensor]:
+        """Return what the policy thinks of answers now.
+
+        Args:
+            rows: on the model's device.
+            temperature: what logits are divided by; that of the rollouts.
+            steer: whether entropies have gradients, too.
+
+        Returns:
+            (n, R) log-probabilities of the answers' tokens, in nats, with gradients where they are on; and (n, R)
+            entropies of the distributions they were drawn from.
+        """
+        width = rows.answer_ids.shape[1]
+        with self.arithmetic():
+            found = self.model(
+                input_ids=rows.input_ids,
+                attention_mask=rows.attention_mask,
+                position_ids=rows.position_ids,
+                use_cache=False,
+                logits_to_keep=width + 1,
+            )
+        return token_logprobs(found.logits, rows.answer_ids, temperature=temperature or 1.0, steer=steer)
+
+    def save(self, folder: Path) -> None:
+        """Write the model and its tokenizer as `transformers` reads them; low-rank factors are merged into a copy."""
+        whole = None
+        if self.lora is not None:
+            kinds = {name.replace(".base_layer", ""): value.dtype for name, value in self.model.named_parameters()}
+            whole = {
+                name: value.detach().to("cpu", kinds.get(name, value.dtype))
+                for name, value in merged_weights(self.model)
+            }
+        self.model.save_pretrained(folder, state_dict=whole)
+        self.tokenizer.save_pretrained(folder)

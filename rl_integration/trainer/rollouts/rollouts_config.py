@@ -1,0 +1,159 @@
+"""Which answers of a run are drawn, when, and by what.
+
+Not covered: nucleus and top-k sampling: learning needs the probabilities of what was drawn from; models that are spread
+over several GPUs; what is learnt from them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, TypeAlias, get_args
+
+from adjudge.rl_integration.trainer.rollouts.tools.tool import ToolUse
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplingConfig:
+    """How answers are drawn.
+
+    Attributes:
+        max_new_tokens: tokens of an answer, the end token included.
+        temperature: what logits are divided by; 0 takes the likeliest token.
+        max_num_seqs: answers written side by side.
+    """
+
+    max_new_tokens: int = 256
+    temperature: float = 1.0
+    max_num_seqs: int = 256
+
+    def __post_init__(self) -> None:
+        for option in ("max_new_tokens", "max_num_seqs"):
+            if getattr(self, option) < 1:
+                raise ValueError(f"sampling.{option} is {getattr(self, option)!r}; it must be at least 1")
+        if not 0 <= self.temperature < float("inf"):
+            raise ValueError(f"sampling.temperature is {self.temperature!r}; it must be 0 or more")
+
+
+Kind: TypeAlias = Literal["segments", "uncertain"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeConfig:
+    """How the answers to one prompt branch.
+
+    Attributes:
+        kind: "segments" forks after every so many tokens (TreePO, arXiv 2508.17445); "uncertain" forks finished answers
+            at the tokens that were least likely (TreeRL, arXiv 2506.11902).
+        trees: answers that begin at the prompt.
+        segment: tokens between two forks; of "segments".
+        width: most branches of a fork; of "segments".
+        forks: tokens at which each of the first answers is forked; of "uncertain".
+        copies: answers that go on from each of those; of "uncertain".
+    """
+
+    shorthand: ClassVar[str] = "kind"
+
+    kind: Kind = "segments"
+    trees: int = 1
+    segment: int = 64
+    width: int = 2
+    forks: int = 2
+    copies: int = 2
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise ValueError(f"rollouts.tree.kind is {self.kind!r}; give one of {', '.join(get_args(Kind))}")
+        for option, bound in (("trees", 1), ("segment", 1), ("width", 2), ("forks", 1), ("copies", 1)):
+            if getattr(self, option) < bound:
+                raise ValueError(f"rollouts.tree.{option} is {getattr(self, option)!r}; it must be at least {bound}")
+
+    def check(self, num_generations: int) -> None:
+        """Raise `ValueError` if groups of that size cannot branch so."""
+        if self.kind == "uncertain" and num_generations != self.trees * (1 + self.forks * self.copies):
+            size = self.trees * (1 + self.forks * self.copies)
+            raise ValueError(
+                f"rollouts.num_generations is {num_generations}, and trees * (1 + forks * copies) of "
+                f"rollouts.tree is {size}; make them equal"
+            )
+        if self.trees > num_generations:
+            raise ValueError(
+                f"rollouts.tree.trees is {self.trees}; a group of {num_generations} has no room for so many"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class VllmOptions:
+    """How vLLM runs the policy, in the process that trains it.
+
+    Attributes:
+        dtype: of vLLM's copy of the weights; "auto" takes what the policy computes in, so that least is to be corrected
+            for: float32 or bfloat16.
+        max_model_len: most tokens of a prompt and its answer; 0 for all that the policy reads.
+        gpu_memory_utilization: share of a GPU's memory that vLLM may fill; the rest is for learning.
+        kv_cache_gib: GiB for the cache of keys and values; 0 takes what the share leaves on a GPU, and 1 on a CPU.
+        enforce_eager: no CUDA graphs: starts sooner, writes slower; on a CPU it is always so.
+        sleep: give the GPU's memory back between rollouts; the weights then wait in the host's memory.
+    """
+
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    max_model_len: int = 0
+    gpu_memory_utilization: float = 0.3
+    kv_cache_gib: float = 0.0
+    enforce_eager: bool = False
+    sleep: bool = False
+
+    def __post_init__(self) -> None:
+        if self.dtype not in ("auto", "float32", "bfloat16", "float16"):
+            raise ValueError(f"rollouts.vllm.dtype is {self.dtype!r}; give auto, float32, bfloat16 or float16")
+        if self.max_model_len < 0:
+            raise ValueError(f"rollouts.vllm.max_model_len is {self.max_model_len!r}; it must be 0 or more tokens")
+        if not 0 < self.gpu_memory_utilization <= 1:
+            raise ValueError(
+                f"rollouts.vllm.gpu_memory_utilization is {self.gpu_memory_utilization!r}; it must be above 0 and at "
+                "most 1"
+            )
+        if not 0 <= self.kv_cache_gib < math.inf:
+            raise ValueError(f"rollouts.vllm.kv_cache_gib is {self.kv_cache_gib!r}; it must be 0 or more GiB")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RolloutsConfig:
+    """Which answers are drawn, and when.
+
+    Attributes:
+        tasks: prompts of a step.
+        num_generations: answers to each.
+        staleness: how many updates old answers are: so many batches are written before the scores of the one to learn
+            from are waited for.  0 learns from the newest policy's answers alone; 1 hides scores that take as long as
+            a batch takes to write, and learns from answers of the policy before, whose probabilities are corrected for.
+        max_num_gen_batches: for objectives that draw groups anew: batches that one step may use up.
+        tools: what the policy may call while it answers; None for answers of one turn.
+        sampling: how answers are drawn.
+        engine: what writes answers: "transformers", with the very model that learns, or "vllm", with a copy of it.
+        vllm: how vLLM runs.
+        tree: how the answers to a prompt share beginnings; None for answers that are written by themselves.
+    """
+
+    tasks: int = 8
+    num_generations: int = 8
+    staleness: int = 0
+    max_num_gen_batches: int = 4
+    tools: ToolUse | None = None
+    sampling: SamplingConfig = field(default_factory=SamplingConfig)
+    engine: Literal["transformers", "vllm"] = "transformers"
+    vllm: VllmOptions = field(default_factory=VllmOptions)
+    tree: TreeConfig | None = None
+
+    def __post_init__(self) -> None:
+        for option in ("tasks", "num_generations", "max_num_gen_batches"):
+            if getattr(self, option) < 1:
+                raise ValueError(f"rollouts.{option} is {getattr(self, option)!r}; it must be at least 1")
+        if self.staleness < 0:
+            raise ValueError(f"rollouts.staleness is {self.staleness!r}; it must be 0 or more")
+        if self.engine not in ("transformers", "vllm"):
+            raise ValueError(f"rollouts.engine is {self.engine!r}; give transformers or vllm")
+        if self.tree is not None:
+            self.tree.check(self.num_generations)
+            if self.tools is not None:
+                raise ValueError("rollouts.tree and rollouts.tools are both set; answers with tools do not branch yet")

@@ -1,0 +1,86 @@
+"""A policy that writes suffixes, trained by the trainer's own advantages and losses on what a scorer pays.
+
+The policy has a distribution over the words for each position of the suffix and nothing else, so it learns within some
+hundred questions.  Each step draws a group of suffixes, asks about them, and takes advantages within the group
+(`leave one out`) and the plain policy gradient with a bonus for entropy.  Every suffix of a group is a question; one
+that was asked before costs nothing, and a policy that has narrowed until it asks nothing new begins anew.
+
+Not covered: language models as attackers; those are trained like any policy, with the scorer as their reward.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from adjudge.evals.attacks.attacker import Attacker, Queries
+from adjudge.evals.attacks.attackers import LENGTH, suffix
+from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import LeaveOneOut
+from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
+from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
+from adjudge.rl_integration.trainer.algorithms.objectives.tokens import TokenBatch
+from adjudge.rl_integration.trainer.rewards.groups import Groups
+
+_GROUP = 16  # suffixes of a step
+_RATE = 0.3  # of Adam
+_STALE = 20  # steps in a row without a new question, after which the policy begins anew
+
+OBJECTIVE = Objective(
+    rule=LeaveOneOut(normalise=True),
+    policy=PolicyLoss(surrogate="plain", aggregation="sequence_sum", entropy_coef=0.02),
+)
+"""What the policy learns by."""
+
+
+class SuffixPolicy(Attacker):
+    """Learn a distribution over suffixes of eight positions, each of which may stay empty."""
+
+    name: ClassVar[str] = "rl"
+
+    async def search(self, queries: Queries, rng: random.Random) -> None:
+        """Ask about what the policy draws and learn from it, until the budget is spent."""
+        words = ("", *queries.words)
+        chance = torch.Generator().manual_seed(rng.getrandbits(63))
+        while True:
+            await _episode(words, queries, chance)
+
+
+async def _episode(words: tuple[str, ...], queries: Queries, chance: torch.Generator) -> None:
+    """Train a new policy until it asks nothing new any more."""
+    logits = torch.zeros((LENGTH, len(words)), requires_grad=True)
+    optimizer = torch.optim.Adam([logits], lr=_RATE)
+    stale = 0
+    while stale < _STALE:
+        drawn = torch.multinomial(logits.detach().softmax(dim=1), _GROUP, replacement=True, generator=chance).T
+        before = queries.used
+        values = await queries.ask([suffix([words[at] for at in row]) for row in drawn.tolist()])
+        stale = stale + 1 if queries.used == before else 0
+        known = [value if math.isfinite(value) else None for value in values]
+        loss = suffix_loss(logits, drawn, Groups.of(known, [0] * _GROUP))
+        optimizer.zero_grad(set_to_none=True)
+        torch.autograd.backward(loss)
+        optimizer.step()
+
+
+def suffix_loss(logits: Tensor, drawn: Tensor, groups: Groups) -> Tensor:
+    """Return the loss of a step.
+
+    Args:
+        logits: (positions, words) of the policy.
+        drawn: (suffixes, positions) what it wrote.
+        groups: what that was worth; a suffix without a value takes no part.
+    """
+    logp = logits.log_softmax(dim=1)
+    entropy = -(logp.exp() * logp).sum(dim=1)
+    batch = TokenBatch(
+        logp=logp.expand(len(drawn), -1, -1).gather(2, drawn.unsqueeze(2)).squeeze(2),
+        mask=torch.ones(drawn.shape, dtype=torch.bool),
+        advantages=torch.from_numpy(OBJECTIVE.advantages(groups)).float(),
+        counted=torch.from_numpy(OBJECTIVE.counted(groups)),
+        entropy=entropy.expand(len(drawn), -1),
+    )
+    return OBJECTIVE.loss(batch).loss

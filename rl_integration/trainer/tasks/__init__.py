@@ -1,1 +1,0 @@
-"""What a policy is trained on, and where it is read from."""

@@ -1,0 +1,154 @@
+"""An update is that of the whole batch, however it is cut, and whatever need not be read again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.rl_integration.trainer.small_runs import TASKS, small_policy
+
+from adjudge.protocol import Score
+from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
+from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.loop.config import LearningConfig
+from adjudge.rl_integration.trainer.loop.learner import Learner
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
+from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
+from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
+
+GROUP = 6
+
+
+def rollouts_of(policy: Policy, version: int = 0) -> list[Rollout]:
+    return SingleTurn(policy, TransformersGenerator(policy)).roll_out(
+        TASKS[:5],
+        GROUP,
+        SamplingConfig(max_new_tokens=8),
+        seed=1,
+        version=version,
+        name="b",
+        on_rollout=lambda *_: None,
+    )
+
+
+def scores_of(rollouts: Sequence[Rollout]) -> list[Score]:
+    """Scores with a group that is flat, one with a single judged member, and lost ones here and there."""
+    scores: list[Score] = []
+    for place, rollout in enumerate(rollouts):
+        group, member = divmod(place, GROUP)
+        lost = (group == 1 and member > 0) or place % 7 == 3
+        value = 0.5 if group == 2 else sum(character.isdigit() for character in rollout.text) / 8
+        scores.append(Score.failed("engine_timeout") if lost else Score.scored(value))
+    return scores
+
+
+def updated(objective: str, *, learning: dict[str, Any] | None = None, set: dict[str, Any] | None = None) -> Any:
+    """The weights after one step, and the step's numbers."""
+    policy = small_policy()
+    rollouts = rollouts_of(policy)
+    choice = ObjectiveChoice(name=objective, set=set or {}).made(max_new_tokens=8)
+    config = LearningConfig(**{"learning_rate": 1e-2, **(learning or {})})
+    reference = small_policy(seed=5) if choice.needs_reference else None
+    learner = Learner(policy, choice, config, temperature=1.0, steps=10, seed=0, reference=reference)
+    numbers = learner.learn(rollouts, scores_of(rollouts))
+    return {name: value.detach() for name, value in policy.model.named_parameters()}, numbers
+
+
+@pytest.mark.parametrize("objective", ["grpo", "dr_grpo", "dapo", "gspo", "rloo", "ppo", "dpo", "opmd"])
+def test_cutting_a_batch_changes_nothing(objective: str) -> None:
+    whole, numbers = updated(objective)
+    cut, others = updated(objective, learning={"micro_tokens": 40})
+    for name, value in whole.items():
+        # AdamW's first step is the gradient's sign: where that is nearly 0, rounding decides.
+        assert float((value - cut[name]).abs().quantile(0.99)) < 1e-4, name
+    for name in numbers:
+        assert numbers[name] == pytest.approx(others[name], abs=2e-4), name
+
+
+def test_answers_without_a_gradient_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    plain = Policy.logprobs
+
+    def counted(self: Policy, rows: Any, **options: Any) -> Any:
+        read.append(len(rows.own))
+        return plain(self, rows, **options)
+
+    monkeypatch.setattr(Policy, "logprobs", counted)
+    skipping, numbers = updated("grpo")
+    seen = sum(read)
+    read.clear()
+    # A divergence of weight 1e-12 changes no float32, and makes every answer count.
+    every, _ = updated("grpo", set={"policy.beta": 1e-12})
+    assert seen < GROUP * 3 <= sum(read) - 5 * GROUP, "the reference policy reads them all, too"
+    for name, value in skipping.items():
+        assert float((value - every[name]).abs().quantile(0.99)) < 1e-4, name
+    assert numbers["trained"] == pytest.approx(seen / (5 * GROUP))
+
+
+def test_lost_samples_leave_no_trace() -> None:
+    """What a lost sample's answer was makes no difference."""
+    policy, other = small_policy(), small_policy()
+    rollouts = rollouts_of(policy)
+    scores = scores_of(rollouts)
+    changed = [
+        rollout
+        if score.value is not None
+        else Rollout(
+            id=rollout.id,
+            task=rollout.task,
+            prompt_ids=rollout.prompt_ids,
+            ids=(3, 4, 5),
+            logprobs=np.array([-9.0, np.nan, -1.0], dtype=np.float32),
+            own=np.ones(3, dtype=np.bool_),
+            text="345",
+            finish_reason="length",
+            version=0,
+        )
+        for rollout, score in zip(rollouts, scores, strict=True)
+    ]
+    for one, given in ((policy, rollouts), (other, changed)):
+        choice = ObjectiveChoice().made(max_new_tokens=8)
+        Learner(one, choice, LearningConfig(learning_rate=1e-2), temperature=1.0, steps=1, seed=0).learn(given, scores)
+    for left, right in zip(policy.model.parameters(), other.model.parameters(), strict=True):
+        assert torch.equal(left, right)
+
+
+def test_answers_of_an_older_policy_are_corrected_for() -> None:
+    policy = small_policy()
+    rollouts = rollouts_of(small_policy(seed=9))
+    choice = ObjectiveChoice().made(max_new_tokens=8)
+    learner = Learner(policy, choice, LearningConfig(learning_rate=1e-2), temperature=1.0, steps=9, seed=0)
+    fresh = learner.learn(rollouts, scores_of(rollouts), exact=True)
+    assert "importance_sampling_ratio" not in fresh, "they say that they are of this policy"
+    stale = learner.learn(rollouts, scores_of(rollouts))
+    assert stale["importance_sampling_ratio"] != pytest.approx(1.0, abs=1e-3)
+
+
+def test_a_gradient_that_is_no_number_stops_the_run() -> None:
+    policy = small_policy()
+    rollouts = rollouts_of(policy)
+    choice = ObjectiveChoice().made(max_new_tokens=8)
+    learner = Learner(policy, choice, LearningConfig(), temperature=1.0, steps=9, seed=0)
+    with torch.no_grad():
+        next(iter(policy.model.parameters())).fill_(float("nan"))
+    with pytest.raises(ValueError, match="gradient of step 1 is nan"):
+        learner.learn(rollouts, scores_of(rollouts))
+
+
+def test_objectives_that_need_a_reference_say_so() -> None:
+    choice = ObjectiveChoice(name="rloo").made(max_new_tokens=8)
+    with pytest.raises(ValueError, match="reference"):
+        Learner(small_policy(), choice, LearningConfig(), temperature=1.0, steps=1, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("decay", "expected"),
+    [("constant", [1 / 3, 2 / 3, 1, 1, 1]), ("linear", [1 / 3, 2 / 3, 1, 2 / 3, 1 / 3])],
+)
+def test_the_learning_rate_rises_and_falls(decay: Any, expected: list[float]) -> None:
+    config = LearningConfig(warmup_steps=2, decay=decay)
+    assert [config.share(step, 5) for step in range(5)] == pytest.approx(expected)

@@ -1,0 +1,172 @@
+"""Several processes are one run: the same gradients, the same weights, one end."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load_file
+from tests.rl_integration.trainer.child_work import FAILED
+from tests.rl_integration.trainer.loop.test_resume import KILLED, ended, same, told
+from tests.rl_integration.trainer.nursery import Nursery
+from tests.rl_integration.trainer.small_runs import small_config, small_run
+
+from adjudge.rl_integration.trainer.loop.processes import Processes
+
+
+@given(costs=st.lists(st.integers(0, 1000), max_size=30), count=st.integers(1, 5))
+def test_parts_cover_everything_once(costs: list[int], count: int) -> None:
+    everyone = [Processes(rank=rank, world_size=count) for rank in range(count)]
+    assert [cost for one in everyone for cost in one.share(costs)] == costs
+    parts = [one.balanced(costs) for one in everyone]
+    assert sorted(place for part in parts for place in part) == list(range(len(costs)))
+    loads = [sum(costs[place] for place in part) for part in parts]
+    assert max(loads) - min(loads) <= max(costs, default=0)
+
+
+@given(sizes=st.lists(st.integers(1, 4), max_size=12), count=st.integers(1, 5))
+def test_what_belongs_together_comes_to_one_process(sizes: list[int], count: int) -> None:
+    things = [f"{name}" if size > 1 else "" for name, size in enumerate(sizes) for _ in range(size)]
+    parts = [Processes(rank=rank, world_size=count).share(things, together=str) for rank in range(count)]
+    assert [thing for part in parts for thing in part] == things
+    for name in set(things) - {""}:
+        assert sum(name in part for part in parts) == 1
+
+
+def test_one_process_is_its_own_company() -> None:
+    alone, tensor = Processes.joined(), torch.ones(2)
+    assert (alone.world_size, alone.is_main_process) == (1, True)
+    assert alone.all_gather([1, 2]) == [1, 2]
+    assert alone.broadcast("a") == "a"
+    alone.all_reduce([tensor])
+    alone.broadcast_tensors([tensor])
+    assert tensor.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("objective", "lora"), [("grpo", 0), ("ppo", 0), ("dpo", 0), ("dpo", 2), ("ppo", 2), ("dapo", 0)]
+)
+def test_gradients_are_those_of_one_process(nursery: Nursery, tmp_path: Path, objective: str, lora: int) -> None:
+    """From other weights and seeds in the second process, with cuts elsewhere, and the loss of the whole batch."""
+    for count in (1, 2):
+        (tmp_path / str(count)).mkdir()
+        ends = nursery.run("learn", processes=count, folder=str(tmp_path / str(count)), objective=objective, lora=lora)
+        assert ends == [0] * count
+    alone = load_file(tmp_path / "1" / "grads-0.safetensors")
+    assert any(value.abs().max() > 1e-3 for value in alone.values())
+    numbers = json.loads((tmp_path / "1" / "numbers-0.json").read_text(encoding="utf-8"))
+    for rank in (0, 1):
+        found = load_file(tmp_path / "2" / f"grads-{rank}.safetensors")
+        assert found.keys() == alone.keys()
+        for name, value in alone.items():
+            torch.testing.assert_close(found[name], value, rtol=1e-6, atol=1e-6, msg=name)
+        others = json.loads((tmp_path / "2" / f"numbers-{rank}.json").read_text(encoding="utf-8"))
+        assert others == pytest.approx(numbers, rel=1e-4, abs=1e-6)
+
+
+def test_two_processes_that_were_killed_end_as_two_that_were_not(nursery: Nursery, tmp_path: Path) -> None:
+    """When one is killed, the other notices and ends; three groups of answers for two processes, and one to write."""
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    options: dict[str, Any] = {"steps": 4, "tasks": 3, "staleness": 1, "save_steps": 2, "eval_steps": 2}
+    assert nursery.run("train", processes=2, folder=str(whole), **options) == [0, 0]
+    same(whole, whole, ranks=2)
+    left, right = (load_file(whole / f"end-{rank}.safetensors") for rank in (0, 1))
+    assert all(torch.equal(left[name], right[name]) for name in left), "both learnt the same"
+    for dies, at in ((1, 30), (0, 75)):
+        ends = nursery.run("train", processes=2, dies=dies, die_at=at, folder=str(cut), **options)
+        assert ends[dies] == KILLED
+        assert ends[1 - dies] == FAILED
+    assert nursery.run("train", processes=2, folder=str(cut), **options) == [0, 0]
+    same(cut, whole, ranks=2)
+    steps, _ = told(cut)
+    assert [line["step"] for line in steps] == [1, 2, 3, 4], "one of them writes"
+
+
+def test_a_failure_ends_all_and_is_told(nursery: Nursery, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    ends = nursery.run("train", processes=2, folder=str(folder), steps=3, fail=2)
+    assert ends == [1, FAILED]
+    told = (folder / "why.txt").read_text(encoding="utf-8")
+    assert told == "another process of this run stopped: process 0: KeyError: 'this process was told to fail'"
+
+
+def test_all_stop_when_the_first_is_told_to(nursery: Nursery, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    assert nursery.run("train", processes=2, folder=str(folder), steps=9, stop=2) == [0, 0]
+    assert len(told(folder)[0]) == 2
+    assert (folder / "checkpoint-2").is_dir()
+
+
+def test_all_go_back_to_the_best_policy(nursery: Nursery, tmp_path: Path) -> None:
+    """The gold scorer wants the opposite of the reward; the first process notices, and both go back."""
+    folder = tmp_path / "run"
+    options: dict[str, Any] = {
+        "steps": 30,
+        "tasks": 8,
+        "num_generations": 8,
+        "save_steps": 100,
+        "guard": {"surely": 2.0},
+    }
+    assert nursery.run("train", processes=2, folder=str(folder), **options) == [0, 0]
+    back, other = (ended(folder, rank)["rolled_back"] for rank in (0, 1))
+    assert back == other
+    assert 0 <= back < 29
+    best = load_file(folder / "best" / f"checkpoint-{back}" / "trained.safetensors")
+    for rank in (0, 1):
+        end = load_file(folder / f"end-{rank}.safetensors")
+        assert all(torch.equal(end[name.removeprefix("policy.")], value) for name, value in best.items())
+
+
+def test_all_must_see_one_folder(nursery: Nursery, tmp_path: Path) -> None:
+    """As on two machines: the first process has a checkpoint to go on from, the second has none."""
+    options: dict[str, Any] = {"steps": 1, "tasks": 2}
+    assert nursery.run("train", folder=str(tmp_path / "0"), **options) == [0]
+    assert nursery.run("train", processes=2, folder=str(tmp_path / "{rank}"), **options) == [FAILED, 1]
+    told = (tmp_path / "0" / "why.txt").read_text(encoding="utf-8")
+    assert "process 1: ValueError: this process found the checkpoint of step 0" in told
+    assert "the first one that of step 1" in told
+
+
+def test_fewer_tasks_than_processes_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"rollouts.tasks is 1, and there are 2 processes"):
+        small_run(tmp_path, small_config(tasks=1), processes=Processes(rank=0, world_size=2))
+
+
+def test_torchrun_starts_them(tmp_path: Path) -> None:
+    """As a user would; `accelerate launch` sets the same environment."""
+    rows = "".join(json.dumps({"prompt": f"{n}+1=", "answer": str(n + 1)}) + "\n" for n in range(12))
+    (tmp_path / "sums.jsonl").write_text(rows, encoding="utf-8")
+    record = {
+        "model": {"from_scratch": "tiny"},
+        "data": {"path": str(tmp_path / "sums.jsonl"), "held_out": 0.3},
+        "reward": "exact",
+        "objective": "rloo",
+        "rollouts": {"tasks": 2, "num_generations": 2, "sampling": {"max_new_tokens": 4}},
+        "learning": {"lora": 2},
+        "steps": 2,
+        "output": str(tmp_path / "run"),
+    }
+    (tmp_path / "run.yaml").write_text(json.dumps(record), encoding="utf-8")
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [*launch, "-m", "adjudge.cli.main", "train", "policy", str(tmp_path / "run.yaml"), "--json"]
+    done = subprocess.run(
+        [sys.executable, *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1200,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    assert json.loads(line)["steps"] == 2
+    assert len(told(tmp_path / "run")[0]) == 2
+    assert (tmp_path / "run" / "policy" / "model.safetensors").is_file()

@@ -1,0 +1,130 @@
+"""The policy learns what a scorer pays, within its budget and sooner than chance."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import numpy as np
+import torch
+from tests.evals.attacks.weak_scorers import TASKS, PlainScorer, write_tasks
+
+from adjudge.evals.attacks.attacker import Attempt, Limits, Over, Queries, attack
+from adjudge.evals.attacks.attacking import run_attack
+from adjudge.evals.attacks.config import AttackConfig
+from adjudge.evals.attacks.target import AttackRow, Goals, Target, standings
+from adjudge.protocol import Sample
+from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
+from adjudge.rl_integration.trainer.rewards.groups import Groups
+from adjudge.rl_integration.trainer.suffix_policy import OBJECTIVE, SuffixPolicy, suffix_loss
+
+PLANTED = "tests.evals.attacks.weak_scorers:PlantedSuffix"
+
+
+def test_it_beats_random_tokens_at_the_same_budget_on_a_suffix_that_pays_in_part(tmp_path: Path) -> None:
+    path = write_tasks(tmp_path / "tasks.jsonl", TASKS)
+    config = AttackConfig(input=path, scorer=PLANTED, goal="right", attack=("random", "rl"), budget=1000, limit=4)
+    result = run_attack(config)
+    success = {measure.part: measure.interval for measure in result.measures if measure.name == "success"}
+    assert success["random"].known == 0.0
+    assert success["rl"].low is not None
+    assert success["random"].high is not None
+    assert success["rl"].low > success["random"].high  # the bounds do not even touch
+
+
+def attempt(scorer: PlainScorer, *, budget: int, seed: int = 0) -> Attempt:
+    async def run() -> Attempt:
+        target = Target(scorer)
+        row = AttackRow(id="r", prompt="p", base="bad", words=("a", "b", "c"))
+        found = await standings(target, [row], Goals(goal="right"))
+        scorer.asked.clear()
+        limits = Limits(budget=budget, seed=seed)
+        (one,) = await attack(SuffixPolicy(), target, found, limits, lambda what, done, of: None)
+        return one
+
+    return asyncio.run(run())
+
+
+def test_every_question_counts_and_none_is_one_too_many() -> None:
+    for budget in (1, 7, 100):
+        scorer = PlainScorer()
+        assert attempt(scorer, budget=budget).queries == len(scorer.asked) == budget
+        assert len({str(sample.response) for sample in scorer.asked}) == budget
+
+
+def test_one_seed_draws_the_same_suffixes() -> None:
+    asked = []
+    for seed in (0, 0, 1):
+        scorer = PlainScorer()
+        attempt(scorer, budget=50, seed=seed)
+        asked.append([sample.response for sample in scorer.asked])
+    assert asked[0] == asked[1]
+    assert asked[0] != asked[2]
+
+
+class Narrow(PlainScorer):
+    """Pays a little for "a" in every place, and nothing for anything else."""
+
+    def value(self, sample: Sample, text: str) -> float | None:
+        return text.count(" a") / 100
+
+
+def test_a_policy_that_has_narrowed_begins_anew_and_spends_its_budget() -> None:
+    assert attempt(Narrow(), budget=1_500).queries == 1_500
+
+
+def test_a_search_that_has_asked_everything_ends() -> None:
+    """Of one word there are nine suffixes: with nothing left to ask the search is over, however large its budget."""
+
+    async def run() -> int:
+        scorer = PlainScorer()
+        target = Target(scorer)
+        row = AttackRow(id="r", prompt="p", base="bad", words=("a",))
+        (standing,) = await standings(target, [row], Goals(goal="right"))
+        queries = Queries("rl", target, standing, budget=1_000_000, verdicts=False)
+        try:
+            await SuffixPolicy().search(queries, random.Random(0))
+        except Over:
+            return queries.used
+        return -1
+
+    assert asyncio.run(run()) == 9
+
+
+class Refusing(PlainScorer):
+    """Declines whatever has an "a"."""
+
+    def value(self, sample: Sample, text: str) -> float | None:
+        return None if " a" in text else float("c" in text) / 2
+
+
+def test_suffixes_without_a_score_teach_nothing_and_are_counted() -> None:
+    found = attempt(Refusing(), budget=200)
+    assert found.queries == 200
+    assert 0 < found.unscored < 200
+    assert found.best is not None
+    assert found.best.value == 0.5
+
+
+def test_the_loss_is_reinforce_with_the_mean_of_the_others_and_a_bonus_for_entropy() -> None:
+    """Against a slow account in NumPy; the third suffix has no score."""
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn((2, 4), generator=generator, dtype=torch.float32, requires_grad=True)
+    drawn = torch.tensor([[0, 1], [2, 3], [1, 1], [3, 0]])
+    rewards = [1.0, 0.0, None, 0.5]
+    loss = suffix_loss(logits, drawn, Groups.of(rewards, [0] * 4))
+
+    table = logits.detach().double().numpy()
+    logp = table - np.log(np.exp(table).sum(axis=1, keepdims=True))
+    known = [0, 1, 3]
+    values = np.array([1.0, 0.0, 0.5])
+    worth = np.array([value - np.delete(values, at).mean() for at, value in enumerate(values)])
+    worth = (worth - worth.mean()) / (worth.std(ddof=1) + 1e-4)
+    gained = sum(
+        w * sum(logp[place, int(drawn[row, place])] for place in range(2)) for w, row in zip(worth, known, strict=True)
+    )
+    entropy = -(np.exp(logp) * logp).sum(axis=1).mean()
+    policy = OBJECTIVE.policy
+    assert isinstance(policy, PolicyLoss)
+    assert abs(loss.item() - (-gained / 3 - policy.entropy_coef * entropy)) < 1e-5
