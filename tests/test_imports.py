@@ -34,6 +34,7 @@ CORE = {
     "trajectories",
     "bad_reference",
     "extras",
+    "options",
 }
 ENGINE_ROOM = CORE | {"runtime", "engines", "io"}
 FRONT = ENGINE_ROOM | {"compose", "registry", "api", "conformance"}
@@ -54,6 +55,7 @@ ALLOWED: dict[str, set[str]] = {
     "trajectories": {"protocol"},
     "bad_reference": set(),
     "extras": set(),
+    "options": set(),
     "ratings": {"frozen", "intervals", "logistic"},
     "protocol": {"fingerprints", "frozen", "reasons", "wire"},
     "io": {"extras", "protocol"},

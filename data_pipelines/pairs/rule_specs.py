@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any, Final
 
-from adjudge.compose.spec import options_of, suggestion
 from adjudge.data_pipelines.pairs.rule import Rule
+from adjudge.options import options_of, suggestion
 
 RULES: Final[Mapping[str, str]] = {
     "best_worst": "BestWorst",

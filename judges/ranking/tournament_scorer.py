@@ -22,10 +22,11 @@ from typing import Any, ClassVar, Literal, Self, get_args
 
 from adjudge.compose.composite import Composite
 from adjudge.compose.part import Part
-from adjudge.compose.spec import Loader, options_of
+from adjudge.compose.spec import Loader
 from adjudge.judges.ranking.group import Field, grouped
 from adjudge.judges.ranking.tournament import Pair, Play, Played, knock_out, round_robin, swiss, together
 from adjudge.logistic import numpy_module
+from adjudge.options import options_of
 from adjudge.prompts.scorer import guard
 from adjudge.protocol import Sample, Score, Scorer, Verifier, response_text, split_reasoning
 from adjudge.ratings.bradley_terry import fit_strengths

@@ -31,8 +31,8 @@ from dataclasses import MISSING, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adjudge.compose.spec import options_of, suggestion
 from adjudge.io.yaml_text import parsed
+from adjudge.options import options_of, suggestion
 from adjudge.protocol import Scorer, Verifier
 from adjudge.runtime.contract import lacking_of
 from adjudge.runtime.function_verifier import FunctionVerifier, is_scoring

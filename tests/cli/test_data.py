@@ -203,7 +203,7 @@ def test_a_mistake_is_one_paragraph(adjudge: Adjudge, tmp_path: Path) -> None:
         (["toy", source, out, "--times", "0"], "--times is 0; it must be 1 or more"),
         (["toy", source, out, "--in-flight", "0"], "--in-flight is 0; it must be 1 or more"),
         (["toy", str(tmp_path / "none.jsonl"), out], "there is no file or folder"),
-        (["pears", source, out], "there is no kind 'pears' of data to make. Did you mean 'pairs'?"),
+        (["pears", source, out], "unknown kind of data to make 'pears' (did you mean 'pairs'?); there are"),
         (["unit-tests", source, out], "Did you mean 'unit_tests'?"),
         (["lost", source, out], "needs 'adjudge_is_not_here', which is not here; install what it needs with"),
     ):

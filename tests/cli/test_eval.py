@@ -227,7 +227,7 @@ def test_a_mistake_is_one_paragraph(adjudge: Adjudge, source: str) -> None:
         (["numbers", "--scorer", READER], "Numbers has no place on the hub"),
         (["numbers", "none.jsonl", "--scorer", READER], "there is no file or folder none.jsonl"),
         (["rules", "", "--scorer", "x"], "there is no input"),
-        (["number", source], "there is no kind 'number' of evaluation. Did you mean 'numbers'?"),
+        (["number", source], "unknown kind of evaluation 'number' (did you mean 'numbers'?); there are"),
         (["best-of-n", source], "Did you mean 'best_of_n'?"),
         (["lost", source], "needs 'adjudge_is_not_here', which is not here; install what it needs with"),
     ):

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from adjudge.cli import exits
 from adjudge.cli.data_kinds import KINDS, DataKind
-from adjudge.cli.kinds import kind_named
+from adjudge.options import named
 
 _EXIT_CODES: Final = (
     "Exit code: 0 fine, 1 rows could not be read, or work on them failed, or what was looked for was found, "
@@ -62,7 +62,7 @@ def parse_data(args: Sequence[str]) -> DataCommand:
         print(_help(), end="")
         raise SystemExit(exits.FINE if args else exits.USER)
     name, *rest = args
-    kind = kind_named(name, KINDS, "data to make")
+    kind = named(KINDS, name, "kind of data to make")
     return _parse(name, kind, rest)
 
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from adjudge.cli import exits
 from adjudge.cli.eval_kinds import GROUPS, KINDS, EvalKind
-from adjudge.cli.kinds import kind_named
 from adjudge.extras import install_hint
+from adjudge.options import named
 
 _EXIT_CODES: Final = (
     "Exit code: 0 fine, 1 a sample could not be judged or a rule does not hold, "
@@ -74,7 +74,7 @@ def parse_eval(args: Sequence[str]) -> EvalCommand:
         print(_help(), end="")
         raise SystemExit(exits.FINE if args else exits.USER)
     name, *rest = args
-    kind = kind_named(name, KINDS, "evaluation")
+    kind = named(KINDS, name, "kind of evaluation")
     from adjudge.cli.config_flags import paragraphs_of, parsed
     from adjudge.cli.eval_flags import layout_of
 

@@ -5,9 +5,7 @@ Not covered: the kinds themselves (`data_kinds`, `eval_kinds`), and their flags 
 
 from __future__ import annotations
 
-import difflib
 import importlib
-from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from adjudge.extras import install_hint
@@ -32,16 +30,3 @@ def imported(path: str, extra: str) -> Any:
         raise ValueError(
             f"this kind needs {error.name!r}, which is not here; install what it needs with: {install_hint(extra)}"
         ) from error
-
-
-def kind_named(name: str, kinds: Mapping[str, K], of_what: str) -> K:
-    """Return a kind by its name.
-
-    Raises:
-        ValueError: there is none; the message names the nearest one, and all.
-    """
-    if name in kinds:
-        return kinds[name]
-    near = difflib.get_close_matches(name.replace("-", "_"), kinds, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"there is no kind {name!r} of {of_what}.{hint} The kinds are: {', '.join(kinds)}.")

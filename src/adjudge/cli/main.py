@@ -149,11 +149,11 @@ def _help() -> str:
 
 
 def _unknown(name: str) -> str:
-    import difflib
+    from adjudge.options import suggestion
 
-    near = difflib.get_close_matches(name.lstrip("-"), COMMANDS, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"there is no command {name!r}.{hint} The commands are: {', '.join(COMMANDS)}."
+    return (
+        f"there is no command {name!r}{suggestion(name.lstrip('-'), COMMANDS)}; the commands are {', '.join(COMMANDS)}"
+    )
 
 
 def _explain(error: Exception) -> int:

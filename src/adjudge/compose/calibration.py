@@ -12,23 +12,22 @@ Not covered: several classes, and calibration curves and errors; those are metri
 
 from __future__ import annotations
 
-import bisect
 import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from adjudge.compose.spec import options_of
 from adjudge.extras import install_hint
+from adjudge.options import Options, Range, options_of
 
 Kind = Literal["isotonic", "platt"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Calibration:
+class Calibration(Options, what="Calibration option"):
     """A frozen, monotone map from a value to a probability.
 
     Attributes:
@@ -40,13 +39,12 @@ class Calibration:
 
     kind: Kind
     knots: tuple[tuple[float, float], ...] = ()
-    slope: float = 1.0
+    slope: Annotated[float, Range(gt=0)] = 1.0
     intercept: float = 0.0
 
     def __post_init__(self) -> None:
         """Reject a map that is not monotone or leaves [0, 1]."""
-        if self.kind not in ("isotonic", "platt"):
-            raise ValueError(f'Calibration.kind is {self.kind!r}; it must be "isotonic" or "platt"')
+        super().__post_init__()
         knots = tuple((_number(x, "value"), _number(y, "probability")) for x, y in self.knots)
         object.__setattr__(self, "knots", knots)
         if self.kind == "isotonic":
@@ -57,22 +55,6 @@ class Calibration:
                     raise ValueError(f"Calibration.knots {(x, y)} and {(next_x, next_y)} are not in rising order")
             if knots[0][1] < 0 or knots[-1][1] > 1:
                 raise ValueError("Calibration.knots hold a probability outside 0..1")
-        elif not _number(self.slope, "slope") > 0:
-            raise ValueError(f"Calibration.slope is {self.slope!r}; it must be above 0, or the order of answers flips")
-        _number(self.intercept, "intercept")
-
-    def __call__(self, value: float) -> float:
-        """Return the probability that stands for a value."""
-        if self.kind == "platt":
-            return _sigmoid(self.slope * value + self.intercept)
-        at = bisect.bisect_right(self.knots, value, key=lambda knot: knot[0])
-        if at == 0:
-            return self.knots[0][1]
-        if at == len(self.knots):
-            return self.knots[-1][1]
-        (x0, y0), (x1, y1) = self.knots[at - 1 : at + 1]
-        share = (value - x0) / (x1 - x0)
-        return min(max(y0 + share * (y1 - y0), y0), y1)
 
     @classmethod
     def fit(cls, values: Sequence[float], labels: Sequence[float], *, kind: Kind = "isotonic") -> Self:
