@@ -25,7 +25,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, Union, get
 
 T = TypeVar("T")
 
-_NOUNS: Final[Mapping[Any, str]] = {int: "a whole number", float: "a number"}
+_NOUNS: Final[Mapping[Any, str]] = {int: "a whole number", float: "a finite number"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,10 +56,10 @@ class Range:
         )
 
     def __str__(self) -> str:
-        """Return " of seconds above 0 and at most 3600"."""
+        """Return what a message says behind "a number": " of seconds above 0 and at most 3600"."""
         bounds = {"above": self.gt, "at least": self.ge, "below": self.lt, "at most": self.le}
         said = " and ".join(f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None)
-        return f"{f' of {self.unit}' if self.unit else ''}{f', {said}' if said.startswith('at') else f' {said}'}"
+        return "".join((f" of {self.unit}" * bool(self.unit), "," * said.startswith("at"), f" {said}" * bool(said)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,7 @@ from tests.data_pipelines.jobs.toys import Doubler, Gives, numbers, records
 
 from adjudge.cli import data, exits
 from adjudge.cli.config_flags import field_helps, flags_of, options_of
-from adjudge.cli.data_flags import layout_of
-from adjudge.cli.data_kinds import KINDS, DataKind
+from adjudge.cli.data import KINDS, DataKind, layout_of
 from adjudge.cli.main import main
 from adjudge.data_pipelines.jobs.config import JobConfig
 from adjudge.data_pipelines.jobs.job import run_job

@@ -19,8 +19,7 @@ from tests.evals.benchmarks.toys import HOME, Numbers, numbers_of, rows, run, wr
 from adjudge.cli import eval as eval_command
 from adjudge.cli import exits
 from adjudge.cli.config_flags import field_helps, flags_of, options_of
-from adjudge.cli.eval_flags import layout_of
-from adjudge.cli.eval_kinds import GROUPS, KINDS, BenchmarkKind, EvalKind, PlainKind
+from adjudge.cli.eval import GROUPS, KINDS, BenchmarkKind, EvalKind, PlainKind, layout_of
 from adjudge.cli.main import main
 from adjudge.evals.benchmarks.config import BenchmarkConfig
 from adjudge.evals.results.config import EvalConfig

@@ -9,7 +9,7 @@ import pytest
 
 from adjudge import registry
 from adjudge.cli import exits
-from adjudge.cli.scorer_families import FAMILIES
+from adjudge.cli.scorers import FAMILIES
 
 Adjudge = Callable[..., Any]
 

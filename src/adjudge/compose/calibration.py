@@ -12,6 +12,7 @@ Not covered: several classes, and calibration curves and errors; those are metri
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import json
 import math
@@ -55,6 +56,19 @@ class Calibration(Options, what="Calibration option"):
                     raise ValueError(f"Calibration.knots {(x, y)} and {(next_x, next_y)} are not in rising order")
             if knots[0][1] < 0 or knots[-1][1] > 1:
                 raise ValueError("Calibration.knots hold a probability outside 0..1")
+
+    def __call__(self, value: float) -> float:
+        """Return the probability that stands for a value."""
+        if self.kind == "platt":
+            return _sigmoid(self.slope * value + self.intercept)
+        at = bisect.bisect_right(self.knots, value, key=lambda knot: knot[0])
+        if at == 0:
+            return self.knots[0][1]
+        if at == len(self.knots):
+            return self.knots[-1][1]
+        (x0, y0), (x1, y1) = self.knots[at - 1 : at + 1]
+        share = (value - x0) / (x1 - x0)
+        return min(max(y0 + share * (y1 - y0), y0), y1)
 
     @classmethod
     def fit(cls, values: Sequence[float], labels: Sequence[float], *, kind: Kind = "isotonic") -> Self:

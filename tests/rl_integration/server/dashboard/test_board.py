@@ -11,9 +11,7 @@ import pytest
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.config import ServerConfig
-from adjudge.rl_integration.server.dashboard.board import Board
-from adjudge.rl_integration.server.dashboard.history import History
-from adjudge.rl_integration.server.dashboard.verdict import verdict
+from adjudge.rl_integration.server.dashboard.board import Board, History, verdict
 from adjudge.rl_integration.server.host import Host
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.service import RewardService
