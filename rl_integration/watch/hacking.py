@@ -28,9 +28,7 @@ from typing import Any
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.watch.config import WatchConfig
-from adjudge.rl_integration.watch.forms import form_change
-from adjudge.rl_integration.watch.histogram import histogram
-from adjudge.rl_integration.watch.report import Alarm, HackingReport, Measures
+from adjudge.rl_integration.watch.report import Alarm, HackingReport, Measures, form_change, histogram
 from adjudge.rl_integration.watch.seen import Seen, seen, texts_of
 
 

@@ -23,6 +23,14 @@ from typing import Literal
 from adjudge.verifiers.code.languages import PYTHON_LABELS
 from adjudge.verifiers.code.names import after_future, defined, missing, names_any, syntax_tree
 
+
+def fenced(program: str, language: str) -> str:
+    """Return a program as a code block that nothing in it can close."""
+    longest = max((len(run) for run in re.findall(r"`+", program)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{program}\n{fence}"
+
+
 Block = Literal["last", "first", "longest", "all", "only"]
 BLOCKS: tuple[Block, ...] = ("last", "first", "longest", "all", "only")
 

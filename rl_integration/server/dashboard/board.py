@@ -16,8 +16,7 @@ from importlib.metadata import version
 from typing import Any, Literal, TypeAlias
 
 from adjudge.rl_integration.server.host import Host
-from adjudge.rl_integration.service.spread import quantile
-from adjudge.rl_integration.service.stats import LaneStats
+from adjudge.rl_integration.service.stats import LaneStats, quantile
 from adjudge.rl_integration.watch.newest import Recent
 from adjudge.rl_integration.watch.panel import WatchPanel
 from adjudge.rl_integration.watch.report import HackingReport

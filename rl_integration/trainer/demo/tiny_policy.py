@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from adjudge.engines.model_lock import model_lock
+from adjudge.engines.model_digest import model_lock
 from adjudge.rl_integration.trainer.policies.policy import Policy
 from adjudge.rl_integration.trainer.tasks.task import Task
 

@@ -133,7 +133,7 @@ class DataCommand:
     def run(self) -> int:
         """Do it, print the report, and return the exit code."""
         from adjudge.cli.console import print_json
-        from adjudge.cli.data_shown import DataBar, print_report
+        from adjudge.cli.kinds import DataBar, print_report
 
         config = self.kind.config_class()(**self.options)
         with DataBar(self.name) as bar:

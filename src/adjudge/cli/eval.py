@@ -302,7 +302,7 @@ class EvalCommand:
         """Do it, print the result, write the report if a folder is named, and return the exit code."""
         from adjudge.cli.config_flags import options_of
         from adjudge.cli.console import print_json, visible
-        from adjudge.cli.data_shown import DataBar
+        from adjudge.cli.kinds import DataBar
 
         if self.name not in _WITHOUT_NUMPY and importlib.util.find_spec("numpy") is None:  # told before any scoring
             raise ValueError(f"evaluations need numpy, which is not here; {install_hint('calibration')}")

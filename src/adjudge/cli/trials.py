@@ -1,6 +1,6 @@
 """What `adjudge check` tries, finds and says, and how it asks a scorer.
 
-Not covered: what is tried (`preflight`, `probe_checks`, `attacks`).
+Not covered: what is tried (`preflight`, `probe_checks`, `check`).
 """
 
 from __future__ import annotations

@@ -15,8 +15,7 @@ from adjudge.rl_integration.server.dashboard.board import Board, History, verdic
 from adjudge.rl_integration.server.host import Host
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.service import RewardService
-from adjudge.rl_integration.service.spread import BINS, Spread
-from adjudge.rl_integration.service.stats import LaneStats
+from adjudge.rl_integration.service.stats import BINS, LaneStats, Spread
 from adjudge.rl_integration.watch.config import WatchConfig
 from adjudge.rl_integration.watch.hacking import HackingWatch
 from adjudge.rl_integration.watch.panel import WatchPanel
