@@ -1,7 +1,7 @@
 """One scorer in the service: what waits for it, what it is given, and what becomes of its answers.
 
-A lane lives on the service's loop; only `submit` is called from other threads.  The scorer runs elsewhere (`caller`), so
-nothing that it does can hold up a deadline or another lane.  Whatever happens, each accepted sample gets a score once.
+A lane lives on the service's loop; only `submit` is called from other threads.  The scorer runs elsewhere (`caller`),
+so nothing that it does can hold up a deadline or another lane.  Whatever happens, each accepted sample is scored once.
 
 Not covered: several machines.
 """
