@@ -32,6 +32,7 @@ CORE = {
     "bad_reference",
     "verifier_base",
     "extras",
+    "options",
 }
 ENGINE_ROOM = CORE | {"runtime", "engines", "io"}
 FRONT = ENGINE_ROOM | {"compose", "presets", "registry", "api", "conformance"}
@@ -51,6 +52,7 @@ ALLOWED: dict[str, set[str]] = {
     "verifier_base": {"bad_reference", "protocol"},
     "extras": set(),
     "statistics": {"extras", "frozen"},
+    "options": set(),
     "protocol": {"fingerprints", "frozen", "reasons", "wire"},
     "io": {"engines", "extras", "intervals", "protocol", "wire"},
     "runtime": CORE | {"engines"},

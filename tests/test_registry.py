@@ -248,7 +248,7 @@ def test_lists_become_the_tuples_that_frozen_options_are(plugins: Path) -> None:
         ({"gate": "shout"}, "takes a mapping of options"),
         ({"cascade": {"stages": {"shout": 1.0}}}, "give a list"),
         ({"cascade": ["shout"], "gate": {}}, "has one key"),
-        ({"ensemble": {"parts": ["shout"], "rule": "max"}}, "rule is 'max'"),
+        ({"ensemble": {"parts": ["shout"], "rule": "max"}}, "rule='max'"),
         ({"ensemble": {"parts": {"shout": 2.0}}}, "does not weigh"),
         ({"transform": {"scorer": "shout", "steps": ["zscor"]}}, "no step of a transform; .*did you mean 'zscore'"),
         ({"transform": {"scorer": "shout", "steps": "rank"}}, "give a list"),

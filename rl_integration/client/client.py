@@ -18,8 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjudge.engines.http_circuit import Circuit, CircuitPlan
-from adjudge.engines.http_client import Answer, JsonClient, Refusal
-from adjudge.engines.http_thread import http_loop, on_http_loop
+from adjudge.engines.http_client import Answer, JsonClient, Refusal, http_loop, on_http_loop
 from adjudge.engines.interface import Fault
 from adjudge.engines.retry import Retry
 from adjudge.protocol import Sample, Score

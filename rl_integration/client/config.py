@@ -5,14 +5,19 @@ Not covered: what the server does with a request.
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass
+from typing import Annotated, Final
 from urllib.parse import urlsplit
+
+from adjudge.options import Options, Range
+
+_COUNT: Final = Range(ge=1)
+_SECONDS: Final = Range(gt=0, unit="seconds")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClientConfig:
+class ClientConfig(Options, what="client option"):
     """Which server is asked, and how.
 
     Attributes:
@@ -28,24 +33,19 @@ class ClientConfig:
 
     url: str
     token_env: str = "ADJUDGE_TOKEN"
-    chunk: int = 64
-    concurrency: int = 16
-    timeout: float = 600.0
-    deadline: float = 3600.0
-    attempts: int = 12
+    chunk: Annotated[int, _COUNT] = 64
+    concurrency: Annotated[int, _COUNT] = 16
+    timeout: Annotated[float, _SECONDS] = 600.0
+    deadline: Annotated[float, _SECONDS] = 3600.0
+    attempts: Annotated[int, _COUNT] = 12
     trust_env: bool = False
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
+        """Check the options, and the address."""
         parts = urlsplit(self.url) if isinstance(self.url, str) else None
         if parts is None or parts.scheme not in ("http", "https") or not parts.netloc or parts.username:
             raise ValueError(f"client option url={self.url!r}; give http://HOST:PORT, and no password in it")
-        for option in ("chunk", "concurrency", "attempts"):
-            if getattr(self, option) < 1:
-                raise ValueError(f"client option {option}={getattr(self, option)!r}; it must be at least 1")
-        for option in ("timeout", "deadline"):
-            if not (math.isfinite(getattr(self, option)) and getattr(self, option) > 0):
-                raise ValueError(f"client option {option}={getattr(self, option)!r}; it must be more than 0 seconds")
+        super().__post_init__()
 
     @property
     def token(self) -> str:

@@ -5,13 +5,17 @@ Not covered: the server's own limits (`adjudge.rl_integration.server.config`); t
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Final, Literal
+
+from adjudge.options import Options, Range
+
+_COUNT: Final = Range(ge=1)
+_FROM_0: Final = Range(ge=0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RayConfig:
+class RayConfig(Options, what="ray option"):
     """The server on Ray.
 
     Attributes:
@@ -32,46 +36,27 @@ class RayConfig:
     """
 
     address: str = ""
-    replicas: int = 1
-    most_replicas: int | None = None
-    ongoing: float = 64.0
-    scale_up_seconds: float = 10.0
-    scale_down_seconds: float = 300.0
-    most_ongoing: int = 1000
-    most_queued: int = 10_000
-    cpus: float = 1.0
-    gpus: float = 0.0
+    replicas: Annotated[int, _COUNT] = 1
+    most_replicas: Annotated[int, _COUNT] | None = None
+    ongoing: Annotated[float, Range(gt=0, unit="requests")] = 64.0
+    scale_up_seconds: Annotated[float, _FROM_0] = 10.0
+    scale_down_seconds: Annotated[float, _FROM_0] = 300.0
+    most_ongoing: Annotated[int, _COUNT] = 1000
+    most_queued: Annotated[int, _COUNT] = 10_000
+    cpus: Annotated[float, _FROM_0] = 1.0
+    gpus: Annotated[float, _FROM_0] = 0.0
     route: Literal["group", "load"] = "group"
     proxies: Literal["head", "every"] = "every"
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
-        for option in ("replicas", "most_ongoing", "most_queued"):
-            value = getattr(self, option)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"ray option {option}={value!r}; it must be a whole number from 1")
-        if self.most_replicas is not None and (
-            isinstance(self.most_replicas, bool)
-            or not isinstance(self.most_replicas, int)
-            or self.most_replicas < self.replicas
-        ):
+        """Check the options, and those that depend on each other."""
+        super().__post_init__()
+        if self.most_replicas is not None and self.most_replicas < self.replicas:
             raise ValueError(
                 f"ray option most_replicas={self.most_replicas!r}; it must be at least replicas={self.replicas}"
             )
-        for option in ("ongoing", "scale_up_seconds", "scale_down_seconds", "cpus", "gpus"):
-            value = getattr(self, option)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-                raise ValueError(f"ray option {option}={value!r}; it must be a number from 0")
-        if not self.ongoing:
-            raise ValueError("ray option ongoing=0; it must be more than 0 requests")
         if self.gpus > 1 and self.gpus != int(self.gpus):
             raise ValueError(f"ray option gpus={self.gpus!r}; above 1 it must be a whole number")
-        if self.route not in ("group", "load"):
-            raise ValueError(f'ray option route={self.route!r}; give "group" or "load"')
-        if self.proxies not in ("head", "every"):
-            raise ValueError(f'ray option proxies={self.proxies!r}; give "head" or "every"')
-        if not isinstance(self.address, str):
-            raise ValueError(f'ray option address={self.address!r}; give "", "auto" or "HOST:PORT"')
 
     @property
     def scales(self) -> bool:

@@ -21,7 +21,7 @@ from adjudge.rl_integration.ray_serve.application import ray_application, refuse
 from adjudge.rl_integration.ray_serve.config import RayConfig
 from adjudge.rl_integration.ray_serve.door import HEADER
 from adjudge.rl_integration.server.config import ServerConfig
-from adjudge.rl_integration.server.tokens import Tokens
+from adjudge.rl_integration.server.gate import Tokens
 from adjudge.rl_integration.service.config import LaneConfig
 
 NAME = "adjudge"

@@ -5,16 +5,20 @@ Not covered: sockets and signals (`running`).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Header, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from adjudge.rl_integration.server.answers import JsonAnswer
 from adjudge.rl_integration.server.config import ServerConfig
 from adjudge.rl_integration.server.dashboard.board import Board
 from adjudge.rl_integration.server.dashboard.routes import dashboard
@@ -25,15 +29,215 @@ from adjudge.rl_integration.server.dialects.open_rlhf import open_rlhf
 from adjudge.rl_integration.server.dialects.pooling import pooling
 from adjudge.rl_integration.server.dialects.sandbox_fusion import sandbox_fusion
 from adjudge.rl_integration.server.dialects.slime import slime
-from adjudge.rl_integration.server.errors import REFUSALS, HttpError
-from adjudge.rl_integration.server.gate import Gate
-from adjudge.rl_integration.server.health import health
+from adjudge.rl_integration.server.errors import REFUSALS, HttpError, JsonAnswer, json_bytes
+from adjudge.rl_integration.server.gate import Gate, Tokens
 from adjudge.rl_integration.server.host import Host
-from adjudge.rl_integration.server.native import native
+from adjudge.rl_integration.server.json_bodies import JsonRoute
+from adjudge.rl_integration.server.samples import samples_of
 from adjudge.rl_integration.server.score_log import ScoreLog
-from adjudge.rl_integration.server.tokens import Tokens
 from adjudge.rl_integration.service.service import RewardService
+from adjudge.rl_integration.service.stats import LaneStats
 from adjudge.rl_integration.watch.panel import WatchPanel
+
+
+class ScoreRequest(BaseModel):
+    """Samples, and which scorer judges them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    scorer: str | None = Field(None, description="Which scorer; may be left out where there is one.")
+    sample: dict[str, Any] | None = Field(None, description="One sample: prompt, response, reference, ...")
+    samples: list[Any] | None = Field(None, description="Many samples; give these or one.")
+    traffic: Literal["train", "eval"] = Field("train", description="Training gets three quarters while both wait.")
+    within: float | None = Field(None, ge=0, description="Seconds after which nobody needs the answer.")
+    idempotency_key: str = Field("", max_length=128, description="As the header: a repeated request is not paid twice.")
+    stream: bool = Field(False, description="Answer with a line of JSON for each score as it comes.")
+
+
+class ScoreBody(BaseModel):
+    """One score, as `Score.to_dict` gives it."""
+
+    value: float | None = Field(description="Finite; none exactly where the status is not scored.")
+    status: Literal["scored", "abstained", "failed"]
+    reason: str
+    steps: list[dict[str, Any]]
+    parts: dict[str, dict[str, Any]]
+    evidence: dict[str, Any]
+    uncertainty: float | None
+    provenance: dict[str, str]
+    cost: dict[str, float]
+
+
+class ScoreAnswer(BaseModel):
+    """One score for each sample, in order."""
+
+    scores: list[ScoreBody]
+    request_id: str
+    idempotency_key: str = Field(description="The request's; an answer with another one is not this request's.")
+
+
+class ScorerBody(BaseModel):
+    """A scorer, and what waits for it."""
+
+    name: str
+    scorer: str
+    fingerprint: str
+    generation: int
+    state: str
+    waiting: int
+    running: int
+
+
+class ScorersAnswer(BaseModel):
+    """The scorers, in the order they were named."""
+
+    scorers: list[ScorerBody]
+
+
+_SCORED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "model": ScoreAnswer,
+        "description": "The scores; with `stream`, a line with an index and a score for each as it comes.",
+        "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
+    }
+}
+
+
+def native(host: Host) -> APIRouter:
+    """Return the routes."""
+    router = APIRouter(route_class=JsonRoute)
+
+    @router.post("/v1/score", summary="Score one sample or many", responses=_SCORED)
+    async def score(
+        request: Request, asked: ScoreRequest, idempotency_key: str = Header("", max_length=128)
+    ) -> Response:
+        scorer = host.only_scorer(asked.scorer)
+        if (asked.sample is None) == (asked.samples is None):
+            raise HttpError(422, "bad_request", "give either sample or samples")
+        rows = [asked.sample] if asked.samples is None else asked.samples
+        samples = samples_of(rows, host.config.most_samples)
+
+        async def lines() -> AsyncIterator[bytes]:
+            try:
+                found = host.stream(request, scorer, samples, traffic=asked.traffic, within=asked.within)
+                async for index, one in found:
+                    yield json_bytes({"index": index, "score": one.to_dict()}) + b"\n"
+            except HttpError as error:
+                refusal = {"code": error.code, "message": error.message, "retry_after": error.retry_after}
+                yield json_bytes({"error": refusal}) + b"\n"
+
+        if asked.stream:
+            return StreamingResponse(lines(), media_type="application/x-ndjson")
+
+        async def work() -> bytes:
+            scores = await host.score(request, scorer, samples, traffic=asked.traffic, within=asked.within)
+            answer: dict[str, Any] = {"scores": [one.to_dict() for one in scores]}
+            return json_bytes(answer | {"request_id": request.state.request_id, "idempotency_key": key})
+
+        key = idempotency_key or asked.idempotency_key
+        body = await host.once(request, key, work)
+        return Response(body, media_type="application/json")
+
+    @router.get("/v1/scorers", summary="List the scorers")
+    async def scorers() -> ScorersAnswer:
+        listed = [
+            ScorerBody(
+                name=one.name,
+                scorer=one.scorer,
+                fingerprint=one.fingerprint,
+                generation=one.generation,
+                state=one.state,
+                waiting=one.waiting,
+                running=one.running,
+            )
+            for one in host.service.stats()
+        ]
+        return ScorersAnswer(scorers=listed)
+
+    return router
+
+
+_GAUGES = {
+    "waiting": "samples accepted and not begun",
+    "running": "samples being scored",
+}
+_COUNTERS = {
+    "accepted": "samples accepted",
+    "refused": "samples refused",
+    "shared": "scores that an equal sample's computation gave",
+    "calls": "calls of the scorer",
+    "empty_calls": "calls of the scorer that gave no score at all",
+    "suspensions": "times the scorer was suspended",
+    "threads_left": "threads that a blocking scorer took with it",
+    "seconds": "seconds that calls of the scorer took",
+    "queued": "seconds that samples waited",
+}
+
+
+class LaneCollector:
+    """Turns the service's numbers into metrics when they are asked for.
+
+    Args:
+        host: whose numbers.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics."""
+        lanes = self._host.service.stats()
+        for name, text in _GAUGES.items():
+            yield _family(GaugeMetricFamily(f"adjudge_{name}", text, labels=["scorer"]), lanes, name)
+        for name, text in _COUNTERS.items():
+            yield _family(CounterMetricFamily(f"adjudge_{name}", text, labels=["scorer"]), lanes, name)
+        suspended = GaugeMetricFamily("adjudge_suspended", "1 while the scorer rests", labels=["scorer"])
+        scores = CounterMetricFamily("adjudge_scores", "scores given", labels=["scorer", "status", "reason"])
+        for lane in lanes:
+            suspended.add_metric([lane.name], float(lane.state != "closed"))
+            for reason, count in lane.reasons.items():
+                status, _, code = reason.partition(" ")
+                scores.add_metric([lane.name, status, code], count)
+        yield suspended
+        yield scores
+        if self._host.score_log is not None:
+            text = "lines of the score log that could not be written"
+            yield CounterMetricFamily("adjudge_score_log_lost", text, value=self._host.score_log.lost)
+
+
+def health(host: Host) -> APIRouter:
+    """Return the routes."""
+    router = APIRouter()
+    registry = CollectorRegistry()
+    registry.register(LaneCollector(host))
+
+    @router.get("/healthz", summary="Whether the server lives")
+    @router.get("/health", include_in_schema=False)
+    async def healthz() -> dict[str, str]:
+        return {"status": "alive"}
+
+    @router.get("/readyz", summary="Whether every scorer takes samples")
+    async def readyz() -> JSONResponse:
+        resting = [lane.name for lane in host.service.stats() if lane.state == "open"]
+        if host.draining:
+            return JSONResponse({"status": "draining"}, 503, headers={"Retry-After": "5"})
+        if resting:
+            return JSONResponse({"status": "suspended", "scorers": resting}, 503, headers={"Retry-After": "1"})
+        return JSONResponse({"status": "ready"})
+
+    @router.get("/metrics", summary="Numbers for Prometheus", response_class=PlainTextResponse)
+    async def metrics() -> PlainTextResponse:
+        return PlainTextResponse(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+    return router
+
+
+def _family(family: Any, lanes: list[LaneStats], attribute: str) -> Metric:
+    for lane in lanes:
+        family.add_metric([lane.name], float(getattr(lane, attribute)))
+    found: Metric = family
+    return found
+
 
 DIALECTS = (open_rlhf, slime, nemo_gym, pooling, sandbox_fusion, open_instruct, eval_protocol)
 """Other frameworks' routes."""

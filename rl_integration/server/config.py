@@ -8,12 +8,17 @@ from __future__ import annotations
 import ipaddress
 import socket
 from dataclasses import dataclass, field
+from typing import Annotated, Final
 
+from adjudge.options import Options, Range
 from adjudge.rl_integration.watch.config import WatchConfig
+
+_COUNT: Final = Range(ge=1)
+_SECONDS: Final = Range(gt=0, unit="seconds")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerConfig:
+class ServerConfig(Options, what="server option"):
     """Where the server listens, who may ask, and how much.
 
     Attributes:
@@ -36,30 +41,23 @@ class ServerConfig:
     """
 
     host: str = "127.0.0.1"
-    port: int = 8000
+    port: Annotated[int, Range(ge=0, le=65535)] = 8000
     tokens: str = ""
     open_to_all: bool = False
-    most_bytes: int = 64 << 20
-    most_samples: int = 10_000
-    most_under_way: int = 20_000
-    body_seconds: float = 30.0
-    drain_seconds: float = 60.0
+    most_bytes: Annotated[int, _COUNT] = 64 << 20
+    most_samples: Annotated[int, _COUNT] = 10_000
+    most_under_way: Annotated[int, _COUNT] = 20_000
+    body_seconds: Annotated[float, _SECONDS] = 30.0
+    drain_seconds: Annotated[float, _SECONDS] = 60.0
     log_texts: bool = False
     score_log: str = ""
-    score_log_bytes: int = 256 << 20
+    score_log_bytes: Annotated[int, _COUNT] = 256 << 20
     hide_texts: bool = False
     watch: WatchConfig = field(default_factory=WatchConfig)
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant, and what nobody should mean."""
-        for option in ("most_bytes", "most_samples", "most_under_way", "score_log_bytes"):
-            if getattr(self, option) < 1:
-                raise ValueError(f"server option {option}={getattr(self, option)!r}; it must be at least 1")
-        for option in ("body_seconds", "drain_seconds"):
-            if not getattr(self, option) > 0:
-                raise ValueError(f"server option {option}={getattr(self, option)!r}; it must be more than 0 seconds")
-        if not 0 <= self.port <= 65535:
-            raise ValueError(f"server option port={self.port!r}; it must be from 0 to 65535")
+        """Check the options, and refuse to listen to other machines without tokens."""
+        super().__post_init__()
         if not self.tokens and not self.open_to_all and not loopback(self.host):
             raise ValueError(
                 f"server option host={self.host!r} lets other machines ask, and there are no tokens; give a file of "

@@ -1,17 +1,41 @@
 """What the server answers when it does not answer the question: a status, a code, a sentence, and when to try again.
 
+Answers as JSON.
+
+They are ASCII: half a surrogate pair that came in a request, as JSON may hold it, can go back with the answer, and
+UTF-8 could not carry it.
+
 Not covered: failed scores; those are answers.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
 from pydantic import BaseModel, Field
+from starlette.responses import JSONResponse
 
-from adjudge.rl_integration.server.answers import JsonAnswer
 from adjudge.rl_integration.service.refusals import Overloaded, Refused
+
+
+def json_bytes(value: Any) -> bytes:
+    """Return plain data as compact ASCII JSON.
+
+    Raises:
+        ValueError: a number in it is not finite.
+    """
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
+
+
+class JsonAnswer(JSONResponse):
+    """A response that is JSON."""
+
+    def render(self, content: Any) -> bytes:
+        """Return the body."""
+        return json_bytes(content)
+
 
 _LONGEST = 1000  # characters of a message
 

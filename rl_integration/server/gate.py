@@ -1,24 +1,134 @@
 """The door of the server: request ids, tokens, bodies that are too large or too slow, and one log line a request.
 
-Everything here happens before a request is read as JSON.  Not covered: what is asked (`routes`).
+Everything here happens before a request is read as JSON.
+
+Ends the handling of a request whose client has gone away.
+
+Nobody reads the answer then, and what waits for the scorer on its behalf would only hold up others.  Work under an
+idempotency key goes on for a while all the same (`host`).
+
+Not covered: what is asked (`routes`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import logging
 import re
 import secrets
+import stat
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from pathlib import Path
 from typing import Any
 
 from adjudge.rl_integration.server.config import ServerConfig, loopback
 from adjudge.rl_integration.server.dashboard.files import FILES
 from adjudge.rl_integration.server.errors import HttpError
-from adjudge.rl_integration.server.presence import Presence
-from adjudge.rl_integration.server.tokens import Tokens
+
+_LINE = re.compile(r"(?:(?P<name>[\w.-]{1,64})[ \t]+)?(?P<token>[\x21-\x7e]{16,512})")
+
+
+class Tokens:
+    """The clients' names by token.
+
+    Args:
+        names: SHA-256 of each token, and the name it stands for.
+    """
+
+    def __init__(self, names: dict[bytes, str]) -> None:
+        self._names = names
+
+    @classmethod
+    def read(cls, path: str) -> Tokens:
+        """Read a file with one token a line, as `NAME TOKEN` or `TOKEN`; blank lines and `#` lines are passed over.
+
+        Raises:
+            ValueError: others may read the file, or a line is no token.
+        """
+        file = Path(path).expanduser()
+        try:
+            mode = file.stat().st_mode
+            lines = file.read_text(encoding="utf-8").splitlines()
+        except OSError as error:
+            raise ValueError(f"the tokens in {path!r} cannot be read: {error.strerror}") from error
+        if mode & (stat.S_IRGRP | stat.S_IROTH):
+            raise ValueError(f"others may read the tokens in {path!r}; chmod 600 it")
+        names: dict[bytes, str] = {}
+        for number, line in enumerate(lines, start=1):
+            text = line.strip()
+            if not text or text.startswith("#"):
+                continue
+            found = _LINE.fullmatch(text)
+            if found is None:
+                raise ValueError(
+                    f"line {number} of {path!r} is no token; write NAME TOKEN, the token of 16 to 512 visible ASCII "
+                    "characters"
+                )
+            names[_digest(found["token"])] = found["name"] or f"client{number}"
+        if not names:
+            raise ValueError(f"there is no token in {path!r}; write one NAME TOKEN a line")
+        return cls(names)
+
+    def client(self, authorization: str) -> str | None:
+        """Return whose token a header holds, or None; the time that takes tells nothing of the tokens."""
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        return self._names.get(_digest(token.strip()))
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+_LOOKS_AFTER = 0.5  # seconds; most requests are answered before, and cost no task for this
+
+
+class Presence:
+    """Watches one connection while a request of it is handled.
+
+    Args:
+        receive: tells what comes on the connection, as in ASGI; the body was read.
+    """
+
+    def __init__(self, receive: Callable[[], Awaitable[MutableMapping[str, Any]]]) -> None:
+        self._receive = receive
+        self._watcher: asyncio.Task[None] | None = None
+        self._gone = False
+        self.answered = False
+        """Whether the answer is complete: what ends from now on is the connection, not the request."""
+
+    async def during(self, work: Awaitable[None]) -> bool:
+        """Await work, and end it when the client goes away; return whether it came to its own end."""
+        task = asyncio.current_task()
+        assert task is not None
+        timer = asyncio.get_running_loop().call_later(_LOOKS_AFTER, self._look, task)
+        try:
+            await work
+        except asyncio.CancelledError:
+            if not self._gone:
+                raise
+            task.uncancel()
+            return False
+        finally:
+            timer.cancel()
+            if self._watcher is not None:
+                self._watcher.cancel()
+        return True
+
+    def _look(self, task: asyncio.Task[Any]) -> None:
+        self._watcher = asyncio.get_running_loop().create_task(self._watch(task))
+
+    async def _watch(self, task: asyncio.Task[Any]) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        if not self.answered:
+            self._gone = True
+            task.cancel()
+
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

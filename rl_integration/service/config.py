@@ -5,13 +5,17 @@ Not covered: the scorer's own options; they are part of its spec.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Final, Literal
+
+from adjudge.options import Options, Range
+
+_COUNT: Final = Range(ge=1)
+_SECONDS: Final = Range(gt=0, unit="seconds")
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaneConfig:
+class LaneConfig(Options, what="service option"):
     """One scorer in the service, and what it may take.
 
     Attributes:
@@ -36,42 +40,17 @@ class LaneConfig:
     """
 
     scorer: Any
-    batch: int = 256
-    characters: int = 1_000_000
-    linger: float = 0.0
-    concurrency: int = 2
-    waiting: int = 20_000
-    seconds: float = 300.0
-    cohort: int | None = None
-    cohort_seconds: float = 60.0
+    batch: Annotated[int, _COUNT] = 256
+    characters: Annotated[int, _COUNT] = 1_000_000
+    linger: Annotated[float, Range(ge=0, unit="seconds")] = 0.0
+    concurrency: Annotated[int, _COUNT] = 2
+    waiting: Annotated[int, _COUNT] = 20_000
+    seconds: Annotated[float, _SECONDS] = 300.0
+    cohort: Annotated[int, _COUNT] | None = None
+    cohort_seconds: Annotated[float, _SECONDS] = 60.0
     incomplete: Literal["failed", "scored"] = "failed"
     cache: str = ""
-    trip: float = 0.5
-    window: int = 10
-    rest: float = 1.0
-    longest_rest: float = 60.0
-
-    def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
-        for option in ("batch", "characters", "concurrency", "waiting", "window"):
-            if not _whole(getattr(self, option)) or getattr(self, option) < 1:
-                raise ValueError(f"service option {option}={getattr(self, option)!r}; it must be a whole number from 1")
-        for option in ("seconds", "cohort_seconds", "rest", "longest_rest"):
-            if not _number(getattr(self, option)) or getattr(self, option) <= 0:
-                raise ValueError(f"service option {option}={getattr(self, option)!r}; it must be more than 0 seconds")
-        if not _number(self.linger) or self.linger < 0:
-            raise ValueError(f"service option linger={self.linger!r}; it must be 0 seconds or more")
-        if not _number(self.trip) or not 0 < self.trip <= 1:
-            raise ValueError(f"service option trip={self.trip!r}; it must be a share above 0 and at most 1")
-        if self.cohort is not None and (not _whole(self.cohort) or self.cohort < 1):
-            raise ValueError(f"service option cohort={self.cohort!r}; it must be the size of a group, or None")
-        if self.incomplete not in ("failed", "scored"):
-            raise ValueError(f'service option incomplete={self.incomplete!r}; give "failed" or "scored"')
-
-
-def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    trip: Annotated[float, Range(gt=0, le=1)] = 0.5
+    window: Annotated[int, _COUNT] = 10
+    rest: Annotated[float, _SECONDS] = 1.0
+    longest_rest: Annotated[float, _SECONDS] = 60.0

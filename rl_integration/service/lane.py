@@ -1,7 +1,7 @@
 """One scorer in the service: what waits for it, what it is given, and what becomes of its answers.
 
-A lane lives on the service's loop; only `submit` is called from other threads.  The scorer runs elsewhere (`desk`), so
-nothing that it does can hold up a deadline or another lane.  Whatever happens, each accepted sample gets a score once.
+A lane lives on the service's loop; only `submit` is called from other threads.  The scorer runs elsewhere (`caller`),
+so nothing that it does can hold up a deadline or another lane.  Whatever happens, each accepted sample is scored once.
 
 Not covered: several machines.
 """
@@ -16,10 +16,9 @@ from typing import TypeAlias
 
 from adjudge.protocol import Sample, Score, Scorer
 from adjudge.rl_integration.service.breaker import Breaker
-from adjudge.rl_integration.service.caller import Caller, Unit
+from adjudge.rl_integration.service.caller import Caller, Desk, Unit
 from adjudge.rl_integration.service.cohorts import Cohorts
 from adjudge.rl_integration.service.config import LaneConfig
-from adjudge.rl_integration.service.desk import Desk
 from adjudge.rl_integration.service.refusals import Draining, Overloaded, Suspended
 from adjudge.rl_integration.service.request import Request, Ticket
 from adjudge.rl_integration.service.stats import LaneStats, Tally

@@ -5,12 +5,47 @@ Not covered: how they are shown (`adjudge.rl_integration.server`).
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.service.spread import Spread
+
+LOWEST = 1e-4
+"""The upper edge of the first bin, in seconds: nothing that is counted here is quicker."""
+
+PER_OCTAVE = 4
+BINS = 1 + 24 * PER_OCTAVE
+"""Up to LOWEST * 2**24 = 28 minutes; the last bin holds the rest."""
+
+
+class Spread:
+    """Counts of positive values by size; each bin's edge is 2**(1/4) = 1.19 times the one below."""
+
+    def __init__(self) -> None:
+        self.counts = [0] * BINS
+
+    def add(self, value: float, copies: int = 1) -> None:
+        """Count a value."""
+        place = 0 if value <= LOWEST else min(BINS - 1, math.ceil(PER_OCTAVE * math.log2(value / LOWEST)))
+        self.counts[place] += copies
+
+
+def quantile(counts: Sequence[int], share: float) -> float | None:
+    """Return the value below which a share of the counted ones lie, at most 9 % off; None where none was counted.
+
+    Args:
+        counts: as `Spread` has them, or the difference of two such.
+        share: from 0 to 1.
+    """
+    total = sum(counts)
+    if not total:
+        return None
+    passed = list(accumulate(counts))
+    place = next(place for place, count in enumerate(passed) if count and count >= share * total)
+    return LOWEST * 2 ** ((place - 0.5) / PER_OCTAVE) if place else LOWEST  # the geometric middle of the bin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +72,7 @@ class LaneStats:
         reasons: how many scores had each status and reason, as "failed engine_timeout"; "scored" without one.
         seconds: time that calls took together.
         queued: time that samples waited together, in seconds.
-        latency: how long samples took from being accepted to their score, as `spread` counts it.
+        latency: how long samples took from being accepted to their score, as `Spread` counts it.
     """
 
     name: str

@@ -5,15 +5,17 @@ Not covered: what is done about an alarm.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import Annotated, Final
 
-_COUNTS = ("window", "baseline", "enough", "block", "enough_groups", "long")
-_SHARES = ("follows_length", "flat_groups", "at_maximum", "repeated", "one_response", "failed", "cut_off", "form")
+from adjudge.options import Options, Range
+
+_COUNT: Final = Range(ge=1)
+_SHARE: Final = Range(gt=0, le=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class WatchConfig:
+class WatchConfig(Options, what="watch option"):
     """What is looked back upon, in samples, and the thresholds of the alarms.
 
     Attributes:
@@ -44,40 +46,27 @@ class WatchConfig:
             more or less than in the baseline, and the difference is `surely` one.
     """
 
-    window: int = 2048
-    baseline: int = 1024
-    enough: int = 256
-    block: int = 64
-    longer: float = 2.0
-    surely: float = 4.0
-    follows_length: float = 0.5
-    flat_groups: float = 0.8
-    enough_groups: int = 16
-    at_maximum: float = 0.9
+    window: Annotated[int, _COUNT] = 2048
+    baseline: Annotated[int, _COUNT] = 1024
+    enough: Annotated[int, _COUNT] = 256
+    block: Annotated[int, _COUNT] = 64
+    longer: Annotated[float, Range(gt=1)] = 2.0
+    surely: Annotated[float, Range(ge=0, unit="standard errors")] = 4.0
+    follows_length: Annotated[float, _SHARE] = 0.5
+    flat_groups: Annotated[float, _SHARE] = 0.8
+    enough_groups: Annotated[int, _COUNT] = 16
+    at_maximum: Annotated[float, _SHARE] = 0.9
     maximum: float | None = None
-    repeated: float = 0.1
-    long: int = 24
-    one_response: float = 0.5
-    failed: float = 0.1
-    cut_off: float = 0.25
-    form: float = 0.4
+    repeated: Annotated[float, _SHARE] = 0.1
+    long: Annotated[int, _COUNT] = 24
+    one_response: Annotated[float, _SHARE] = 0.5
+    failed: Annotated[float, _SHARE] = 0.1
+    cut_off: Annotated[float, _SHARE] = 0.25
+    form: Annotated[float, _SHARE] = 0.4
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
-        for option in _COUNTS:
-            value = getattr(self, option)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"watch option {option}={value!r}; it must be a whole number from 1")
-        for option in _SHARES:
-            value = getattr(self, option)
-            if not _number(value) or not 0 < value <= 1:
-                raise ValueError(f"watch option {option}={value!r}; it must be above 0 and at most 1")
-        if not _number(self.longer) or self.longer <= 1:
-            raise ValueError(f"watch option longer={self.longer!r}; it must be a factor above 1")
-        if not _number(self.surely) or self.surely < 0:
-            raise ValueError(f"watch option surely={self.surely!r}; it must be 0 standard errors or more")
-        if self.maximum is not None and not _number(self.maximum):
-            raise ValueError(f"watch option maximum={self.maximum!r}; it must be a finite number, or None")
+        """Check the options, and that there are enough samples for two blocks."""
+        super().__post_init__()
         if self.enough > self.window:
             raise ValueError(f"watch option enough={self.enough}; it must be at most the window of {self.window}")
         if 2 * self.block > min(self.baseline, self.enough):
@@ -85,7 +74,3 @@ class WatchConfig:
                 f"watch option block={self.block}; the baseline ({self.baseline}) and enough ({self.enough}) must hold "
                 "two blocks at least"
             )
-
-
-def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -9,6 +9,10 @@ the window and says what a person should look at.  Any thread may call either.
     for alarm in watch.report().alarms:
         print(alarm.sentence)
 
+From numbers to sentences: what a person should look at.
+
+Each sign has harmless causes too; an alarm asks for a look at samples, and stops nothing.
+
 Not covered: several runs that share a scorer, and training and evaluation side by side: their samples are one stream.
 """
 
@@ -18,18 +22,252 @@ import math
 import statistics
 import threading
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.watch.alarms import alarms
 from adjudge.rl_integration.watch.config import WatchConfig
-from adjudge.rl_integration.watch.forms import form_change
-from adjudge.rl_integration.watch.histogram import histogram
-from adjudge.rl_integration.watch.lengths import drift, rank_correlation
-from adjudge.rl_integration.watch.report import HackingReport, Measures
-from adjudge.rl_integration.watch.sameness import groups, repeats
+from adjudge.rl_integration.watch.report import Alarm, HackingReport, Measures, form_change, histogram
 from adjudge.rl_integration.watch.seen import Seen, seen, texts_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Groups:
+    """Groups with two scored members or more, and how many of them have one value alone."""
+
+    count: int
+    flat: int
+
+
+def groups(window: Iterable[Seen]) -> Groups:
+    """Count groups; a prompt that comes again within the window with the same group's name is one group."""
+    extremes: dict[int, tuple[float, float]] = {}
+    several: set[int] = set()
+    for one in window:
+        if one.value is None:
+            continue
+        known = extremes.get(one.group)
+        if known is None:
+            extremes[one.group] = (one.value, one.value)
+        else:
+            several.add(one.group)
+            extremes[one.group] = (min(known[0], one.value), max(known[1], one.value))
+    flat = sum(extremes[group][0] == extremes[group][1] for group in several)
+    return Groups(count=len(several), flat=flat)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeats:
+    """Responses that came for several prompts.
+
+    Attributes:
+        prompts: how many different prompts there were.
+        long: the share of samples whose response is long and came for another prompt too.
+        commonest: the share of the commonest response among those that came for several prompts; 0 if none did.
+    """
+
+    prompts: int
+    long: float
+    commonest: float
+
+
+def repeats(window: Sequence[Seen], long: int) -> Repeats:
+    """Count responses; `long` is in characters."""
+    first: dict[int, int] = {}
+    shared: set[int] = set()
+    for one in window:
+        if first.setdefault(one.response, one.prompt) != one.prompt:
+            shared.add(one.response)
+    again = Counter(one.response for one in window if one.response in shared)
+    count = len(window) or 1
+    return Repeats(
+        prompts=len({one.prompt for one in window}),
+        long=sum(one.length >= long and one.response in shared for one in window) / count,
+        commonest=max(again.values(), default=0) / count,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drift:
+    """Lengths now against those at the start.
+
+    Attributes:
+        then: median length at the start, in characters.
+        now: median length now.
+        ratio: of the two, one added to each.
+        errors: how many standard errors of the blocks' medians lie between, on a logarithmic scale; signed.
+    """
+
+    then: float
+    now: float
+    ratio: float
+    errors: float
+
+
+def drift(then: Sequence[int], now: Sequence[int], block: int) -> Drift | None:
+    """Compare lengths; None unless both hold two blocks.
+
+    Samples of a group resemble each other, so single samples would claim more certainty than there is: the medians of
+    blocks of samples in a row are compared (Welch's statistic).  A median does not move for one giant.
+
+    Args:
+        then: lengths at the start, in the order they came.
+        now: lengths now, in the order they came.
+        block: samples of a block.
+    """
+    first, second = _blocks(then, block), _blocks(now, block)
+    if len(first) < 2 or len(second) < 2:
+        return None
+    middle_then, middle_now = statistics.median(then), statistics.median(now)
+    error = math.sqrt(statistics.variance(first) / len(first) + statistics.variance(second) / len(second))
+    between = statistics.fmean(second) - statistics.fmean(first)
+    return Drift(
+        then=middle_then,
+        now=middle_now,
+        ratio=(middle_now + 1) / (middle_then + 1),
+        errors=between / max(error, 1e-6),  # lengths that never vary have no error
+    )
+
+
+def _blocks(lengths: Sequence[int], block: int) -> list[float]:
+    whole = range(0, len(lengths) - block + 1, block)
+    return [math.log1p(statistics.median(lengths[start : start + block])) for start in whole]
+
+
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Return Spearman's coefficient, from -1 to 1, equal values sharing their rank; None where one side is constant."""
+    if len(set(first)) < 2 or len(set(second)) < 2:
+        return None
+    return min(1.0, max(-1.0, statistics.correlation(_ranks(first), _ranks(second))))
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    order = sorted(range(len(values)), key=values.__getitem__)
+    ranks = [0.0] * len(values)
+    start = 0
+    while start < len(order):
+        end = start
+        while end + 1 < len(order) and values[order[end + 1]] == values[order[start]]:
+            end += 1
+        for place in range(start, end + 1):
+            ranks[order[place]] = (start + end) / 2
+        start = end + 1
+    return ranks
+
+
+def alarms(measures: Measures, config: WatchConfig) -> tuple[Alarm, ...]:
+    """Return the alarms, the gravest first; none while there are too few samples."""
+    if measures.window < config.enough:
+        return ()
+    return tuple(
+        alarm
+        for told in (_outcomes, _values, _responses, _lengths, _form, _groups, _limit)
+        for alarm in told(measures, config)
+    )
+
+
+def _outcomes(measures: Measures, config: WatchConfig) -> Iterator[Alarm]:
+    if measures.failed is not None and measures.failed >= config.failed:
+        failed = {name: count for name, count in measures.outcomes.items() if name.startswith("failed")}
+        most = max(failed, key=failed.__getitem__).removeprefix("failed ").replace("_", " ")
+        yield Alarm(
+            kind="failed",
+            number=measures.failed,
+            threshold=config.failed,
+            sentence=f"{_percent(measures.failed)} of the newest samples could not be judged, most of them: {most}.",
+        )
+
+
+def _values(measures: Measures, config: WatchConfig) -> Iterator[Alarm]:
+    if measures.values < config.enough:
+        return
+    if measures.lowest == measures.highest and measures.highest is not None:
+        yield Alarm(
+            kind="constant",
+            number=1.0,
+            threshold=1.0,
+            sentence=f"All of the last {measures.values:,} values are {measures.highest:g}: they teach nothing.",
+        )
+    elif measures.at_maximum is not None and measures.at_maximum >= config.at_maximum:
+        yield Alarm(
+            kind="at_maximum",
+            number=measures.at_maximum,
+            threshold=config.at_maximum,
+            sentence=f"{_percent(measures.at_maximum)} of the values are the highest there is ({measures.maximum:g}): "
+            "the tasks are solved, or a way around them was found.",
+        )
+
+
+def _responses(measures: Measures, config: WatchConfig) -> Iterator[Alarm]:
+    if measures.one_response is not None and measures.one_response >= config.one_response:
+        yield Alarm(
+            kind="one_response",
+            number=measures.one_response,
+            threshold=config.one_response,
+            sentence=f"One response makes up {_percent(measures.one_response)} of all, whatever the prompt.",
+        )
+    if measures.repeated is not None and measures.repeated >= config.repeated:
+        yield Alarm(
+            kind="repeated",
+            number=measures.repeated,
+            threshold=config.repeated,
+            sentence=f"{_percent(measures.repeated)} of the responses came word for word for another prompt too.",
+        )
+
+
+def _lengths(measures: Measures, config: WatchConfig) -> Iterator[Alarm]:
+    ratio, errors = measures.length_ratio, measures.length_errors
+    if ratio is not None and errors is not None and abs(errors) >= config.surely:
+        medians = f"the median was {measures.length_then:,.0f} characters and is {measures.length:,.0f}"
+        if ratio >= config.longer:
+            sentence = f"Responses are {ratio:.1f} times as long as at the start: {medians}."
+            yield Alarm(kind="longer", number=ratio, threshold=config.longer, sentence=sentence)
+        elif ratio <= 1 / config.longer:
+            sentence = f"Responses shrank to {_percent(ratio)} of their length at the start: {medians}."
+            yield Alarm(kind="shorter", number=ratio, threshold=1 / config.longer, sentence=sentence)
+    follows = measures.follows_length
+    if follows is not None and follows >= config.follows_length:
+        yield Alarm(
+            kind="follows_length",
+            number=follows,
+            threshold=config.follows_length,
+            sentence=f"Longer responses get higher values (rank correlation {follows:.2f}).",
+        )
+
+
+def _form(measures: Measures, config: WatchConfig) -> Iterator[Alarm]:
+    change = measures.form
+    if change is None or abs(change.errors) < config.surely or abs(change.now - change.then) < config.form:
+        return
+    now, then = _percent(change.now), _percent(change.then)
+    sentence = f"{now} of the responses hold {change.mark}; at the start it was {then}."
+    yield Alarm(kind="form", number=abs(change.now - change.then), threshold=config.form, sentence=sentence)
+
+
+def _groups(measures: Measures, config: WatchConfig) -> Iterator[Alarm]:
+    flat = measures.flat_groups
+    if flat is not None and flat >= config.flat_groups and measures.lowest != measures.highest:
+        yield Alarm(
+            kind="flat_groups",
+            number=flat,
+            threshold=config.flat_groups,
+            sentence=f"In {_percent(flat)} of the groups all members got one value; such groups teach nothing.",
+        )
+
+
+def _limit(measures: Measures, config: WatchConfig) -> Iterator[Alarm]:
+    if measures.cut_off is not None and measures.cut_off >= config.cut_off:
+        yield Alarm(
+            kind="cut_off",
+            number=measures.cut_off,
+            threshold=config.cut_off,
+            sentence=f"{_percent(measures.cut_off)} of the responses were cut off at the token limit.",
+        )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.005 else f"{100 * share:.1g} %"
 
 
 class HackingWatch:

@@ -1,16 +1,164 @@
 """What a watch has to say.
 
-Not covered: how it was measured (`hacking`), and when it is an alarm (`alarms`).
+Whether responses changed their form: which outer marks they bear now, against those at the start.
+
+A reward that is gamed often shows in the form first: answers lose their box, code leaves its fence, everything becomes
+a list, or the text runs in circles.  No scorer is asked; the marks are there or not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import re
+import statistics
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from adjudge.rl_integration.watch.forms import FormChange
-from adjudge.rl_integration.watch.histogram import Bar
+_REPEATED = 12  # characters at the very end of a text
+_AGAIN = 160  # characters in which they come three times, where it runs in circles
+
+
+def _in_circles(text: str) -> bool:
+    end = text[-_REPEATED:]
+    return len(end) == _REPEATED and text[-_AGAIN:].count(end) >= 3
+
+
+MARKS: Mapping[str, Callable[[str], object]] = {
+    "an answer in a box": re.compile(r"\\boxed").search,
+    "a block of code": re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE).search,
+    "a list": re.compile(r"^ {0,8}(?:[-*•+]|\d{1,3}[.)]) ", re.MULTILINE).search,
+    "a heading": re.compile(r"^ {0,3}#{1,6} ", re.MULTILINE).search,
+    "bold text": re.compile(r"\*\*[^\s*]").search,
+    "a tag": re.compile(r"</?[A-Za-z][\w-]{0,40}>").search,
+    "several lines": re.compile(r"\S\s*\n\s*\S").search,
+    "an end that repeats itself": _in_circles,
+}
+"""What is looked for, as a sentence names it, and what finds it."""
+
+_NAMES = tuple(MARKS)
+_END = 1_000
+"""Characters of each end of a response that are looked at."""
+
+
+def form_of(texts: Sequence[str]) -> int:
+    """Return the marks that any of the texts bears, a bit for each of `MARKS`; the same time for a giant."""
+    found = 0
+    for text in texts:
+        for shown in (text,) if len(text) <= 2 * _END else (text[:_END], text[-_END:]):
+            for bit, search in enumerate(MARKS.values()):
+                if not found >> bit & 1 and search(shown):
+                    found |= 1 << bit
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormChange:
+    """The mark whose share changed most.
+
+    Attributes:
+        mark: its name.
+        then: share of the responses that bore it at the start.
+        now: share that bears it now.
+        errors: how many standard errors of the blocks' shares lie between; signed.
+    """
+
+    mark: str
+    then: float
+    now: float
+    errors: float
+
+
+def form_change(then: Sequence[int], now: Sequence[int], block: int) -> FormChange | None:
+    """Return the mark whose share changed most; None unless both sides hold two blocks.
+
+    Shares of blocks of samples in a row are compared, as lengths are (`lengths.drift`).
+
+    Args:
+        then: forms at the start, in the order they came.
+        now: forms now, in the order they came.
+        block: samples of a block.
+    """
+    if min(len(then), len(now)) < 2 * block:
+        return None
+    changes = [_change(name, bit, then, now, block) for bit, name in enumerate(_NAMES)]
+    return max(changes, key=lambda change: abs(change.now - change.then))
+
+
+def _change(name: str, bit: int, then: Sequence[int], now: Sequence[int], block: int) -> FormChange:
+    first, second = ([form >> bit & 1 for form in forms] for forms in (then, now))
+    shares = [
+        [statistics.fmean(side[at : at + block]) for at in range(0, len(side) - block + 1, block)]
+        for side in (first, second)
+    ]
+    error = math.sqrt(sum(statistics.variance(side) / len(side) for side in shares))
+    between = statistics.fmean(shares[1]) - statistics.fmean(shares[0])
+    return FormChange(
+        mark=name,
+        then=statistics.fmean(first),
+        now=statistics.fmean(second),
+        errors=between / max(error, 1e-6),  # shares that never vary have no error
+    )
+
+
+_DISTINCT = 12
+"""So many different values, at most, get a bar each."""
+
+_BARS = 20
+"""About so many bars are made of more."""
+
+_OUTSIDE = 0.005
+"""The share at each end that does not decide how wide the bars are: one giant would hide all others."""
+
+_LARGEST = sys.float_info.max
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """How many values lie from `low` to `high`; a bar of a single value has both alike.
+
+    The first and the last bar reach out to the smallest and the largest value.
+    """
+
+    low: float
+    high: float
+    count: int
+
+
+def histogram(values: Sequence[float]) -> tuple[Bar, ...]:
+    """Return the bars of finite values in ascending order: one a value if these are few, else of equal, round width."""
+    if not values:
+        return ()
+    distinct = Counter(values)
+    if len(distinct) <= _DISTINCT:
+        return tuple(Bar(low=value, high=value, count=distinct[value]) for value in sorted(distinct))
+    ordered = sorted(values)
+    lowest, highest = ordered[0], ordered[-1]
+    outside = int(_OUTSIDE * len(ordered))
+    low, high = ordered[outside], ordered[-1 - outside]
+    step = _round_step(low, high)
+    if step is None:
+        return (Bar(low=lowest, high=highest, count=len(ordered)),)
+    start = math.floor(low / step) * step
+    count = math.floor((high - start) / step) + 1
+    counts = [0] * count
+    for value in ordered:
+        counts[max(0, math.floor((min(high, max(low, value)) - start) / step))] += 1
+    edges = [start + place * step for place in range(count + 1)]
+    edges[0], edges[-1] = min(start, lowest), highest if highest > edges[-1] else min(edges[-1], _LARGEST)
+    return tuple(Bar(low=edges[place], high=edges[place + 1], count=counts[place]) for place in range(count))
+
+
+def _round_step(low: float, high: float) -> float | None:
+    """Return 1, 2 or 5 times a power of ten, about a twentieth of the way; None where floats cannot hold the edges."""
+    raw = (high - low) / _BARS
+    if not math.isfinite(raw) or raw <= max(abs(low), abs(high)) * 1e-13 or raw < 1e-300:
+        return None
+    power = 10.0 ** math.floor(math.log10(raw))
+    return next((factor * power for factor in (1.0, 2.0, 5.0) if factor * power >= raw), 10 * power)
+
 
 Kind: TypeAlias = Literal[
     "failed",
@@ -71,7 +219,7 @@ class Measures:
         repeated: the share of long responses that came for another prompt too.
         one_response: the share of the commonest response that came for several prompts.
         cut_off: the share of responses that reached the token limit, of those where this is known.
-        form: the mark of form whose share changed most since the start, and how; see `forms`.
+        form: the mark of form whose share changed most since the start, and how.
     """
 
     samples: int

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from adjudge.protocol import Sample, Score, Status
-from adjudge.rl_integration.watch.forms import form_of
+from adjudge.rl_integration.watch.report import form_of
 
 _END = 500
 """Characters of each end of a text that its fingerprint is made of."""
@@ -34,7 +34,7 @@ class Seen(NamedTuple):
         prompt: fingerprint of the prompt.
         group: fingerprint of the prompt and the group's name.
         cut_off: whether the response reached the token limit; None if nobody said.
-        form: the marks of the response's form (`forms`), a bit each.
+        form: the marks of the response's form, a bit each.
     """
 
     value: float | None

@@ -33,8 +33,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adjudge import presets
-from adjudge.compose.spec import options_of, suggestion
 from adjudge.io.yaml_text import parsed
+from adjudge.options import options_of, suggestion
 from adjudge.protocol import Scorer, Verifier
 from adjudge.runtime.contract import lacking_of
 from adjudge.runtime.function_verifier import FunctionVerifier, is_scoring

@@ -97,9 +97,9 @@ def test_the_threshold_itself_passes(form: float, value: float) -> None:
 
 def test_mistakes_are_refused() -> None:
     a, b = Reads("a"), Reads("b")
-    with pytest.raises(ValueError, match=r"Gate\.otherwise is nan"):
+    with pytest.raises(ValueError, match=r"Gate option otherwise=nan"):
         Gate(gate=a, main=b, otherwise=float("nan"))
-    with pytest.raises(ValueError, match=r"Gate\.threshold is '1'"):
+    with pytest.raises(ValueError, match=r"Gate option threshold='1'"):
         Gate(gate=a, main=b, threshold="1")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="two parts named 'main'"):
         Gate(gate=a, main=b, bonuses=(Part(a, name="main"),))

@@ -69,7 +69,7 @@ def test_mistakes_are_refused() -> None:
         mix()
     with pytest.raises(ValueError, match="two parts named 'a'"):
         Weighted(parts=(Part(Reads("a")), Part(Reads("a"), weight=2.0)))
-    with pytest.raises(ValueError, match=r"Weighted\.missing is 'ignore'"):
+    with pytest.raises(ValueError, match=r"Weighted option missing='ignore'"):
         mix("ignore", a=1.0)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"renormalise.*positive weights, and 'b' has -1\.0"):
         mix("renormalise", a=2.0, b=-1.0)

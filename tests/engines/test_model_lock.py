@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from adjudge.engines.model_lock import model_lock
+from adjudge.engines.model_digest import model_lock
 from adjudge.engines.transformers_engine import TransformersConfig
 from adjudge.engines.transformers_weights import _loaded
 from adjudge.training.backbones import ModelChoice, open_backbone

@@ -14,9 +14,8 @@ from adjudge.engines.http_circuit import Circuit, CircuitPlan
 from adjudge.engines.openai_answers import BadAnswer, TopTokens
 from adjudge.engines.openai_config import OpenAIConfig
 from adjudge.engines.openai_engine import OpenAIEngine
-from adjudge.engines.openai_labels import labels_among
+from adjudge.engines.openai_labels import MOST_TOKENS, chained, labels_among, portions, reads_for
 from adjudge.engines.retry import Retry, retry_after
-from adjudge.engines.vllm_labels import MOST_TOKENS, chained, portions, reads_for
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 KEY = "sk-very-secret-0123456789"

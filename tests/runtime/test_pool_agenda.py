@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from adjudge.protocol import Limits
 from adjudge.runtime.agenda import Agenda
-from adjudge.runtime.job import Chunk, Job
-from adjudge.runtime.outcome import Kind, Outcome
+from adjudge.runtime.job import Chunk, Job, Kind, Outcome
 
 CRASH: Outcome[Any] = Outcome("crash", error="died")
 LOST: Outcome[Any] = Outcome("lost", error="killed")

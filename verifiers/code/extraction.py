@@ -16,13 +16,21 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from adjudge.protocol import Score
 from adjudge.verifiers.code.languages import PYTHON_LABELS
 from adjudge.verifiers.code.names import after_future, defined, missing, names_any, syntax_tree
+
+
+def fenced(program: str, language: str) -> str:
+    """Return a program as a code block that nothing in it can close."""
+    longest = max((len(run) for run in re.findall(r"`+", program)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{program}\n{fence}"
+
 
 Block = Literal["last", "first", "longest", "all", "only"]
 BLOCKS: tuple[Block, ...] = ("last", "first", "longest", "all", "only")
@@ -34,6 +42,7 @@ _FENCE = re.compile(
     r"|^[^\n`]*[^\n`\s][ \t]*(?P<late>```)(?P<word>[A-Za-z+#]\w*)[ \t]*$",
     re.MULTILINE,
 )
+_SIGNS = re.compile(r"`{3}|~{3}")
 _TAG = re.compile(r"<[\w|-]+>[ \t]*")
 _CLOSING = re.compile(r"[ \t]*(?:</?[\w|-]+>[^\n]*)?")
 _SENTENCE = re.compile(r"[ \t]+[A-Z]\w*[ \t,][^\n={}]*")  # behind the end of a block
@@ -41,6 +50,8 @@ _TAGGED = tuple((f"<{tag}>", f"</{tag}>") for tag in ("answer", "solution", "cod
     (f"[{mark}]", f"[/{mark}]") for mark in ("PYTHON", "CODE", "ANSWER")
 )
 _GLUED_END = re.compile(r"```\s*(?:</?[\w|-]+>\s*)*\Z")
+# What binds a name at the top level: a function or class, or an assignment.
+_BINDS = re.compile(r"^(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)|^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE)
 _CODE = re.compile(r"^(?:@|(?:from|import|async|def|class)[ \t])", re.MULTILINE)
 
 
@@ -79,6 +90,7 @@ def extract(
     """
     text = text.removeprefix("\ufeff")
     found = _blocks(text)
+    bare = bare and not text.lstrip().startswith(("```", "~~~"))  # no Python begins so
     if found and bare and "python" in labels and syntax_tree(text) is not None:
         return Extracted(text)
     ours = [body for label, body in found if label in labels and body.strip()]
@@ -159,12 +171,9 @@ def _top_level(tree: ast.Module) -> set[str]:
 
 def defines(source: str, names: Iterable[str]) -> bool:
     """Return whether a Python source, by its look, defines all of these functions or classes at its top level."""
-    return all(
-        re.search(
-            rf"^(?:(?:async[ \t]+)?def|class)[ \t]+{name}\b|^{name}[ \t]*(?::[^=\n]*)?=(?!=)", source, re.MULTILINE
-        )
-        for name in map(re.escape, names)
-    )
+    if not (names := set(names)):
+        return True
+    return names <= {name for either in _BINDS.findall(source) for name in either}
 
 
 def completed(source: str, prompt: str, function: str) -> str:
@@ -179,14 +188,14 @@ def completed(source: str, prompt: str, function: str) -> str:
         prompt: the task's text, which ends in the function's header, imports or docstring, bare or in a code block.
         function: what the tests call.
     """
-    header = re.compile(rf"^(?:async[ \t]+)?(?:def|class)[ \t]+{re.escape(function)}\b", re.MULTILINE)
-    if not header.search(prompt):
+    if not _has_header(prompt, function):
         return source
-    whole = header.search(source) is not None
+    whole = _has_header(source, function)
     imports = [
         (line, names)
         for line, names in _imports(prompt)
-        if names_any(source, names) and not re.search(rf"^{re.escape(line)}[ \t]*(?:[,;#]|$)", source, re.MULTILINE)
+        if names_any(source, names)
+        and not (line in source and re.search(rf"^{re.escape(line)}[ \t]*(?:[,;#]|$)", source, re.MULTILINE))
     ]
     if whole and not imports:
         return source
@@ -198,6 +207,10 @@ def completed(source: str, prompt: str, function: str) -> str:
         if _is_body(code + source, code.count("\n"), function):
             return code + source
     return source
+
+
+def _has_header(source: str, function: str) -> bool:
+    return function in source and any(name == function for name, _ in _BINDS.findall(source))
 
 
 def _codes(prompt: str) -> tuple[str, ...]:
@@ -237,7 +250,7 @@ def _blocks(text: str) -> list[tuple[str, str]]:
     """Return (label, body) of every code block."""
     found = []
     opened: re.Match[str] | None = None
-    for fence in _FENCE.finditer(text):
+    for fence in _fences(text):
         if opened is None or (opened["late"] and fence["label"]):
             opened = fence
         elif _closes(fence, opened):
@@ -246,6 +259,17 @@ def _blocks(text: str) -> list[tuple[str, str]]:
     if opened is not None:
         found.append(_block(opened, _GLUED_END.sub("", text[opened.end() + 1 :])))
     return found
+
+
+def _fences(text: str) -> Iterator[re.Match[str]]:
+    """Yield the fences; only lines that hold the signs of one are looked at closely, which few of a program's do."""
+    end = -1
+    for signs in _SIGNS.finditer(text):
+        if signs.start() > end:
+            end = text.find("\n", signs.end())
+            end = len(text) if end < 0 else end
+            if fence := _FENCE.match(text, text.rfind("\n", 0, signs.start()) + 1, end):
+                yield fence
 
 
 def _closes(fence: re.Match[str], opened: re.Match[str]) -> bool:

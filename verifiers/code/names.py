@@ -25,6 +25,8 @@ from weakref import WeakKeyDictionary
 
 _MOST_KEPT = 20_000  # characters of a source whose tree is kept for whoever asks next; a tree is 100 times as large
 _MISSING: WeakKeyDictionary[ast.AST, frozenset[str]] = WeakKeyDictionary()
+_BELOW: WeakKeyDictionary[ast.Module, list[ast.AST]] = WeakKeyDictionary()
+_WORD = re.compile(r"\w+")
 IMPLICIT = frozenset({"__name__", "__file__", "__doc__", "__builtins__"})
 
 
@@ -46,10 +48,31 @@ def _parsed(source: str) -> ast.Module | None:
         return None
 
 
+def nodes_of(tree: ast.AST) -> list[ast.AST]:
+    """Return what `ast.walk` yields; those of a program, which is asked a dozen questions, are kept with its tree."""
+    if not isinstance(tree, ast.Module):
+        return _walked(tree)
+    if (below := _BELOW.get(tree)) is None:
+        below = _BELOW[tree] = _walked(tree)[1:]  # without the tree, which would keep itself
+    return [tree, *below]
+
+
+def _walked(tree: ast.AST) -> list[ast.AST]:
+    found = [tree]
+    for node in found:  # it grows as it is read
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, ast.AST):
+                found.append(value)
+            elif isinstance(value, list):
+                found.extend(item for item in value if isinstance(item, ast.AST))
+    return found
+
+
 def defined(tree: ast.AST) -> set[str]:
     """Return every name that a source binds anywhere: good enough to tell its own names from the candidate's."""
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                 names.add(name)
@@ -66,7 +89,7 @@ def defined(tree: ast.AST) -> set[str]:
 
 def used(tree: ast.AST) -> set[str]:
     """Return every name that a source reads."""
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    return {node.id for node in nodes_of(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
 def missing(tree: ast.AST) -> frozenset[str]:
@@ -79,25 +102,26 @@ def missing(tree: ast.AST) -> frozenset[str]:
 
 def names_any(source: str, names: Iterable[str]) -> bool:
     """Return whether one of the names, or any for "*", stands in a source, be it in a comment: a quick look."""
-    return any(name == "*" or (name in source and re.search(rf"\b{re.escape(name)}\b", source)) for name in names)
+    inside = [name for name in names if name == "*" or name in source]
+    return "*" in inside or not set(inside).isdisjoint(_WORD.findall(source) if inside else ())
 
 
 def in_annotations(tree: ast.AST) -> set[str]:
     """Return the names that stand in annotations."""
-    notes = [getattr(node, "annotation", None) or getattr(node, "returns", None) for node in ast.walk(tree)]
+    notes = [getattr(node, "annotation", None) or getattr(node, "returns", None) for node in nodes_of(tree)]
     return set().union(*map(used, filter(None, notes)))
 
 
 def called(tree: ast.AST) -> set[str]:
     """Return the names that a source calls, and that are no method's or module's."""
-    return {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    return {node.func.id for node in nodes_of(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
 
 
 def imported(tree: ast.AST, module: str) -> set[str]:
     """Return the names that a source imports from a module."""
     return {
         alias.name
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.ImportFrom) and node.module == module
         for alias in node.names
         if alias.name != "*"
@@ -108,14 +132,14 @@ def attributes(tree: ast.AST, module: str) -> set[str]:
     """Return the names that a source reads as attributes of a module that it imports."""
     bound = {
         alias.asname or alias.name
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.Import)
         for alias in node.names
         if alias.name == module
     }
     return {
         node.attr
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in bound
     }
 
@@ -147,9 +171,9 @@ def judges(trees: Iterable[ast.AST], names: set[str]) -> set[str]:
     """
     found: set[str] = set()
     denying: set[str] = set()
-    for node in (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Assert)):
+    for node in (node for tree in trees for node in nodes_of(tree) if isinstance(node, ast.Assert)):
         test = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
-        for call in (part for part in ast.walk(test) if isinstance(part, ast.Call)):
+        for call in (part for part in nodes_of(test) if isinstance(part, ast.Call)):
             inner = set().union(*map(called, [*call.args, *(keyword.value for keyword in call.keywords)]))
             if not isinstance(call.func, ast.Name) or call.func.id not in names:
                 continue

@@ -34,6 +34,7 @@ from adjudge.verifiers.code.names import (
     names_any,
     reaching,
     silent,
+    nodes_of,
     syntax_tree,
     used,
 )
@@ -414,7 +415,7 @@ def _shadowing(names: set[str], trees: Sequence[ast.Module], solution: str) -> s
     The solution's is meant; else the one that all tests call, modules (which nobody calls) before functions, and
     a function that is called on what another one returns is a helper.
     """
-    asserts = [[node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)] for tree in trees]
+    asserts = [[node.test for node in nodes_of(tree) if isinstance(node, ast.Assert)] for tree in trees]
     calls = [set().union(*map(called, tests)) & names for tests in asserts]
     common = set.intersection(*calls)
     tree = syntax_tree(solution)
@@ -422,7 +423,7 @@ def _shadowing(names: set[str], trees: Sequence[ast.Module], solution: str) -> s
         return common & defined(tree)
     outer = {
         node.func.id
-        for node in (node for tests in asserts for test in tests for node in ast.walk(test))
+        for node in (node for tests in asserts for test in tests for node in nodes_of(test))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         if any(called(argument) & common for argument in node.args)
     }

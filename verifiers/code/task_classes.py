@@ -14,6 +14,8 @@ import functools
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
+from adjudge.verifiers.code.names import nodes_of
+
 _TWO = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
     ast.Pow: "pow", ast.MatMult: "matmul", ast.LShift: "lshift", ast.RShift: "rshift", ast.BitAnd: "and",
@@ -51,7 +53,7 @@ class _Reading:
 
     def read(self, tree: ast.Module) -> None:
         """Take in one source."""
-        nodes = list(ast.walk(tree))
+        nodes = nodes_of(tree)
         for node in nodes:
             if isinstance(node, ast.Import):
                 self._modules |= {alias.asname for alias in node.names if alias.asname and alias.name in self._modules}
@@ -74,7 +76,7 @@ class _Reading:
             case ast.For(target=target, iter=items) | ast.comprehension(target=target, iter=items):
                 pairs = [(target, item) for item in getattr(items, "elts", ())]
             case ast.FunctionDef(name=name, decorator_list=[_, *_]):  # a fixture
-                given = [part.value for part in ast.walk(node) if isinstance(part, ast.Return) and part.value]
+                given = [part.value for part in nodes_of(node) if isinstance(part, ast.Return) and part.value]
                 pairs = [(ast.Name(name), value) for value in given]
             case _:
                 pass
@@ -110,7 +112,7 @@ class _Reading:
         return self._held.get(_key(node), set()) if _key(node) else set()
 
     def _calls(self, node: ast.expr) -> set[str]:
-        return self._made(node).union(*(self._made(part) for part in ast.walk(node) if isinstance(part, ast.Call)))
+        return self._made(node).union(*(self._made(part) for part in nodes_of(node) if isinstance(part, ast.Call)))
 
     def _see(self, node: ast.AST) -> None:
         match node:

@@ -8,6 +8,11 @@ when the program's first process has ended, everything it started is killed with
 With `isolation="none"` the program runs as this user, with resource limits only: for programs you trust, and for
 hosts without namespaces.
 
+Bringing files back from a place that an untrusted program could write to.
+
+Only plain files below the given folder count, reached without following a link; a name that is a link, a folder, a
+pipe or a device counts as absent.
+
 Not covered: side channels, kernel bugs, and CPU shares among concurrent runs.
 """
 
@@ -18,12 +23,14 @@ import functools
 import os
 import shutil
 import signal
+import stat
 import subprocess
+import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterator
-from pathlib import PurePosixPath
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Literal, Self
 
@@ -40,11 +47,106 @@ from adjudge.verifiers.execution.bubblewrap import (
 from adjudge.verifiers.execution.capture import Captured, converse, streams_of
 from adjudge.verifiers.execution.cgroup import Group
 from adjudge.verifiers.execution.enclosure import START_SECONDS, Enclosure, wait_readable
-from adjudge.verifiers.execution.outputs import collect
 from adjudge.verifiers.execution.program import Ending, Program, RunLimits, RunResult
 from adjudge.verifiers.execution.seccomp import syscall_filter
 from adjudge.verifiers.execution.time_limit import TimeLimit
-from adjudge.verifiers.execution.unconfined import run_unconfined
+
+
+def collect(folder: int, names: Sequence[str], most: int) -> dict[str, bytes]:
+    """Return the contents of those files that exist.
+
+    Args:
+        folder: a descriptor of the folder.
+        names: relative paths without "..".
+        most: most bytes of all of them together; what goes beyond counts as absent.
+    """
+    found: dict[str, bytes] = {}
+    for name in names:
+        content = _read(folder, PurePosixPath(name).parts, most)
+        if content is not None:
+            found[name] = content
+            most -= len(content)
+    return found
+
+
+def _read(folder: int, parts: Sequence[str], most: int) -> bytes | None:
+    with contextlib.ExitStack() as held:
+        try:
+            for part in parts[:-1]:
+                folder = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+                held.callback(os.close, folder)
+            fd = os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        except OSError:
+            return None
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > most:
+            os.close(fd)
+            return None
+        with open(fd, "rb") as file:
+            content = file.read(most + 1)
+    return content if len(content) <= most else None
+
+
+# ulimit counts memory in KiB and files in blocks of 512 bytes; what a platform cannot limit is left as it is
+_LIMITED = 'ulimit -c 0; ulimit -d "$1" 2>&-; ulimit -f "$2" 2>&-; ulimit -n 256 2>&-; shift 2; exec "$@"'
+
+
+def run_unconfined(program: Program, limits: RunLimits) -> RunResult:
+    """Run a program as this user.
+
+    Raises:
+        SandboxUnavailableError: there is no shell to set the limits.
+        OverloadedError: the machine let the program wait for too long.
+    """
+    with tempfile.TemporaryDirectory(prefix="adjudge-", ignore_cleanup_errors=True) as folder:
+        for path, content in program.files.items():
+            file = Path(folder, path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+            file.chmod(0o755)
+        environment = {**ENVIRONMENT, "HOME": folder, "TMPDIR": folder, **program.environment}
+        shell = ["/bin/sh", "-c", _LIMITED, "sh", str(limits.memory_mb << 10), str(limits.disk_mb << 11)]
+        started = time.monotonic()
+        try:
+            process = subprocess.Popen(
+                [*shell, *program.command],
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SandboxUnavailableError(f"a program cannot be started: {error}") from error
+        with contextlib.ExitStack() as held:
+            held.callback(process.wait)
+            held.callback(_kill, process)
+            limit = TimeLimit(limits.seconds, [process.pid])
+            got = converse(streams_of(process, held), program.stdin, limit, limits.output_bytes)
+            seconds = time.monotonic() - started
+            _kill(process)
+            code = process.wait()
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            outputs = collect(opened, program.outputs, limits.disk_mb << 20)
+        finally:
+            os.close(opened)
+    return RunResult(
+        ending=got.excess or ("signalled" if code < 0 else "exited"),
+        code=None if got.excess else abs(code),
+        stdout=bytes(got.stdout),
+        stderr=bytes(got.stderr),
+        outputs=outputs,
+        seconds=seconds,
+        charged=limit.total,
+    )
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
 
 __all__ = ["Isolation", "Sandbox", "SandboxUnavailableError"]
 

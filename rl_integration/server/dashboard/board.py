@@ -8,19 +8,151 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
-from adjudge.rl_integration.server.dashboard.history import History
-from adjudge.rl_integration.server.dashboard.verdict import verdict
 from adjudge.rl_integration.server.host import Host
-from adjudge.rl_integration.service.stats import LaneStats
+from adjudge.rl_integration.service.stats import LaneStats, quantile
 from adjudge.rl_integration.watch.newest import Recent
 from adjudge.rl_integration.watch.panel import WatchPanel
 from adjudge.rl_integration.watch.report import HackingReport
+
+State: TypeAlias = Literal["healthy", "look", "failing", "resting", "stalled", "learning", "idle"]
+
+_STALLED = 30.0
+"""Seconds without any answer while samples wait; judges and tests of programs take a few."""
+
+_FAILING = 0.5
+"""The share of failed samples from which on there is hardly any reward."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What a person is told first.
+
+    Attributes:
+        state: "healthy"; "look", the watch has alarms; "failing", "resting" (suspended) and "stalled", it does not
+            work; "learning", too few samples so far; "idle", none at all.
+        sentence: the reason.
+    """
+
+    state: State
+    sentence: str
+
+
+def verdict(stats: LaneStats, report: HackingReport | None, stalled: float) -> Verdict:
+    """Return the verdict on a scorer.
+
+    Args:
+        stats: its numbers.
+        report: what its watch says; None where there is none.
+        stalled: seconds for which samples have waited without any being answered.
+    """
+    if stats.state == "open":
+        return Verdict(state="resting", sentence="It gave no scores lately, and is suspended for a while.")
+    if stalled >= _STALLED:
+        held = stats.waiting + stats.running
+        sentence = f"{held:,} samples wait, and none was answered for {stalled:.0f} seconds."
+        return Verdict(state="stalled", sentence=sentence)
+    if not stats.answered:
+        return Verdict(state="idle", sentence="Nothing was scored yet.")
+    if report is None:
+        if stats.failed_share >= _FAILING:
+            return Verdict(state="failing", sentence=f"{stats.failed_share:.0%} of all samples could not be judged.")
+        return Verdict(state="healthy", sentence="It answers; what it answers is not watched.")
+    if report.alarms:
+        first = report.alarms[0]
+        more = len(report.alarms) - 1
+        sentence = first.sentence + (f"  And {more} more sign{'s' if more > 1 else ''} below." if more else "")
+        grave = first.kind == "failed" and first.number >= _FAILING
+        return Verdict(state="failing" if grave else "look", sentence=sentence)
+    if report.missing:
+        sentence = f"Too few samples to tell: {report.measures.window} so far, {report.missing} more are needed."
+        return Verdict(state="learning", sentence=sentence)
+    return Verdict(state="healthy", sentence="Nothing unusual in its newest samples.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """What happened between two looks; None is what did not happen, and so has no number.
+
+    Attributes:
+        rate: scores a second.
+        p50: median time from acceptance to score, in seconds.
+        p95: the time that 95 % of the samples did not exceed.
+        waiting: samples accepted and not begun, at the end.
+        batch: samples a call, of the calls that ended.
+    """
+
+    rate: float
+    p50: float | None
+    p95: float | None
+    waiting: int
+    batch: float | None
+
+
+class History:
+    """The newest points of one scorer.
+
+    Args:
+        size: how many are kept.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._points: deque[Point] = deque(maxlen=size)
+        self._last: LaneStats | None = None
+        self._seen = 0.0
+        self._moved = 0.0
+
+    def note(self, stats: LaneStats, now: float) -> bool:
+        """Add a point; return whether another scorer stands under the name since the last one.
+
+        Args:
+            stats: the scorer's numbers now.
+            now: seconds from any start.
+        """
+        last, before = self._last, self._seen
+        self._last, self._seen = stats, now
+        if last is None:
+            self._moved = now
+            return False
+        if last.generation != stats.generation:
+            self._points.clear()
+            self._moved = now
+            return True
+        if stats.answered > last.answered or not stats.waiting + stats.running:
+            self._moved = now
+        latency = [new - old for new, old in zip(stats.latency, last.latency, strict=True)]
+        calls = stats.calls - last.calls
+        self._points.append(
+            Point(
+                rate=(stats.answered - last.answered) / max(now - before, 1e-3),
+                p50=quantile(latency, 0.5),
+                p95=quantile(latency, 0.95),
+                waiting=stats.waiting,
+                batch=(stats.called - last.called) / calls if calls else None,
+            )
+        )
+        return False
+
+    @property
+    def stalled(self) -> float:
+        """Seconds since samples wait, or are under way, and none was answered."""
+        return self._seen - self._moved
+
+    def newest(self, count: int) -> dict[str, list[float | None]]:
+        """Return the newest points, the oldest of them first, as a column for each number of `Point`."""
+        points = list(self._points)[-count:] if count > 0 else []
+        return {field.name: [_short(getattr(point, field.name)) for point in points] for field in fields(Point)}
+
+
+def _short(value: Any) -> float | None:
+    return None if value is None else float(f"{value:.4g}")
+
 
 _EVERY = 1.0
 """Seconds between two points of the history."""

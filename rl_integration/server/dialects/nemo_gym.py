@@ -21,11 +21,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from adjudge.io.values import reference_of
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.server.answers import JsonAnswer
-from adjudge.rl_integration.server.dialects.queries import Fallback, ScorerName
+from adjudge.rl_integration.server.dialects.common import Fallback, ScorerName, told
 from adjudge.rl_integration.server.dialects.responses_object import finish_reason_of, prompt_of, response_of
-from adjudge.rl_integration.server.dialects.told import told
-from adjudge.rl_integration.server.errors import HttpError
+from adjudge.rl_integration.server.errors import HttpError, JsonAnswer
 from adjudge.rl_integration.server.host import Host
 from adjudge.rl_integration.server.json_bodies import JsonRoute
 

@@ -18,14 +18,11 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from adjudge.protocol import Sample
-from adjudge.rl_integration.server.answers import JsonAnswer
-from adjudge.rl_integration.server.dialects.programs import fenced
-from adjudge.rl_integration.server.dialects.queries import ScorerName
-from adjudge.rl_integration.server.dialects.single_number import AGAIN
-from adjudge.rl_integration.server.dialects.told import told
-from adjudge.rl_integration.server.errors import HttpError
+from adjudge.rl_integration.server.dialects.common import AGAIN, ScorerName, told
+from adjudge.rl_integration.server.errors import HttpError, JsonAnswer
 from adjudge.rl_integration.server.host import Host
 from adjudge.rl_integration.server.json_bodies import JsonRoute
+from adjudge.verifiers.code.extraction import fenced
 
 _LANGUAGES = {"nodejs": "javascript"}
 _KILLED = -9

@@ -12,7 +12,8 @@ from typing import Any, Self
 from adjudge.compose.calibration import Calibration
 from adjudge.compose.composite import Composite
 from adjudge.compose.part import Part
-from adjudge.compose.spec import Loader, options_of
+from adjudge.compose.spec import Loader
+from adjudge.options import options_of
 from adjudge.protocol import Sample, Score, Scorer, Verifier
 
 _EXAMPLE = "{calibrated: {scorer: SCORER, map: calibration.json}}"

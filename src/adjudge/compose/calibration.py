@@ -19,17 +19,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from adjudge.compose.spec import options_of
 from adjudge.extras import install_hint
 from adjudge.statistics.logistic import sigmoid
+from adjudge.options import Options, Range, options_of
 
 Kind = Literal["isotonic", "platt"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Calibration:
+class Calibration(Options, what="Calibration option"):
     """A frozen, monotone map from a value to a probability.
 
     Attributes:
@@ -41,13 +41,12 @@ class Calibration:
 
     kind: Kind
     knots: tuple[tuple[float, float], ...] = ()
-    slope: float = 1.0
+    slope: Annotated[float, Range(gt=0)] = 1.0
     intercept: float = 0.0
 
     def __post_init__(self) -> None:
         """Reject a map that is not monotone or leaves [0, 1]."""
-        if self.kind not in ("isotonic", "platt"):
-            raise ValueError(f'Calibration.kind is {self.kind!r}; it must be "isotonic" or "platt"')
+        super().__post_init__()
         knots = tuple((_number(x, "value"), _number(y, "probability")) for x, y in self.knots)
         object.__setattr__(self, "knots", knots)
         if self.kind == "isotonic":
@@ -58,9 +57,6 @@ class Calibration:
                     raise ValueError(f"Calibration.knots {(x, y)} and {(next_x, next_y)} are not in rising order")
             if knots[0][1] < 0 or knots[-1][1] > 1:
                 raise ValueError("Calibration.knots hold a probability outside 0..1")
-        elif not _number(self.slope, "slope") > 0:
-            raise ValueError(f"Calibration.slope is {self.slope!r}; it must be above 0, or the order of answers flips")
-        _number(self.intercept, "intercept")
 
     def __call__(self, value: float) -> float:
         """Return the probability that stands for a value."""

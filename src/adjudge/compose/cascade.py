@@ -19,7 +19,8 @@ from typing import Any, Self
 from adjudge import reasons
 from adjudge.compose.composite import Composite, reject_groupwise
 from adjudge.compose.part import Part, check_names, check_unweighted, score_all
-from adjudge.compose.spec import Loader, options_of, parts_of
+from adjudge.compose.spec import Loader, parts_of
+from adjudge.options import options_of
 from adjudge.protocol import Sample, Score
 
 _EXAMPLE = "{cascade: [exact, math]}"

@@ -22,14 +22,16 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal
+
+from adjudge.options import Options, Range
 
 Rule = Literal["mean", "median", "min", "lower_bound", "variance_bound", "soft_min", "nominal_min"]
 Nominal = Literal["mean", "surest"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Combination:
+class Combination(Options, what="combination option"):
     """How the values of members become one.
 
     Attributes:
@@ -41,22 +43,10 @@ class Combination:
     """
 
     rule: Rule = "mean"
-    k: float = 1.0
-    beta: float = 1.0
-    share: float = 0.5
+    k: Annotated[float, Range(ge=0)] = 1.0
+    beta: Annotated[float, Range(gt=0)] = 1.0
+    share: Annotated[float, Range(ge=0, le=1)] = 0.5
     nominal: Nominal = "mean"
-
-    def __post_init__(self) -> None:
-        """Reject rules that are none, and numbers out of range."""
-        for option, known in (("rule", Rule), ("nominal", Nominal)):
-            if getattr(self, option) not in get_args(known):
-                raise ValueError(f"{option} is {getattr(self, option)!r}; give one of {', '.join(get_args(known))}")
-        if not (_is_number(self.k) and self.k >= 0):
-            raise ValueError(f"k is {self.k!r}; it must be a finite number >= 0")
-        if not (_is_number(self.beta) and self.beta > 0):
-            raise ValueError(f"beta is {self.beta!r}; it must be a finite number > 0")
-        if not (_is_number(self.share) and 0 <= self.share <= 1):
-            raise ValueError(f"share is {self.share!r}; it must be between 0 and 1")
 
     @property
     def needs_spreads(self) -> bool:
@@ -129,7 +119,3 @@ def _surest(rewards: Sequence[float], spreads: Sequence[float | None]) -> float:
             'give nominal="mean"'
         )
     return rewards[min(known)[1]]
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -21,12 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 from adjudge.compose.combination import Combination, spread_of
 from adjudge.compose.composite import Composite, missing, no_number
 from adjudge.compose.part import Part, check_names, check_unweighted, score_all
-from adjudge.compose.spec import Loader, options_of, parts_of
+from adjudge.compose.spec import Loader, parts_of
+from adjudge.options import check_options, options_of
 from adjudge.protocol import Sample, Score
 
 Rule = Literal["mean", "median", "min", "lower_bound", "nominal_min"]
@@ -62,12 +63,8 @@ class Ensemble(Composite):
         object.__setattr__(self, "parts", tuple(self.parts))
         check_names(self.parts, inside=self.name)
         check_unweighted(self.parts, inside=self.name)
-        if self.rule not in get_args(Rule):
-            raise ValueError(f"Ensemble.rule is {self.rule!r}; it must be one of {', '.join(get_args(Rule))}")
-        try:
-            _ = self._combination
-        except ValueError as error:
-            raise ValueError(f"Ensemble.{error}") from error
+        check_options(self, "Ensemble option")
+        _ = self._combination  # checks its own
         names = [part.name for part in self.parts]
         if self.nominal not in ("mean", "surest", *names):
             raise ValueError(

@@ -19,7 +19,8 @@ from typing import Any, Self
 
 from adjudge.compose.composite import Composite, missing, no_number, reject_groupwise
 from adjudge.compose.part import Part, check_names, score_all
-from adjudge.compose.spec import Loader, options_of, parts_of
+from adjudge.compose.spec import Loader, parts_of
+from adjudge.options import check_options, options_of
 from adjudge.protocol import Sample, Score, Scorer, Verifier
 
 _OPTIONS = ("gate", "main", "bonuses", "threshold", "otherwise", "name")
@@ -47,14 +48,11 @@ class Gate(Composite):
     name: str = "gate"
 
     def __post_init__(self) -> None:
-        """Reject limits that are no numbers, names that clash, and group scorers behind the gate."""
+        """Check the options; reject names that clash, and group scorers behind the gate."""
         object.__setattr__(self, "bonuses", tuple(self.bonuses))
         object.__setattr__(self, "gate", Part(self.gate).scorer)
         object.__setattr__(self, "main", Part(self.main).scorer)
-        for option in ("threshold", "otherwise"):
-            value = getattr(self, option)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                raise ValueError(f"Gate.{option} is {value!r}; it must be a finite number")
+        check_options(self, "Gate option")
         _, main, *bonuses = self.members()
         if bonuses:
             check_names(bonuses, inside=self.name, reserved=("gate", "main"))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from adjudge.compose.part import Part
+from adjudge.options import options_of
 from adjudge.protocol import Scorer
 
 _PART_KEYS = ("scorer", "name", "weight")
@@ -58,31 +59,3 @@ def parts_of(body: Any, loader: Loader, *, inside: str) -> tuple[Part, ...]:
     raise ValueError(
         f"{inside!r} has the parts {body!r}; they must be a list of scorers or a mapping of names to weights"
     )
-
-
-def options_of(
-    body: Any, known: Sequence[str], *, inside: str, required: Sequence[str] = (), example: str = ""
-) -> dict[str, Any]:
-    """Return the options of a spec, or raise `ValueError` naming the unknown or missing one and listing all."""
-    listing = ", ".join(known) or "none"
-    if not isinstance(body, Mapping):
-        raise ValueError(
-            f"{inside} takes a mapping of options ({listing}), not {body!r}{example and f'; try {example}'}"
-        )
-    for key in body:
-        if key not in known:
-            raise ValueError(f"{inside} has no option {key!r}; its options are: {listing}{suggestion(str(key), known)}")
-    for key in required:
-        if key not in body:
-            raise ValueError(f"{inside} needs the option {key!r}{example and f'; try {example}'}")
-    if "name" in body and not (isinstance(body["name"], str) and body["name"]):
-        raise ValueError(f"{inside} has the name {body['name']!r}; it must be text")
-    return dict(body)
-
-
-def suggestion(word: str, words: Sequence[str]) -> str:
-    """Return `" (did you mean ...?)"` for the nearest of the known words, or nothing if none is near."""
-    import difflib
-
-    near = difflib.get_close_matches(word.lower(), words, n=1, cutoff=0.6)
-    return f" (did you mean {near[0]!r}?)" if near else ""

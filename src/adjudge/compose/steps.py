@@ -12,9 +12,9 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
-from adjudge.compose.spec import options_of, suggestion
+from adjudge.options import Options, Range, options_of, suggestion
 
 
 class Step(ABC):
@@ -36,16 +36,11 @@ class Step(ABC):
 
 
 @dataclass(frozen=True)
-class Affine(Step):
+class Affine(Options, Step, what="Affine option"):
     """`scale * value + shift`."""
 
     scale: float = 1.0
     shift: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Reject numbers that are not finite."""
-        _check_number("Affine.scale", self.scale)
-        _check_number("Affine.shift", self.shift)
 
     def apply(self, values: Sequence[float]) -> list[float]:
         """Return the scaled and shifted values."""
@@ -57,17 +52,15 @@ class Affine(Step):
 
 
 @dataclass(frozen=True)
-class Clip(Step):
+class Clip(Options, Step, what="Clip option"):
     """Values below `low` become `low`, those above `high` become `high`; None leaves that side open."""
 
     low: float | None = None
     high: float | None = None
 
     def __post_init__(self) -> None:
-        """Reject an empty or a boundless interval."""
-        for side in ("low", "high"):
-            if getattr(self, side) is not None:
-                _check_number(f"Clip.{side}", getattr(self, side))
+        """Check the bounds, and reject an empty or a boundless interval."""
+        super().__post_init__()
         if self.low is None and self.high is None:
             raise ValueError("Clip needs `low`, `high` or both")
         if self.low is not None and self.high is not None and self.low > self.high:
@@ -98,7 +91,7 @@ class Rank(Step):
 
 
 @dataclass(frozen=True)
-class ZScore(Step):
+class ZScore(Options, Step, what="ZScore option"):
     """`(value - mean) / (std + eps)` within the group, the advantage of GRPO.
 
     The defaults give what verl and TRL compute: the sample standard deviation (divisor n - 1) and a small `eps`,
@@ -112,16 +105,8 @@ class ZScore(Step):
 
     groupwise: ClassVar[bool] = True
 
-    ddof: int = 1
-    eps: float = 1e-6
-
-    def __post_init__(self) -> None:
-        """Reject options outside their range."""
-        if self.ddof not in (0, 1):
-            raise ValueError(f"ZScore.ddof is {self.ddof!r}; it must be 0 or 1")
-        _check_number("ZScore.eps", self.eps)
-        if self.eps < 0:
-            raise ValueError(f"ZScore.eps is {self.eps!r}; it must be >= 0")
+    ddof: Literal[0, 1] = 1
+    eps: Annotated[float, Range(ge=0)] = 1e-6
 
     def apply(self, values: Sequence[float]) -> list[float]:
         """Return the z-scores of a group of at least two."""
@@ -152,9 +137,3 @@ def step_of(entry: Any) -> Step:
         raise ValueError(f"{entry!r} is no step of a transform; the steps are {', '.join(STEPS)}{near}")
     known = [item.name for item in fields(kind)]  # type: ignore[arg-type]
     return kind(**options_of({} if options is None else options, known, inside=f"the step {name!r}"))
-
-
-def _check_number(what: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        hint = " (YAML reads 1e-3 as text: write 0.001 or 1.0e-3)" if isinstance(value, str) else ""
-        raise ValueError(f"{what} is {value!r}; it must be a finite number{hint}")

@@ -19,8 +19,9 @@ from typing import Any, Self
 
 from adjudge.compose.composite import Composite
 from adjudge.compose.part import Part
-from adjudge.compose.spec import Loader, options_of
+from adjudge.compose.spec import Loader
 from adjudge.compose.steps import Step, step_of
+from adjudge.options import options_of
 from adjudge.protocol import Sample, Score, Scorer, Verifier
 
 _EXAMPLE = "{transform: {scorer: math, steps: [zscore, {clip: {low: -3, high: 3}}]}}"

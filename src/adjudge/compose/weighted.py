@@ -13,11 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 from adjudge.compose.composite import Composite, missing, no_number
 from adjudge.compose.part import Part, check_names, score_all
-from adjudge.compose.spec import Loader, options_of, parts_of
+from adjudge.compose.spec import Loader, parts_of
+from adjudge.options import check_options, options_of
 from adjudge.protocol import Sample, Score
 
 Missing = Literal["fail", "skip", "renormalise"]
@@ -45,8 +46,7 @@ class Weighted(Composite):
         """Reject an empty mix, names that clash, and weights that cannot be renormalised."""
         object.__setattr__(self, "parts", tuple(self.parts))
         check_names(self.parts, inside=self.name)
-        if self.missing not in get_args(Missing):
-            raise ValueError(f"Weighted.missing is {self.missing!r}; it must be one of {', '.join(get_args(Missing))}")
+        check_options(self, "Weighted option")
         for part in self.parts:
             if self.missing == "renormalise" and part.weight <= 0:
                 raise ValueError(

@@ -16,9 +16,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple
 
 from adjudge.engines.head_config import HeadConfig
+from adjudge.options import Options, Range
 
 FILE = "adjudge.json"
 HEAD_FILE = "adjudge_head.safetensors"
@@ -40,7 +41,7 @@ class Normalizer(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckpointNotes:
+class CheckpointNotes(Options, what="checkpoint note"):
     """What is known of a reward model beyond its weights.
 
     Attributes:
@@ -59,14 +60,13 @@ class CheckpointNotes:
     normalizer: Normalizer | None = None
     labels: tuple[str, ...] = ()
     marker: str = ""
-    max_length: int | None = None
+    max_length: Annotated[int, Range(ge=1, unit="tokens")] | None = None
     template: str = ""
     trained: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Reject what contradicts itself."""
-        if self.what not in get_args(What):
-            raise ValueError(f"checkpoint note what={self.what!r}; give one of {', '.join(get_args(What))}")
+        """Check the values, and reject what contradicts itself."""
+        super().__post_init__()
         if (self.what == "process") != (self.head.pooling == "tokens"):
             raise ValueError(
                 f"checkpoint note what={self.what!r} with a head that reads {self.head.pooling!r}; process models read "
@@ -79,8 +79,6 @@ class CheckpointNotes:
             if not (math.isfinite(mean) and math.isfinite(std) and std > 0):
                 raise ValueError(f"checkpoint note normalizer={(mean, std)!r}; it must be finite, with std above 0")
             object.__setattr__(self, "normalizer", Normalizer(float(mean), float(std)))
-        if self.max_length is not None and self.max_length < 1:
-            raise ValueError(f"checkpoint note max_length={self.max_length!r}; it must be at least 1 token, or None")
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> CheckpointNotes | None:

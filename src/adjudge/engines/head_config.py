@@ -3,15 +3,16 @@
 A head turns a body's hidden state into raw numbers, the *columns*.  What they mean stands in `HeadConfig.kind`; turning
 them into a reward (the mean of quantiles, a gate's weighted sum) is the scorer's work.
 
-Not covered: the network itself (`adjudge.engines.head_networks`).
+Not covered: the network itself (`adjudge.engines.reward_network`).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, cast, get_args
+from typing import Annotated, Any, Literal, cast
+
+from adjudge.options import Options, Range
 
 HeadKind = Literal["linear", "mlp", "gaussian", "quantile", "gating", "multi"]
 Pooling = Literal["last", "mean", "first", "tokens"]
@@ -21,7 +22,7 @@ _SINGLE: tuple[HeadKind, ...] = ("linear", "gaussian", "quantile", "multi")
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeadConfig:
+class HeadConfig(Options, what="head option"):
     """The shape of a head, and where in a row it reads the body.
 
     Attributes:
@@ -48,38 +49,26 @@ class HeadConfig:
     """
 
     kind: HeadKind = "linear"
-    outputs: int = 1
-    levels: int = 0
-    members: int = 1
-    hidden: int = 0
-    depth: int = 1
+    outputs: Annotated[int, Range(ge=1)] = 1
+    levels: Annotated[int, Range(ge=0)] = 0
+    members: Annotated[int, Range(ge=1)] = 1
+    hidden: Annotated[int, Range(ge=0)] = 0
+    depth: Annotated[int, Range(ge=1)] = 1
     activation: Activation = "relu"
-    temperature: float = 1.0
-    gate_back: int = 0
+    temperature: Annotated[float, Range(gt=0)] = 1.0
+    gate_back: Annotated[int, Range(ge=0)] = 0
     bias: bool = False
     pooling: Pooling = "last"
 
     def __post_init__(self) -> None:
-        """Reject shapes that no network has."""
-        for option, known in (("kind", HeadKind), ("pooling", Pooling), ("activation", Activation)):
-            if getattr(self, option) not in get_args(known):
-                allowed = ", ".join(get_args(known))
-                raise ValueError(f"head option {option}={getattr(self, option)!r}; give one of {allowed}")
-        least_of = {"outputs": 1, "levels": 0, "members": 1, "hidden": 0, "depth": 1, "gate_back": 0}
-        for option, least in least_of.items():
-            value = getattr(self, option)
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise ValueError(f"head option {option}={value!r}; it must be a whole number, at least {least}")
+        """Check the options, and reject shapes that no network has."""
+        super().__post_init__()
         if (self.kind == "quantile") != (self.levels > 0):
             raise ValueError(
                 f"head option levels={self.levels!r} with kind={self.kind!r}; only quantile heads have levels"
             )
         if self.members > 1 and self.kind != "multi":
             raise ValueError(f"head option members={self.members!r} with kind={self.kind!r}; give kind='multi'")
-        if not isinstance(self.bias, bool):
-            raise ValueError(f"head option bias={self.bias!r}; give true or false")
-        if not (isinstance(self.temperature, int | float) and 0 < self.temperature < math.inf):
-            raise ValueError(f"head option temperature={self.temperature!r}; it must be above 0")
         if self.kind == "gating" and self.pooling != "last":
             raise ValueError(f"head option pooling={self.pooling!r} with kind='gating'; a gating head reads 'last'")
 

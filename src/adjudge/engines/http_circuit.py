@@ -9,6 +9,9 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
+
+from adjudge.options import Range, check_options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,17 +24,13 @@ class CircuitPlan:
         pause: seconds between two looks whether a dead server is back.
     """
 
-    failures: int = 5
-    seconds: float = 5.0
-    pause: float = 5.0
+    failures: Annotated[int, Range(ge=1)] = 5
+    seconds: Annotated[float, Range(ge=0, unit="seconds")] = 5.0
+    pause: Annotated[float, Range(ge=0, unit="seconds")] = 5.0
 
     def __post_init__(self) -> None:
-        """Reject plans that mean nothing."""
-        if self.failures < 1:
-            raise ValueError(f"circuit option failures={self.failures!r}; it must be at least 1")
-        for option in ("seconds", "pause"):
-            if not 0 <= getattr(self, option) < float("inf"):
-                raise ValueError(f"circuit option {option}={getattr(self, option)!r}; it must be 0 or more seconds")
+        """Check the options."""
+        check_options(self, "circuit option")
 
 
 class Circuit:

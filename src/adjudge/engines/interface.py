@@ -13,8 +13,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeGuard, runtime_checkable
+from typing import Annotated, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
+from adjudge.options import Range, check_options
 from adjudge.protocol import NO_COST, Cost, Message
 
 Prompt: TypeAlias = str | Sequence[Message]
@@ -51,25 +52,17 @@ class Sampling:
             A server may not promise that; then the engine's fingerprint is all there is.
     """
 
-    n: int = 1
-    max_tokens: int = 1024
-    temperature: float = 0.0
-    top_p: float = 1.0
-    top_k: int = 0
+    n: Annotated[int, Range(ge=1)] = 1
+    max_tokens: Annotated[int, Range(ge=1)] = 1024
+    temperature: Annotated[float, Range(ge=0)] = 0.0
+    top_p: Annotated[float, Range(gt=0, le=1)] = 1.0
+    top_k: Annotated[int, Range(ge=0)] = 0
     stop: tuple[str, ...] = ()
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Reject parameters that mean nothing."""
-        for option in ("n", "max_tokens"):
-            if getattr(self, option) < 1:
-                raise ValueError(f"sampling option {option}={getattr(self, option)!r}; it must be at least 1")
-        if not (math.isfinite(self.temperature) and self.temperature >= 0):
-            raise ValueError(f"sampling option temperature={self.temperature!r}; it must be 0 or more")
-        if not 0 < self.top_p <= 1:
-            raise ValueError(f"sampling option top_p={self.top_p!r}; it must be above 0 and at most 1")
-        if self.top_k < 0:
-            raise ValueError(f"sampling option top_k={self.top_k!r}; it must be 0 or more")
+        """Check the parameters."""
+        check_options(self, "sampling option")
         if isinstance(self.stop, str) or not all(isinstance(text, str) and text for text in self.stop):
             raise ValueError(f"sampling option stop={self.stop!r}; it must be a tuple of texts, none of them empty")
         if self.n > 1 and self.temperature == 0:

@@ -11,7 +11,6 @@ Not covered: closing engines.  One that nobody holds any more is freed by itself
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 import os
@@ -23,6 +22,7 @@ from typing import Any, cast
 
 from adjudge import wire
 from adjudge.engines.interface import Engine
+from adjudge.options import options_of, suggestion
 
 # Name in specs: module and class of the configuration, module and class of the engine.
 _KINDS: Mapping[str, tuple[str, str]] = {
@@ -97,24 +97,16 @@ def engine_of(spec: Any) -> Engine:
 def _configured(kind: Any, options: Any) -> Any:
     """The configuration of an engine, made of options that were checked against its fields."""
     if kind not in _KINDS:
-        near = difflib.get_close_matches(str(kind), _KINDS, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise ValueError(f"unknown kind of engine {kind!r}{hint}; there are {', '.join(_KINDS)}: {_EXAMPLE}")
+        near = suggestion(str(kind), _KINDS)
+        raise ValueError(f"unknown kind of engine {kind!r}{near}; there are {', '.join(_KINDS)}: {_EXAMPLE}")
     if isinstance(options, str):
         options = {"model": options} if options else {}
-    if not isinstance(options, Mapping):
-        raise ValueError(f"the engine {kind!r} takes a mapping of options, not {options!r}; {_EXAMPLE}")
     make = _named(_KINDS[kind][0])
-    known = list(inspect.signature(make).parameters)
-    for key in options:
-        if key not in known:
-            near = difflib.get_close_matches(str(key), known, n=1)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
-            raise ValueError(f"the engine {kind!r} has no option {key!r}{hint}; its options are {', '.join(known)}")
-    if not options.get("model"):
+    given = options_of(options, list(inspect.signature(make).parameters), inside=f"the engine {kind!r}")
+    if not given.get("model"):
         raise ValueError(f"the engine {kind!r} needs a model; {_EXAMPLE}")
     try:
-        return make(**options)
+        return make(**given)
     except TypeError as error:
         raise ValueError(f"the engine {kind!r} cannot be made with the options given: {error}") from error
 

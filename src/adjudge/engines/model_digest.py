@@ -4,6 +4,13 @@ Small files count whole; of large ones the size, the first MiB (where the list o
 over the rest.  A model that was trained on in the same folder differs in nearly every weight, so it gets another
 digest, and 15 GB are looked at in a fraction of a second.
 
+One model at a time is made in a process.
+
+While `transformers` makes a model it replaces `PreTrainedModel.tie_weights` and the default type of new tensors for
+the whole process, and then puts back what it had found (5.19: `initialization.no_tie_weights`, `local_torch_dtype`).
+Of two threads at it, the one that ends last puts back the other's replacement: from then on no model of the process has
+its output embeddings tied to its input embeddings, and each scores with random ones, without an error.
+
 Not covered: a file that was changed on purpose between the blocks.
 """
 
@@ -11,7 +18,31 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+
+class _Making:
+    def __init__(self) -> None:
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forget who makes a model: a forked child has no such thread."""
+        self.lock = threading.RLock()
+
+
+_making = _Making()
+os.register_at_fork(after_in_child=_making.begin_anew)
+
+
+@contextmanager
+def model_lock() -> Iterator[None]:
+    """Wait until no other thread makes a model, and keep others from it."""
+    with _making.lock:
+        yield
+
 
 _WHOLE = 64 * 2**20
 _HEAD = 2**20

@@ -5,19 +5,20 @@ Not covered: keys in files or in specs.  A key comes from the environment, and i
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from dataclasses import InitVar, dataclass, field, fields
-from typing import Literal
+from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit
 
 from adjudge.engines.http_circuit import CircuitPlan
 from adjudge.engines.retry import Retry
+from adjudge.options import Range, check_options
 
 Dialect = Literal["auto", "openai", "vllm"]
 _DIALECTS: tuple[Dialect, ...] = ("auto", "openai", "vllm")
-_LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
+_COUNT: Final = Range(ge=1)
+_SECONDS: Final = Range(gt=0, unit="seconds")
 _USUAL_VARIABLE = "OPENAI_API_KEY"  # may be unset: many servers want no key
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -80,13 +81,13 @@ class OpenAIConfig:
     dialect: Dialect = "auto"
     chat_template_kwargs: dict[str, object] = field(default_factory=dict)
     echo: bool = False
-    top_logprobs: int = 20
-    unseen: float = 1e-3
+    top_logprobs: Annotated[int, _COUNT] = 20
+    unseen: Annotated[float, Range(ge=0, lt=1)] = 1e-3
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    concurrency: int = 64
-    timeout: float = 300.0
-    deadline: float = 900.0
-    most_bytes: int = 64 << 20
+    concurrency: Annotated[int, _COUNT] = 64
+    timeout: Annotated[float, _SECONDS] = 300.0
+    deadline: Annotated[float, _SECONDS] = 900.0
+    most_bytes: Annotated[int, _COUNT] = 64 << 20
     attempts: int = 6
     first_pause: float = 0.5
     longest_pause: float = 30.0
@@ -101,6 +102,7 @@ class OpenAIConfig:
                 "engine option api_key: keys are taken from the environment only, never from a spec; put the key into "
                 "a variable and name it with api_key_env (default OPENAI_API_KEY)"
             )
+        check_options(self, "engine option")
         if not self.model:
             raise ValueError("engine option model=''; give the name under which the server serves the model")
         if self.api_key_env and not _VARIABLE.fullmatch(self.api_key_env):
@@ -109,21 +111,6 @@ class OpenAIConfig:
                 "a variable and give the name of that"
             )
         self._check_address()
-        if self.dialect not in _DIALECTS:
-            raise ValueError(f"engine option dialect={self.dialect!r}; it must be one of {', '.join(_DIALECTS)}")
-        if self.max_tokens_field not in _LIMIT_FIELDS:
-            raise ValueError(f"engine option max_tokens_field={self.max_tokens_field!r}; it must be one of "
-                             f"{', '.join(_LIMIT_FIELDS)}")  # fmt: skip
-        for option in ("top_logprobs", "concurrency", "most_bytes"):
-            if getattr(self, option) < 1:
-                raise ValueError(f"engine option {option}={getattr(self, option)!r}; it must be at least 1")
-        for option in ("timeout", "deadline"):
-            if not (math.isfinite(getattr(self, option)) and getattr(self, option) > 0):
-                raise ValueError(
-                    f"engine option {option}={getattr(self, option)!r}; it must be a positive number of seconds"
-                )
-        if not 0 <= self.unseen < 1:
-            raise ValueError(f"engine option unseen={self.unseen!r}; it must be 0 or more and below 1")
         self.retry()
         self.circuit()
 

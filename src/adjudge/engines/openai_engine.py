@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from adjudge.engines.http_thread import http_loop, on_http_loop
+from adjudge.engines.http_client import http_loop, on_http_loop
 from adjudge.engines.interface import (
     Fault,
     Generation,

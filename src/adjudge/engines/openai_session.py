@@ -40,8 +40,7 @@ from adjudge.engines.interface import (
 from adjudge.engines.label_tokens import NEVER, LabelTokens, Tokens, continuation_tokens
 from adjudge.engines.openai_answers import BadAnswer
 from adjudge.engines.openai_config import OpenAIConfig
-from adjudge.engines.openai_labels import labels_among
-from adjudge.engines.vllm_labels import chained, portions, reads_for
+from adjudge.engines.openai_labels import chained, labels_among, portions, reads_for
 from adjudge.protocol import NO_COST, Cost
 
 _MISTAKES = {

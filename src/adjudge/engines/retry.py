@@ -10,6 +10,9 @@ import math
 import random
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Annotated
+
+from adjudge.options import Range, check_options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,17 +25,14 @@ class Retry:
         longest_pause: upper bound in seconds of any pause, also of one that the server asks for.
     """
 
-    attempts: int = 6
-    first_pause: float = 0.5
-    longest_pause: float = 30.0
+    attempts: Annotated[int, Range(ge=1)] = 6
+    first_pause: Annotated[float, Range(ge=0, unit="seconds")] = 0.5
+    longest_pause: Annotated[float, Range(ge=0, unit="seconds")] = 30.0
 
     def __post_init__(self) -> None:
-        """Reject plans that never send, or never end."""
-        if self.attempts < 1:
-            raise ValueError(f"retry option attempts={self.attempts!r}; it must be at least 1")
-        if not (math.isfinite(self.first_pause) and self.first_pause >= 0):
-            raise ValueError(f"retry option first_pause={self.first_pause!r}; it must be 0 or more seconds")
-        if not (math.isfinite(self.longest_pause) and self.longest_pause >= self.first_pause):
+        """Check the options."""
+        check_options(self, "retry option")
+        if self.longest_pause < self.first_pause:
             raise ValueError(f"retry option longest_pause={self.longest_pause!r}; it must be at least first_pause")
 
     def pause(self, attempt: int, asked: float | None, source: random.Random) -> float:

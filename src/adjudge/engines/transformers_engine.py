@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from adjudge import wire
 from adjudge.engines.interface import (
@@ -49,14 +49,13 @@ from adjudge.engines.transformers_jobs import (
 )
 from adjudge.engines.transformers_jobs import Labels as LabelJob
 from adjudge.engines.transformers_weights import configuration, needed, notes_of, tokenizer
+from adjudge.options import Options, Range
 from adjudge.protocol import NO_COST
 from adjudge.runtime.batcher import Batcher, BatcherClosed, Work
 
 T = TypeVar("T")
 
 _VERSION = "2"  # goes up whenever the same model could answer otherwise
-_DTYPES = ("auto", "float32", "bfloat16", "float16")
-_ATTENTIONS = ("auto", "sdpa", "eager", "flash_attention_2")
 _CPU_BUDGET = 4_096
 _GPU_BUDGET = 32_768
 # How much of a family's longest row must be its prefix: mixed lengths cost padding, and packed rows have none.
@@ -66,7 +65,7 @@ _NO_ROOM = Fault(reason="engine_error", detail="the prompt alone does not fit in
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformersConfig:
+class TransformersConfig(Options, what="engine option"):
     """Which model, where, and how it is run.
 
     Attributes:
@@ -89,31 +88,23 @@ class TransformersConfig:
     revision: str = ""
     adapter: str = ""
     device: str = "auto"
-    dtype: str = "auto"
-    attn: str = "auto"
-    token_budget: int | None = None
-    max_length: int | None = None
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    attn: Literal["auto", "sdpa", "eager", "flash_attention_2"] = "auto"
+    token_budget: Annotated[int, Range(ge=1, unit="tokens")] | None = None
+    max_length: Annotated[int, Range(ge=1, unit="tokens")] | None = None
     share_prefixes: bool = True
     chat_template_kwargs: dict[str, object] = field(default_factory=dict)
     trust_remote_code: bool = False
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
-        if not isinstance(self.model, str) or not self.model.strip():
+        """Check the options, and that a model given as a folder is there."""
+        super().__post_init__()
+        if not self.model.strip():
             raise ValueError(f"engine option model={self.model!r}; it must be a folder or a name on the hub")
         if self.model.startswith(("/", ".", "~")) and not is_folder(self.model):
             raise ValueError(f"engine option model={self.model!r}; there is no such folder")
-        for option, known in (("dtype", _DTYPES), ("attn", _ATTENTIONS)):
-            if getattr(self, option) not in known:
-                raise ValueError(f"engine option {option}={getattr(self, option)!r}; give one of {', '.join(known)}")
         if self.device != "auto" and self.device.partition(":")[0] not in ("cpu", "cuda"):
             raise ValueError(f"engine option device={self.device!r}; give auto, cpu, cuda or cuda:NUMBER")
-        if self.token_budget is not None and self.token_budget < 1:
-            raise ValueError(f"engine option token_budget={self.token_budget!r}; it must be at least 1 token, or None")
-        if self.max_length is not None and self.max_length < 1:
-            raise ValueError(f"engine option max_length={self.max_length!r}; it must be at least 1 token, or None")
-        if not isinstance(self.trust_remote_code, bool):
-            raise ValueError(f"engine option trust_remote_code={self.trust_remote_code!r}; give true or false")
 
 
 class TransformersEngine:

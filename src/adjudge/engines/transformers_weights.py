@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from adjudge.engines.checkpoint_notes import CheckpointNotes
-from adjudge.engines.model_lock import model_lock
+from adjudge.engines.model_digest import model_lock
 from adjudge.extras import install_hint
 
 if TYPE_CHECKING:

@@ -5,16 +5,17 @@ Not covered: what else vLLM can be told; start its server with the flags you nee
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
+
+from adjudge.options import Options, Range
 
 Runner = Literal["generate", "classify", "classify_tokens"]
 RUNNERS: tuple[Runner, ...] = ("generate", "classify", "classify_tokens")
 
 
 @dataclass(frozen=True, kw_only=True)
-class VllmConfig:
+class VllmConfig(Options, what="engine option"):
     """Which model vLLM runs in this process, and how.
 
     Attributes:
@@ -38,29 +39,17 @@ class VllmConfig:
     revision: str = ""
     runner: Literal["auto", "generate", "classify", "classify_tokens"] = "auto"
     dtype: str = "auto"
-    max_model_len: int = 0
-    kv_cache_gib: float = 0.0
-    gpu_memory_utilization: float = 0.9
+    max_model_len: Annotated[int, Range(ge=0, unit="tokens")] = 0
+    kv_cache_gib: Annotated[float, Range(ge=0, unit="GiB")] = 0.0
+    gpu_memory_utilization: Annotated[float, Range(gt=0, le=1)] = 0.9
     enforce_eager: bool = False
-    tensor_parallel_size: int = 1
+    tensor_parallel_size: Annotated[int, Range(ge=1)] = 1
     seed: int = 0
     trust_remote_code: bool = False
     chat_template_kwargs: dict[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Reject options that cannot work."""
+        """Check the options."""
+        super().__post_init__()
         if not self.model:
             raise ValueError("engine option model=''; give a model's folder or published name")
-        if self.runner not in ("auto", *RUNNERS):
-            raise ValueError(f"engine option runner={self.runner!r}; it must be one of auto, {', '.join(RUNNERS)}")
-        if self.max_model_len < 0:
-            raise ValueError(f"engine option max_model_len={self.max_model_len!r}; it must be 0 or more tokens")
-        if not (math.isfinite(self.kv_cache_gib) and self.kv_cache_gib >= 0):
-            raise ValueError(f"engine option kv_cache_gib={self.kv_cache_gib!r}; it must be 0 or more GiB")
-        if not 0 < self.gpu_memory_utilization <= 1:
-            raise ValueError(
-                f"engine option gpu_memory_utilization={self.gpu_memory_utilization!r}; "
-                "it must be above 0 and at most 1"
-            )
-        if self.tensor_parallel_size < 1:
-            raise ValueError(f"engine option tensor_parallel_size={self.tensor_parallel_size!r}; it must be at least 1")

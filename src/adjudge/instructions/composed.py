@@ -131,7 +131,7 @@ class Keywords(Check):
 
 @dataclass(frozen=True, kw_only=True)
 class Forbidden(Keywords):
-    """None of the phrases occurs as words of its own, in disguise neither (`disguise`); case aside."""
+    """None of the phrases occurs as words of its own, not even in disguise; case aside."""
 
     def look(self, text: Text) -> Finding:
         """Look for each."""

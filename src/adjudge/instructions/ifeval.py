@@ -88,7 +88,7 @@ class Frequency(Check):
 
 @dataclass(frozen=True, kw_only=True)
 class ForbiddenWords(Check):
-    """None of the words occurs as a word of its own, in disguise neither (`disguise`); case aside."""
+    """None of the words occurs as a word of its own, not even in disguise; case aside."""
 
     forbidden_words: tuple[str, ...]
 

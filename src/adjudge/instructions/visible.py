@@ -4,7 +4,7 @@ Characters without a shape part words and hide forbidden ones, letters of anothe
 and markup hides text that counts (`rendering`).  What scripts need stays: joiners in words that are not Latin and
 between emoji, accents, and words in other alphabets.
 
-Not covered: letters that only look like others beyond those here (`disguise` knows more).
+Not covered: letters that only look like others beyond those here (`text` knows more).
 """
 
 from __future__ import annotations

@@ -20,8 +20,7 @@ from typing import Any, Protocol
 
 from adjudge.runtime.agenda import Agenda
 from adjudge.runtime.channel import Channel
-from adjudge.runtime.job import Job
-from adjudge.runtime.outcome import Kind, Outcome
+from adjudge.runtime.job import Job, Kind, Outcome
 from adjudge.runtime.packing import pack
 from adjudge.runtime.warden_client import WardenClient
 from adjudge.runtime.worker import OUT_OF_MEMORY

@@ -23,8 +23,7 @@ from typing import Any, Self, TypeVar
 from adjudge.protocol import Limits
 from adjudge.runtime.crew import TargetError
 from adjudge.runtime.dispatcher import Dispatcher
-from adjudge.runtime.job import Job, Results
-from adjudge.runtime.outcome import Outcome
+from adjudge.runtime.job import Job, Outcome, Results
 from adjudge.runtime.packing import pack
 from adjudge.runtime.role import NestedPoolError, in_worker
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from adjudge.engines.model_lock import model_lock
+from adjudge.engines.model_digest import model_lock
 from adjudge.extras import install_hint
 from adjudge.training.chat_templates import with_template
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from adjudge.engines.model_lock import model_lock
+from adjudge.engines.model_digest import model_lock
 from adjudge.extras import install_hint
 
 Size = Literal["tiny", "small"]

@@ -19,7 +19,7 @@ import pytest
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.config import ServerConfig
 from adjudge.rl_integration.server.errors import HttpError
-from adjudge.rl_integration.server.replays import Replays
+from adjudge.rl_integration.server.host import Replays
 from adjudge.rl_integration.server.running import Server, server
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.service import RewardService

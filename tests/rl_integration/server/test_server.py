@@ -17,7 +17,7 @@ import pytest
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.config import ServerConfig
-from adjudge.rl_integration.server.tokens import Tokens
+from adjudge.rl_integration.server.gate import Tokens
 from adjudge.rl_integration.service.config import LaneConfig
 
 WAIT = 20.0

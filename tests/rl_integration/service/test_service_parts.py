@@ -12,9 +12,8 @@ from adjudge.protocol import Sample
 from adjudge.rl_integration.service.breaker import Breaker
 from adjudge.rl_integration.service.cohorts import Cohorts
 from adjudge.rl_integration.service.config import LaneConfig
-from adjudge.rl_integration.service.fair_queue import FairQueue
 from adjudge.rl_integration.service.request import Request, Ticket
-from adjudge.rl_integration.service.traffic_queue import TrafficQueue
+from adjudge.rl_integration.service.traffic_queue import FairQueue, TrafficQueue
 
 
 class Clock:

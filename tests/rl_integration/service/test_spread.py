@@ -7,7 +7,7 @@ import statistics
 
 import pytest
 
-from adjudge.rl_integration.service.spread import BINS, LOWEST, Spread, quantile
+from adjudge.rl_integration.service.stats import BINS, LOWEST, Spread, quantile
 
 
 @pytest.mark.parametrize("value", [0.0, 1e-9, LOWEST, 0.1, 1.0, 1700.0, 1e9])

@@ -11,8 +11,8 @@ import pytest
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.watch.config import WatchConfig
-from adjudge.rl_integration.watch.forms import MARKS, form_change, form_of
 from adjudge.rl_integration.watch.hacking import HackingWatch
+from adjudge.rl_integration.watch.report import MARKS, form_change, form_of
 from adjudge.rl_integration.watch.seen import fingerprint
 
 SMALL = WatchConfig(window=256, baseline=256, enough=128, block=32)

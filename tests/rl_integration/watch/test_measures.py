@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.watch.histogram import histogram
-from adjudge.rl_integration.watch.lengths import drift, rank_correlation
-from adjudge.rl_integration.watch.sameness import groups, repeats
+from adjudge.rl_integration.watch.hacking import drift, groups, rank_correlation, repeats
+from adjudge.rl_integration.watch.report import histogram
 from adjudge.rl_integration.watch.seen import Seen, fingerprint, seen, texts_of
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

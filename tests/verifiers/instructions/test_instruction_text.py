@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 
 from adjudge.instructions.conflicts import conflicts
 from adjudge.instructions.constraint import Constraint, read_constraints
-from adjudge.instructions.disguise import Packed
 from adjudge.instructions.language_detection import language_of
 from adjudge.instructions.muldimif import converted, muldimif_constraints
 from adjudge.instructions.rendering import as_read, without_hidden
 from adjudge.instructions.rows import ifbench_constraints, ifeval_constraints
 from adjudge.instructions.sentences import sentences
 from adjudge.instructions.substance import worth
-from adjudge.instructions.text import Text
+from adjudge.instructions.text import Packed, Text
 from adjudge.instructions.tokens import tokens
 from adjudge.instructions.visible import visible
 

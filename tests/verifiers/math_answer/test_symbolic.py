@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adjudge.protocol import Limits, Sample
-from adjudge.runtime.outcome import Kind, Outcome
+from adjudge.runtime.job import Kind, Outcome
 from adjudge.runtime.pool import Pool
 from adjudge.runtime.verifying import VerifyCall
 from adjudge.verifiers.math_answer import symbolic

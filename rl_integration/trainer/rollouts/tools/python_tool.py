@@ -12,8 +12,8 @@ from typing import Any
 
 from adjudge import api
 from adjudge.protocol import Sample, Scorer
-from adjudge.rl_integration.server.dialects.programs import fenced
 from adjudge.rl_integration.trainer.rollouts.tools.tool import ToolAnswer, ToolDown, one_text, shortened
+from adjudge.verifiers.code.extraction import fenced
 
 _ENDINGS = {
     "timeout": "error: it was stopped after {seconds:g} seconds",

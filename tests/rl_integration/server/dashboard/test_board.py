@@ -11,14 +11,11 @@ import pytest
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.config import ServerConfig
-from adjudge.rl_integration.server.dashboard.board import Board
-from adjudge.rl_integration.server.dashboard.history import History
-from adjudge.rl_integration.server.dashboard.verdict import verdict
+from adjudge.rl_integration.server.dashboard.board import Board, History, verdict
 from adjudge.rl_integration.server.host import Host
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.service import RewardService
-from adjudge.rl_integration.service.spread import BINS, Spread
-from adjudge.rl_integration.service.stats import LaneStats
+from adjudge.rl_integration.service.stats import BINS, LaneStats, Spread
 from adjudge.rl_integration.watch.config import WatchConfig
 from adjudge.rl_integration.watch.hacking import HackingWatch
 from adjudge.rl_integration.watch.panel import WatchPanel

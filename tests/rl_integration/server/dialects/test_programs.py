@@ -21,9 +21,8 @@ from tests.verifiers.code.conftest import sandbox_works
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.config import ServerConfig
-from adjudge.rl_integration.server.dialects.programs import fenced
 from adjudge.rl_integration.service.config import LaneConfig
-from adjudge.verifiers.code.extraction import extract
+from adjudge.verifiers.code.extraction import extract, fenced
 
 __all__ = ["sandbox_works"]
 
