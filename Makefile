@@ -36,6 +36,7 @@ SIDE_BY_SIDE := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test: tools lint
 	@$(MAKE) --no-print-directory --jobs 2 pyright mypy frameworks
+	@$(BIN)/python -m compileall -qq -j 0 src verifiers reward_models judges data_pipelines rl_integration evals  # or each test process does
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 test-full: tools frameworks
