@@ -65,13 +65,20 @@ def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     """
     scripts = {}
     for item in request.session.items:
-        if item.path == request.path and "program" in (given := getattr(item, "callspec", item.funcargs).params):
+        given = getattr(getattr(item, "callspec", None), "params", {})
+        if item.path == request.path and "program" in given:
             folder = tmp_path_factory.mktemp("example")
             rows = "".join(f"{dumps(row)}\n" for row in demo_rows())
             (folder / "solutions.jsonl").write_text(rows, encoding="utf-8")
             scripts[given["place"]] = folder / "example.py"
             scripts[given["place"]].write_text(given["program"], encoding="utf-8")
-    command = [sys.executable, "-W", "error", str(Path(__file__).with_name("run_examples.py")), *scripts.values()]
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        str(Path(__file__).with_name("run_examples.py")),
+        *map(str, scripts.values()),
+    ]
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=1500, check=False)
     return {place: (script, done.stderr.decode()[-5000:]) for place, script in scripts.items()}
 

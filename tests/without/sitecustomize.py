@@ -3,6 +3,8 @@
 transformers imports scikit-learn and TRL imports vLLM wherever they are installed, which takes seconds in each process.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 
