@@ -168,14 +168,14 @@ def test_a_scorer_that_raises_stops_the_job_and_the_local_engine_goes_on(tmp_pat
 def test_what_cannot_be_loaded_is_said_before_any_work(tmp_path: Path, scorer: str, told: str) -> None:
     source = jsonl(tmp_path / "in.jsonl", rows(5))
     with pytest.raises(ValueError, match=told):
-        label(source, tmp_path / "out.jsonl", scorer=scorer, ray_workers=2 if "Unlike" in scorer else 1)
+        label(source, tmp_path / "out.jsonl", scorer=scorer)
     assert not partial_of(tmp_path / "out.jsonl").exists()
 
 
 def test_another_version_in_workers_is_said_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(order, "version", lambda package: "0.0.1")
     with pytest.raises(ValueError, match=r"the job runs with adjudge 0\.0\.1, and a Ray worker on .* has"):
-        label(jsonl(tmp_path / "in.jsonl", rows(5)), tmp_path / "out.jsonl", scorer=spec("Plain"), ray_workers=1)
+        label(jsonl(tmp_path / "in.jsonl", rows(5)), tmp_path / "out.jsonl", scorer=spec("Plain"))
 
 
 def test_a_sample_that_lacks_what_the_scorer_needs_is_said_before_any_work(tmp_path: Path) -> None:
