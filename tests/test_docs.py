@@ -57,16 +57,41 @@ def test_every_block_says_what_it_is(page: str) -> None:
     assert (DOCS / page).read_text(encoding="utf-8").count("\n```") == 2 * len(fences(page))
 
 
+@pytest.fixture(scope="module")
+def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, str]]:
+    """The Python examples that were asked for, run one after another in one process: their scripts, and its errors.
+
+    A process for each would spend most of its time on imports.
+    """
+    scripts = {}
+    for item in request.session.items:
+        given = getattr(getattr(item, "callspec", None), "params", {})
+        if item.path == request.path and "program" in given:
+            folder = tmp_path_factory.mktemp("example")
+            rows = "".join(f"{dumps(row)}\n" for row in demo_rows())
+            (folder / "solutions.jsonl").write_text(rows, encoding="utf-8")
+            scripts[given["place"]] = folder / "example.py"
+            scripts[given["place"]].write_text(given["program"], encoding="utf-8")
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        str(Path(__file__).with_name("run_examples.py")),
+        *map(str, scripts.values()),
+    ]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=1500, check=False)
+    return {place: (script, done.stderr.decode()[-5000:]) for place, script in scripts.items()}
+
+
 @pytest.mark.parametrize(("place", "program"), blocks("python"), ids=place_of)
-def test_python_examples_run(place: str, program: str, tmp_path: Path) -> None:
-    (tmp_path / "solutions.jsonl").write_text("".join(f"{dumps(row)}\n" for row in demo_rows()), encoding="utf-8")
-    script = tmp_path / "example.py"
-    script.write_text(program, encoding="utf-8")
-    command = [sys.executable, "-W", "error", str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=1200, check=False)
-    assert done.returncode == 0, f"{place}\n{done.stderr}"
-    assert done.stdout.strip(), f"{place} prints nothing"
-    assert "does not conform" not in done.stdout
+def test_python_examples_run(place: str, program: str, ran: dict[str, tuple[Path, str]]) -> None:
+    script, errors = ran[place]
+    assert script.with_suffix(".error").exists(), f"{place} ended the process\n{errors}"
+    error = script.with_suffix(".error").read_text(encoding="utf-8")
+    assert not error, f"{place}\n{error}"
+    printed = script.with_suffix(".printed").read_text(encoding="utf-8")
+    assert printed.strip(), f"{place} prints nothing"
+    assert "does not conform" not in printed
 
 
 @pytest.mark.parametrize(("place", "spec"), blocks("yaml"), ids=place_of)

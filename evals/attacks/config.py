@@ -27,7 +27,7 @@ ATTACKERS: Final[Mapping[str, str]] = MappingProxyType(
         "suffix": "adjudge.evals.attacks.attackers:UniversalSuffix",
         "genetic": "adjudge.evals.attacks.attackers:GeneticTemplates",
         "answers": "adjudge.evals.attacks.attackers:AnswerShapes",
-        "rl": "adjudge.rl_integration.trainer.attacking.suffix_policy:SuffixPolicy",
+        "rl": "adjudge.rl_integration.trainer.suffix_policy:SuffixPolicy",
     }
 )
 

@@ -23,8 +23,14 @@ from adjudge.engines.vllm_config import VllmConfig
 from adjudge.engines.vllm_engine import VllmEngine
 from adjudge.engines.vllm_worker import Output, Request, VllmWorker
 
-exceptions = pytest.importorskip("vllm.exceptions")
-engine_exceptions = pytest.importorskip("vllm.v1.engine.exceptions")
+
+@pytest.fixture(autouse=True, scope="module")
+def errors() -> SimpleNamespace:
+    """vLLM's, which take seconds to import: only the process that runs these tests does, and not while one is timed."""
+    return SimpleNamespace(
+        refusal=pytest.importorskip("vllm.exceptions").VLLMValidationError,
+        death=pytest.importorskip("vllm.v1.engine.exceptions").EngineDeadError,
+    )
 
 
 class StandIn:
@@ -136,8 +142,10 @@ def test_a_fault_keeps_its_place_and_is_not_asked(machines: Machines) -> None:
     assert machines.started[0].batches == [[1, 2]]
 
 
-@pytest.mark.parametrize("error", [ValueError("token 13"), exceptions.VLLMValidationError("token 13")], ids=type)
-def test_a_call_that_vllm_refuses_spoils_no_other(machines: Machines, error: Exception) -> None:
+@pytest.mark.parametrize("vllms_own", [False, True])
+def test_a_call_that_vllm_refuses_spoils_no_other(machines: Machines, errors: SimpleNamespace, vllms_own: bool) -> None:
+    error = (errors.refusal if vllms_own else ValueError)("token 13")
+
     def behave(batch: list[int]) -> None:
         if 13 in batch:
             raise error
@@ -153,9 +161,11 @@ def test_a_call_that_vllm_refuses_spoils_no_other(machines: Machines, error: Exc
     assert asyncio.run(main()) == [["answer 10", "answer 11"], ["engine_error"] * 2, ["answer 20", "answer 21"]]
 
 
-def test_a_death_costs_what_was_under_way_and_the_next_call_starts_another(machines: Machines) -> None:
+def test_a_death_costs_what_was_under_way_and_the_next_call_starts_another(
+    machines: Machines, errors: SimpleNamespace
+) -> None:
     def die(batch: list[int]) -> None:
-        raise engine_exceptions.EngineDeadError
+        raise errors.death
 
     async def main() -> list[list[Any]]:
         one = worker()

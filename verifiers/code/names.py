@@ -206,7 +206,7 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 def silent(trees: Iterable[ast.AST]) -> bool:
     """Return whether nothing in the tests looks as if it could fail: no assert of anything but constants, no raise."""
-    for node in (node for tree in trees for node in ast.walk(tree)):
+    for node in (node for tree in trees for node in nodes_of(tree)):
         match node:
             case ast.Assert(test=ast.Constant(value=value)) if value:
                 pass
@@ -264,7 +264,7 @@ class _Reader:
         }
         self._imports: dict[str, str] = {}
         stored: set[str] = set()
-        for node in (node for tree in trees for node in ast.walk(tree)):
+        for node in (node for tree in trees for node in nodes_of(tree)):
             match node:
                 case ast.Import(names=aliases):
                     for alias in aliases:
@@ -290,7 +290,7 @@ class _Reader:
 
     def word(self, part: ast.AST, seen: frozenset[str] = frozenset()) -> str:
         """Return what a part uses, itself or by a definition of the file's; "" for nothing."""
-        for node in ast.walk(part):
+        for node in nodes_of(part):
             if found := self._reach(node):
                 return found
             name = node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else ""

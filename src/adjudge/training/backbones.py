@@ -8,6 +8,7 @@ Not covered: quantised weights (QLoRA), models of several modalities, and encode
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -101,15 +102,16 @@ def libraries() -> Any:
         ValueError: something is missing; the message names the extra.
     """
     try:
-        import accelerate
-        import peft
+        for name in ("accelerate", "peft"):  # only some runs use them, and they take a second to import
+            if importlib.util.find_spec(name) is None:
+                raise ImportError(f"No module named {name!r}")
         import torch
         import transformers
     except ImportError as error:
         raise ValueError(
             f"training needs PyTorch, transformers, accelerate and peft ({error}); {install_hint('train')}"
         ) from error
-    del accelerate, peft, torch
+    del torch
     return transformers
 
 

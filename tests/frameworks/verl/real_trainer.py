@@ -58,7 +58,9 @@ ON_CPU = (
     "ray_kwargs.ray_init.num_cpus=6",
 )
 PLATFORM = {
-    "PYTHONPATH": str(Path(__file__).parent),
+    "PYTHONPATH": os.pathsep.join(
+        [str(Path(__file__).parent), *os.environ.get("PYTHONPATH", "").split(os.pathsep)[:1]]
+    ),
     "VERL_USE_EXTERNAL_MODULES": "cpu_platform",
     "VERL_PLATFORM": "cpu",
     "VERL_ENGINE_DEVICE": "cuda",  # the name by which verl finds its FSDP engine

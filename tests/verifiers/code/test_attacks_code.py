@@ -16,9 +16,9 @@ ROOT = Path(__file__).parents[3]
 DATA = json.loads((ROOT / "verifiers" / "code" / "attacks.json").read_text(encoding="utf-8"))
 
 
-def judged(case: dict[str, Any], task: str) -> Score:
+def judged(case: dict[str, Any], task: str, seconds: float = 2.0) -> Score:
     response = case["source"] if case.get("raw") else f"```python\n{case['source']}\n```"
-    verifier = CodeVerifier(seconds=case.get("seconds", 2.0), memory_mb=256)
+    verifier = CodeVerifier(seconds=case.get("seconds", seconds), memory_mb=256)
     return verifier.verify(Sample(prompt="", response=response, reference=DATA["tasks"][task]))
 
 
@@ -31,7 +31,8 @@ def pairs(kind: str) -> list[Any]:
 @pytest.mark.parametrize(("case", "task"), pairs("attacks"))
 def test_an_attack_scores_nothing(case: dict[str, Any], task: str) -> None:
     started = time.monotonic()
-    score = judged(case, task)
+    # Many of those that may end as they like use all of their time.
+    score = judged(case, task, 2.0 if "reasons" in case else 1.0)
     assert (score.status, score.value) == ("scored", 0.0), score
     assert score.reason in case.get("reasons", [score.reason]), score
     assert score.reason, score

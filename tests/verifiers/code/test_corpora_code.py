@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.corpus_parts import in_parts, part
 
 from adjudge.protocol import Sample, Score
 from adjudge.runtime.pool import Pool
@@ -77,17 +78,19 @@ def test_humaneval_rows_as_they_are_published_pass() -> None:
     assert [sample.id for sample, score in zip(samples, scores(samples), strict=True) if score.value != 1.0] == []
 
 
-def test_mbpp_solutions_pass() -> None:
-    samples = [mbpp(row) for row in rows("mbpp_sanitized.jsonl")]
+@in_parts(4)
+def test_mbpp_solutions_pass(every: int) -> None:
+    samples = part(map(mbpp, rows("mbpp_sanitized.jsonl")), every, lambda sample: "entry_point" in sample.reference)
     found = scores(samples)
-    assert len(found) == 427
+    assert len(found) == (427 if every == 1 else 107)
     assert [(sample.id, score) for sample, score in zip(samples, found, strict=True) if score.value != 1.0] == []
 
 
-def test_labelled_completions_get_their_labels() -> None:
-    """Of every fifth; `benchmarks.golden_replay` judges all."""
+@in_parts(20)
+def test_labelled_completions_get_their_labels(every: int) -> None:
     problems = {row["task_id"]: row for row in rows("HumanEval.jsonl.gz")}
-    labelled = [row for row in rows("humaneval_candidates.jsonl.gz") if row["label"] != "timeout"][::5]
+    decided = [row for row in rows("humaneval_candidates.jsonl.gz") if row["label"] != "timeout"]
+    labelled = part(decided, every, lambda row: row["label"])
     samples = [
         humaneval(problems[row["task_id"]], row["program"], f"{row['task_id']}#{row['sample']}") for row in labelled
     ]
@@ -96,8 +99,8 @@ def test_labelled_completions_get_their_labels() -> None:
         for sample, row, score in zip(samples, labelled, scores(samples), strict=True)
         if (score.value == 1.0) != (row["label"] == "pass")
     }
-    assert len(samples) == 656
-    assert len(differing) <= 0.002 * len(samples), differing
+    assert len(samples) >= 160
+    assert len(differing) <= 0.002 * len(samples) + 1, differing
     for name, program in differing.items():
         assert any(f"import {library}" in program for library in LIBRARIES), name
 

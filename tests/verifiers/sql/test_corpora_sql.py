@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import sqlglot
 from sqlglot.errors import SqlglotError
+from tests.corpus_parts import in_parts, part
 
 from adjudge.protocol import Sample
 from adjudge.verifiers.sql.cells import Table, plain
@@ -47,11 +48,11 @@ def test_defogs_accepted_queries_pass_on_its_databases(name: str) -> None:
     assert found == {(1.0, ""): 196, (None, "gold_unparsable"): 62}
 
 
-def test_defogs_accepted_queries_pass_on_databases_made_like_its_own() -> None:
-    """Of every third question."""
+@in_parts(9)
+def test_defogs_accepted_queries_pass_on_databases_made_like_its_own(every: int) -> None:
     verifier = SqlVerifier(folder=str(SQL / "defog" / "sqlite"))
     found: Counter[tuple[float | None, str]] = Counter()
-    for row in list(lines("defog/questions.jsonl"))[::3]:
+    for row in part(lines("defog/questions.jsonl"), every, lambda row: row["db"]):
         reference = {"sql": row["accepted_sql"], "database": row["db"] + ".sqlite"}
         found.update(verdict(verifier, sql, reference) for sql in row["accepted_sql"])
     assert set(found) == {(1.0, ""), (None, "gold_unparsable")}
@@ -65,7 +66,8 @@ EMPTY = {  # defog's files have no row in these; in broker only the tickers are 
 }  # fmt: skip
 
 
-def test_the_references_that_find_nothing_read_empty_tables_and_made_databases_judge_them() -> None:
+@in_parts(4)
+def test_the_references_that_find_nothing_read_empty_tables_and_made_databases_judge_them(every: int) -> None:
     refuses = SqlVerifier(folder=str(SQL / "defog" / "sqlite"))
     accepts = dataclasses.replace(refuses, empty="accept", variations=0)
     alone = dataclasses.replace(refuses, variations=0)
@@ -77,7 +79,8 @@ def test_the_references_that_find_nothing_read_empty_tables_and_made_databases_j
     ]
     assert Counter(database for database, _, _ in refused) == {"broker": 33, "car_dealership": 29}
     others: Counter[tuple[float | None, str]] = Counter()
-    for number, (database, accepted, sql) in enumerate(refused):
+    looked_at = part(enumerate(refused), every, lambda one: one[1][0])
+    for number, (database, accepted, sql) in looked_at:
         file = f"{SQL / 'defog' / 'sqlite' / database}.sqlite"
         table = SqliteEngine.of_file(file, moment=refuses.moment, memory_mb=256).run(sql, QueryLimits())
         assert isinstance(table, Table)
@@ -88,10 +91,11 @@ def test_the_references_that_find_nothing_read_empty_tables_and_made_databases_j
         assert verdict(refuses, sql, made) == (1.0, ""), sql
         strange = next(other for at, known, other in refused[number:] + refused if at == database and known != accepted)
         others[verdict(refuses, strange, made)] += 1
-    assert others == {(0.0, "wrong"): 62}
+    assert others == {(0.0, "wrong"): len(looked_at)}
 
 
-def test_defogs_questions_are_told_apart_on_made_databases() -> None:
+@in_parts(6)
+def test_defogs_questions_are_told_apart_on_made_databases(every: int) -> None:
     """The same questions on databases made from the schemas, each against the answers to ten others."""
     schemas: dict[str, str] = {}
     for path in (SQL / "defog" / "sqlite").glob("*.sqlite"):
@@ -99,7 +103,7 @@ def test_defogs_questions_are_told_apart_on_made_databases() -> None:
         tables = connection.execute("SELECT sql FROM sqlite_master WHERE type = 'table'").fetchall()
         schemas[path.stem] = ";\n".join(sql for (sql,) in tables)
         connection.close()
-    rows = list(lines("defog/questions.jsonl"))[::3]
+    rows = part(lines("defog/questions.jsonl"), every, lambda row: row["db"])
     own: Counter[tuple[float | None, str]] = Counter()
     others: Counter[tuple[float | None, str]] = Counter()
     verifier = SqlVerifier()
@@ -109,9 +113,9 @@ def test_defogs_questions_are_told_apart_on_made_databases() -> None:
         same_database = [other for other in rows if other is not row and other["db"] == row["db"]]
         others.update(verdict(verifier, other["accepted_sql"][0], reference) for other in same_database)
     assert set(own) <= {(1.0, ""), (None, "gold_unparsable")}
-    assert own[None, "gold_unparsable"] <= 1
+    assert own[None, "gold_unparsable"] <= 0.02 * own.total()
     assert others[1.0, ""] == 0
-    assert others[0.0, "wrong"] >= 400
+    assert others[0.0, "wrong"] >= 0.95 * others.total() > 100
 
 
 IBM = {

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.corpus_parts import in_parts, part
 
 from adjudge.protocol import Sample
 from adjudge.verifiers.text.choice import ChoiceVerifier
@@ -38,10 +39,11 @@ def test_gsm8k_labels() -> None:
     assert compared == 2_640
 
 
-def test_mmlu_golds_are_right_and_the_other_options_wrong() -> None:
+@in_parts(8)
+def test_mmlu_golds_are_right_and_the_other_options_wrong(every: int) -> None:
     verifier = ChoiceVerifier()
     accepted = []
-    for row in rows("math_golds/mmlu_stem.jsonl"):
+    for row in part(rows("math_golds/mmlu_stem.jsonl"), every, lambda row: row["type"]):
         reference = {"choices": row["choices"], "answer": row["answer"]}
         for at, text in enumerate(row["choices"]):
             forms = ["{0}", "The answer is ({0}).", "{0}. {1}", "Work.\nAnswer: {0}) {1}"]
@@ -55,7 +57,8 @@ def test_mmlu_golds_are_right_and_the_other_options_wrong() -> None:
                 elif value:
                     accepted.append((response, row["choices"]))
     # The one: option D is the text "C", and the response "C" is read as the label.
-    assert accepted == [("C", ["L", "R", "1/C", "C"])]
+    one = ("C", ["L", "R", "1/C", "C"])
+    assert accepted == [one] if every == 1 else accepted in ([], [one])
 
 
 def test_mmlu_questions_survive_shuffling_and_back() -> None:

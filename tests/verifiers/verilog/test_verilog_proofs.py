@@ -93,8 +93,8 @@ def test_what_cannot_be_proved_is_undecided_on_request() -> None:
     reference = {"reference": source.format("Ref", "a * b"), "top": "TopModule"}
     response = source.format("TopModule", "(a << 3) * b - (a << 2) * b - a * b * 3")
     sample = Sample(prompt="", response=response, reference=reference)
-    assert VerilogVerifier(formal="refute", seconds=3.0).verify(sample).evidence["proof"] == "open"
-    required = VerilogVerifier(formal="require", seconds=3.0).verify(sample)
+    assert VerilogVerifier(formal="refute", seconds=1.0).verify(sample).evidence["proof"] == "open"
+    required = VerilogVerifier(formal="require", seconds=1.0).verify(sample)
     assert (required.value, required.reason) == (0.0, "undecided")
 
 
@@ -117,7 +117,7 @@ PULSE = (
 )
 def test_an_output_that_no_simulation_moves_is_proved_or_left_undecided(response: str, value: Any, status: str) -> None:
     reference = {"reference": PULSE.format("Ref", "0", "+", "&c"), "top": "TopModule"}
-    found = VerilogVerifier().verify(Sample(prompt="", response=response, reference=reference))
+    found = VerilogVerifier(seconds=8.0).verify(Sample(prompt="", response=response, reference=reference))
     assert (found.value, found.status) == (value, status), found.evidence
     if status == "failed":
         assert (found.reason, found.evidence["still"]) == ("undecided", ["tick"])
@@ -127,7 +127,7 @@ def test_long_runs_reach_what_short_ones_do_not() -> None:
     source = "module {} (input clk, input reset, output reg [15:0] q); always @(posedge clk) {}; endmodule"
     reference = {"reference": source.format("Ref", "q <= reset ? 0 : q + 1"), "top": "TopModule"}
     stuck = source.format("TopModule", "if (reset) q <= 0; else q[14:0] <= q[14:0] + 1")
-    found = VerilogVerifier().verify(Sample(prompt="", response=stuck, reference=reference))
+    found = VerilogVerifier(seconds=8.0).verify(Sample(prompt="", response=stuck, reference=reference))
     assert (found.value, found.reason) == (0.0, "wrong"), found.evidence
 
 
