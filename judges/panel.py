@@ -30,12 +30,12 @@ from typing import Any, Literal, Self, get_args
 
 from adjudge.compose.composite import Composite, missing, no_number
 from adjudge.compose.part import Part, check_names, check_unweighted, score_all
+from adjudge.compose.spec import Loader, parts_of
 from adjudge.extras import install_hint
 from adjudge.judges.dawid_skene import DawidSkene
-from adjudge.logistic import sigmoid
-from adjudge.compose.spec import Loader, parts_of
 from adjudge.options import options_of
 from adjudge.protocol import Sample, Score
+from adjudge.statistics.logistic import sigmoid
 
 
 @dataclass(frozen=True, kw_only=True)

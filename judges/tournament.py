@@ -30,8 +30,8 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, get_args
 
 from adjudge.compose.composite import Composite
 from adjudge.compose.part import Part
-from adjudge.judges.listwise import Field, grouped
 from adjudge.compose.spec import Loader
+from adjudge.judges.listwise import Field, grouped
 from adjudge.options import options_of
 from adjudge.prompts.scorer import guard
 from adjudge.protocol import Sample, Score, Scorer, Verifier, response_text, split_reasoning

@@ -11,8 +11,8 @@
 | `repetition` | texts that say the same again and again | RLPR, 10-grams that occur six times |
 
 An advantage over the group is 0 where all scores are equal.  The rules for batches during training are
-`adjudge.rl_integration.trainer.rollouts.curricula.filters`; here the whole input is known, so its mean deviation takes the place
-of RLPR's moving average.  A prompt with fewer than two known scores has no deviation and is left out.
+`adjudge.rl_integration.trainer.rollouts.curricula.filters`; here the whole input is known, so its mean deviation takes
+the place of RLPR's moving average.  A prompt with fewer than two known scores has no deviation and is left out.
 
 The column `weight` of `pf_ppo` says how often a response is drawn where as many are drawn for a prompt as it has known
 rewards; its mean over a prompt is 1.  Under "auto", the weights are those of the policy with the largest R² between

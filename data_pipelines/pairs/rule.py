@@ -16,9 +16,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, Final
 
-from adjudge.compose.spec import options_of, suggestion
 from adjudge.data_pipelines.pairs.answers import Pair, ScoredGroup
 from adjudge.io.jobs.maker import Kind
+from adjudge.options import options_of, suggestion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,8 +18,8 @@ from typing import ClassVar, Self
 
 from adjudge.data_pipelines.pairs.answers import Answer, Pair, ScoredGroup
 from adjudge.data_pipelines.pairs.rule import LearningRule, Needs, Rule
-from adjudge.intervals import quantile
 from adjudge.io.jobs.maker import Kind
+from adjudge.statistics.intervals import quantile
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,15 +20,15 @@ from pathlib import Path
 from typing import Final
 
 from adjudge.attacks import suite_of
-from adjudge.evals.attacks.shipped import shipped_attempts
 from adjudge.evals.attacks.attacker import Attacker, Attempt, Hit, JointAttacker, Limits, Tell, attack
 from adjudge.evals.attacks.config import SHIPPED, AttackConfig, make_attacker
 from adjudge.evals.attacks.guard import Gold
 from adjudge.evals.attacks.measures import HELD_OUT, Carried, Study, checks, figures, measures, to_rows, to_scorer
+from adjudge.evals.attacks.shipped import shipped_attempts
 from adjudge.evals.attacks.target import AttackRow, Read, Standing, Target, read_tasks, standings
 from adjudge.evals.benchmarks.worst import cut
-from adjudge.io.jobs.report import JobProgress, JobSnapshot
 from adjudge.evals.reports.result import Counts, ReadCase, ReadResponse, Result
+from adjudge.io.jobs.report import JobProgress, JobSnapshot
 from adjudge.runtime.loop import run_blocking
 
 OWN: tuple[str, ...] = (

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from adjudge.data_pipelines.hygiene.row_scores import number_of
 from adjudge.evals.benchmarks.reading import evidence_in, given_in
 from adjudge.evals.reports.result import Counts
 from adjudge.io.columns import MISSING
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
+from adjudge.io.values import number_of
 from adjudge.protocol import NO_COST, Cost, Score, Status
 from adjudge.solutions.aggregate import Aggregate, aggregate, needs_probabilities
 from adjudge.statistics.arrays import Floats, np

@@ -11,10 +11,10 @@ from adjudge.evals.best_of_n.curves import LAW, ORACLE, SINGLE, Bounded, Fit, bo
 from adjudge.evals.best_of_n.loading import load_candidates
 from adjudge.evals.best_of_n.report import line_of, worst_choices
 from adjudge.evals.best_of_n.run_log import run_of_log
-from adjudge.io.jobs.report import JobProgress
 from adjudge.evals.best_of_n.votes import numbered_answers, vote_worth
 from adjudge.evals.reports.figures import Curves, Figure, Series
 from adjudge.evals.reports.result import Check, Measure, Result
+from adjudge.io.jobs.report import JobProgress
 from adjudge.response_weights import KEEPING, explained, response_weights
 from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import cluster_bootstrap

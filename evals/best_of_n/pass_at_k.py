@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from adjudge.evals.best_of_n.candidates import Group
 from adjudge.evals.best_of_n.config import PassAtKConfig, options_of
 from adjudge.evals.best_of_n.loading import load_candidates
-from adjudge.io.jobs.report import JobProgress
 from adjudge.evals.best_of_n.report import prompt_means, ranked, read_case, share_curves, short_prompts, texts_of
 from adjudge.evals.best_of_n.votes import numbered_answers, vote_worth
 from adjudge.evals.reports.figures import Bar, Bars
 from adjudge.evals.reports.result import Measure, ReadCase, Result
+from adjudge.io.jobs.report import JobProgress
 from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.intervals import Interval
 from adjudge.statistics.subsets import pass_all_k, pass_at_k, powers_of_two

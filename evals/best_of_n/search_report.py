@@ -15,10 +15,9 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from adjudge import registry
+from adjudge.data_pipelines.label.stages import LocalBench
+from adjudge.data_pipelines.steps.rollouts import EngineCompleter
 from adjudge.data_pipelines.steps.solutions_in_rows import Problem
-from adjudge.data_pipelines.jobs.engines import GONE
-from adjudge.data_pipelines.labeling.bench import LocalBench
-from adjudge.data_pipelines.step_labels.completer import EngineCompleter
 from adjudge.engines.interface import Engine, Sampling
 from adjudge.evals.benchmarks.voices import asked
 from adjudge.evals.benchmarks.worst import cut
@@ -29,6 +28,7 @@ from adjudge.evals.best_of_n.votes import TEXT, classes_by_scorer, classes_by_te
 from adjudge.evals.reports.figures import Bar, Bars, Curves, Series
 from adjudge.evals.reports.result import Comparison, Measure, ReadCase, ReadResponse
 from adjudge.io.errors import JobError
+from adjudge.io.jobs.engines import GONE
 from adjudge.protocol import NO_COST, Cost, Score
 from adjudge.statistics.arrays import np
 from adjudge.statistics.bootstrap import mean_interval

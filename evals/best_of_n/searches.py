@@ -31,14 +31,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from adjudge.data_pipelines.jobs.engines import GONE
-from adjudge.data_pipelines.labeling.bench import LocalBench
-from adjudge.data_pipelines.step_labels.completer import Completer
-from adjudge.data_pipelines.step_labels.solutions_in_rows import Problem
+from adjudge.data_pipelines.label.stages import LocalBench
+from adjudge.data_pipelines.steps.rollouts import Completer
+from adjudge.data_pipelines.steps.solutions_in_rows import Problem
 from adjudge.engines.interface import Completion, Fault
 from adjudge.evals.benchmarks.voices import asked
 from adjudge.evals.best_of_n.candidates import UNFIT, said_by
 from adjudge.io.errors import JobError
+from adjudge.io.jobs.engines import GONE
 from adjudge.protocol import NO_COST, Cost, Score
 
 

@@ -24,10 +24,10 @@ from adjudge.evals.best_of_n.candidates import Candidates, Group
 from adjudge.evals.best_of_n.config import VotingConfig, options_of
 from adjudge.evals.best_of_n.evaluating import typical_size
 from adjudge.evals.best_of_n.loading import load_candidates
-from adjudge.io.jobs.report import JobProgress
 from adjudge.evals.best_of_n.report import prompt_means, ranked, read_case, share_curves, short_prompts, texts_of
 from adjudge.evals.best_of_n.votes import TEXT, Classes, classes_by_scorer, classes_by_text, vote_worth
 from adjudge.evals.reports.result import Comparison, Measure, ReadCase, Result
+from adjudge.io.jobs.report import JobProgress
 from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import mean_interval
 from adjudge.statistics.intervals import Interval

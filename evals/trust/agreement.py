@@ -15,12 +15,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from adjudge.io.jobs.report import JobProgress
 from adjudge.evals.reports.figures import Figure, Grid, confusion_grid
 from adjudge.evals.reports.result import Comparison, Counts, Measure, ReadCase, ReadResponse, Result
 from adjudge.evals.trust.config import AgreementConfig, Scale
 from adjudge.evals.trust.panel import Panel, class_agreement, number_agreement, read_panel
 from adjudge.evals.trust.verdicts import texts_of
+from adjudge.io.jobs.report import JobProgress
 from adjudge.statistics.arrays import Floats, Ints, np
 from adjudge.statistics.bootstrap import cluster_bootstrap, mean_interval, share_interval, weighted_bootstrap
 from adjudge.statistics.intervals import NO_DRAWS, UNKNOWN, Draws, Interval

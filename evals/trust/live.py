@@ -8,12 +8,12 @@ from __future__ import annotations
 import dataclasses
 import time
 
-from adjudge.io.jobs.report import JobProgress
 from adjudge.evals.reports.figures import Curves, Figure, Grid, Series
 from adjudge.evals.reports.result import Check, Counts, Measure, ReadCase, ReadResponse, Result
 from adjudge.evals.trust.config import LiveDriftConfig
 from adjudge.evals.trust.stream import SHARES
 from adjudge.evals.trust.windows import LiveDrift, look
+from adjudge.io.jobs.report import JobProgress
 from adjudge.statistics.arrays import Floats, Ints, np
 from adjudge.statistics.bootstrap import mean_interval
 from adjudge.statistics.intervals import Draws, Interval

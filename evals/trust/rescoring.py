@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from adjudge.io.jobs.report import JobProgress
 from adjudge.evals.reports.figures import Bar, Bars, Curves, Figure, Grid, Series
 from adjudge.evals.reports.result import Check, Comparison, Measure, ReadCase, ReadResponse, Result
 from adjudge.evals.trust.comparison import differ
 from adjudge.evals.trust.config import DriftConfig
 from adjudge.evals.trust.scorings import Scorings, by_group, read_scorings, texts_of_rows
 from adjudge.evals.trust.verdicts import MISSING, Verdict, counts_of
+from adjudge.io.jobs.report import JobProgress
 from adjudge.protocol import STATUSES
 from adjudge.statistics.arrays import Floats, NDArray, np
 from adjudge.statistics.bootstrap import cluster_bootstrap, mean_interval, share_interval, weighted_bootstrap

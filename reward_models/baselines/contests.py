@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from adjudge.protocol import Message
-from adjudge.training.examples import Pair, Rating, opening
 from adjudge.statistics.intervals import RESAMPLES, middle, resampled
+from adjudge.training.examples import Pair, Rating, opening
 
 Floats = npt.NDArray[np.float64]
 _PARTNERS = 8

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from adjudge.engines.interface import Fault, LabelLogprobs, Labels
-from adjudge.logistic import sigmoid
 from adjudge.prompts.scorer import Unsure
 from adjudge.protocol import NO_COST, Cost
 from adjudge.statistics.logistic import sigmoid

@@ -55,10 +55,10 @@ from adjudge.reward_models.process.step_format import (
     class_probabilities,
     problem_text,
     read_outputs,
-    sigmoid,
     sign_shares,
     softmax,
 )
+from adjudge.statistics.logistic import sigmoid
 
 QWEN_SYSTEM = r"Please reason step by step, and put your final answer within \boxed{}."
 

@@ -21,6 +21,7 @@ from adjudge.engines.interface import Engine, Fault, LabelLogprobs, Labels, Prom
 from adjudge.prompts.escaping import escape
 from adjudge.protocol import NO_COST, Cost, Message, content_text
 from adjudge.reward_models.process.rows import RowTokens, StepRow, Unfit
+from adjudge.statistics.logistic import sigmoid
 
 Problem: TypeAlias = str | Sequence[Message]
 
@@ -150,13 +151,6 @@ def softmax(logits: Sequence[float]) -> tuple[float, ...]:
     weights = [math.exp(value - top) for value in logits]
     total = math.fsum(weights)
     return tuple(weight / total for weight in weights)
-
-
-def sigmoid(logit: float) -> float:
-    """Return 1 / (1 + exp(-logit)) without overflow."""
-    if logit >= 0:
-        return 1 / (1 + math.exp(-logit))
-    return math.exp(logit) / (1 + math.exp(logit))
 
 
 def _reading(

@@ -21,13 +21,13 @@ from typing import Any, ClassVar, Literal
 
 from adjudge.engines.loading import engine_of
 from adjudge.fingerprints import fingerprint_of
-from adjudge.logistic import sigmoid
 from adjudge.protocol import Provenance, Sample, Score
 from adjudge.reward_models.safety.documents import Document, Form, View, folded
 from adjudge.reward_models.safety.reading import Reading, read
 from adjudge.reward_models.scalar.chat import Answer, ChatForm, Reasoning
 from adjudge.reward_models.scalar.checkpoint import Checkpoint
 from adjudge.reward_models.scalar.checkpoint_files import CheckpointFiles
+from adjudge.statistics.logistic import sigmoid
 
 Value = Literal["probability", "decision"]
 

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from adjudge.reward_models.training.report import Measures
-from adjudge.training.examples import Example, Pair, Rating
 from adjudge.statistics.intervals import Interval, clustered_mean, wilson
+from adjudge.training.examples import Example, Pair, Rating
 
 Numbers = npt.NDArray[np.float64]
 

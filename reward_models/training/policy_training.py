@@ -27,8 +27,8 @@ from adjudge.reward_models.training.rows import FinishedChats, Span, logprobs_of
 from adjudge.reward_models.training.run_setup import RunSetup, finished, require, run_training
 from adjudge.reward_models.training.scalar_config import LossChoice, ScalarTraining
 from adjudge.reward_models.training.scalar_data import SplitData, split_data, texts_of
-from adjudge.training.examples import Pair
 from adjudge.statistics.intervals import clustered_mean
+from adjudge.training.examples import Pair
 
 if TYPE_CHECKING:
     from adjudge.reward_models.training.loop import Progress

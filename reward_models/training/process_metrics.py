@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from adjudge.reward_models.training.held_out import auc
-from adjudge.training.step_data import Label, first_error
 from adjudge.statistics.intervals import Interval, clustered_mean, middle, numbered, resampled
+from adjudge.training.step_data import Label, first_error
 
 Numbers = npt.NDArray[np.float64]
 Solution = tuple[Sequence[float], int]

@@ -17,7 +17,6 @@ from tests.reward_models.generative.forced_engine import ForcedEngine
 from adjudge import presets, registry
 from adjudge.engines.interface import Logits, Prompt
 from adjudge.protocol import Sample
-from adjudge.verifiers.patches.attacks import written
 
 SAMPLE = Sample(prompt="Say it.", response="a short response")
 PARIS = [
@@ -36,6 +35,7 @@ WEATHER = {"calls": [{"name": "weather", "arguments": {"city": "Oslo"}}]}
 # A row without a score wants a server, a sandbox, a group or facts; tests of that scorer hold the formula.
 # name: (options, what the model says, with KEY for the key of its prompt, fields of the sample, the score)
 FIX = {"files": {"a.py": "a\nb\nc\n"}, "edits": [{"path": "a.py", "search": "b", "replace": "x"}]}
+EDIT = "<solution>\n```python\n### a.py\n<<<<<<< SEARCH\nb\n=======\nx\n>>>>>>> REPLACE\n```\n</solution>"
 PROVED = "So it is proved. <answer>\\boxed{proved}</answer>"
 MAT = "the cat sat on the mat"
 ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
@@ -95,7 +95,7 @@ ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
     "sem": ({}, "", {"response": PARIS, "reference": "Paris", "extra": {"direct": "Rome"}}, 0.8),
     "stepsearch": ({}, "",
         {"response": PARIS, "reference": {"answer": "Paris", "documents": ["x"], "keywords": [["y"]]}}, 1.0),
-    "swe_rl": ({}, "", {"response": written([("a.py", "b", "x")], "I think."), "reference": FIX}, 1.0),
+    "swe_rl": ({}, "", {"response": EDIT, "reference": FIX}, 1.0),
     "tool_star": ({}, "",
         {"response": "<answer>Paris</answer>", "reference": "Paris", "extra": {"tool_spans": []}}, 1.0),
     "verif": ({}, "KEY 1: no", {"reference": ["a"]}, 0.0),

@@ -32,9 +32,9 @@ from adjudge.verifiers.code.names import (
     missing,
     modules_of,
     names_any,
+    nodes_of,
     reaching,
     silent,
-    nodes_of,
     syntax_tree,
     used,
 )

@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
+from adjudge.engines.model_digest import model_lock
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
-from adjudge.engines.model_digest import model_lock
 
 _PAD, _END = "<|pad|>", "<|end|>"
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from adjudge.card_tables import card_cell, card_rows
 from adjudge.extras import install_hint
+from adjudge.io.cards.card import card_cell, card_rows
 from adjudge.rl_integration.trainer.loop.batch_facts import PART, REASON
 from adjudge.rl_integration.trainer.loop.logbook import ALARMS, SAMPLES, STEPS, read_journal
 

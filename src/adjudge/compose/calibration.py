@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from adjudge.extras import install_hint
-from adjudge.statistics.logistic import sigmoid
 from adjudge.options import Options, Range, options_of
+from adjudge.statistics.logistic import sigmoid
 
 Kind = Literal["isotonic", "platt"]
 

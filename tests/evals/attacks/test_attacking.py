@@ -20,14 +20,14 @@ from adjudge.evals.attacks.config import AttackConfig
 from adjudge.evals.attacks.measures import budgets
 from adjudge.evals.attacks.target import Goal, Wrap
 from adjudge.evals.probes.row_file import place_of
-from adjudge.io.jobs.report import JobSnapshot
 from adjudge.evals.reports.figures import Curves, Grid
 from adjudge.evals.reports.result import Measure, Result
+from adjudge.io.jobs.report import JobSnapshot
 from adjudge.protocol import Sample, Score
 from adjudge.reward_models.baselines.preference_model import PreferenceModel
 from adjudge.runtime.contract import BrokenScorer
-from adjudge.training.examples import Pair
 from adjudge.statistics.intervals import wilson
+from adjudge.training.examples import Pair
 
 WEAK = "tests.evals.attacks.weak_scorers:"
 

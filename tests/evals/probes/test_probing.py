@@ -13,9 +13,9 @@ from adjudge.evals.probes import trying
 from adjudge.evals.probes.catalogue import PROBES, ProbesConfig
 from adjudge.evals.probes.probe import ProbeRow
 from adjudge.evals.probes.probing import run_probes
-from adjudge.io.jobs.report import JobSnapshot
 from adjudge.evals.probes.trying import Asker, plain
 from adjudge.evals.reports.result import Result
+from adjudge.io.jobs.report import JobSnapshot
 
 HERE = "tests.evals.probes.hackable:"
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from adjudge.statistics.ratings import Match, fit_strengths
 from adjudge.judges.tournament import Pair, Played, knock_out, one_by_one, round_robin, swiss, swiss_rounds
+from adjudge.statistics.ratings import Match, fit_strengths
 
 
 class Judge:

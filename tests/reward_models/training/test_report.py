@@ -27,8 +27,8 @@ from adjudge.reward_models.training.held_out import (
     rating_measures,
 )
 from adjudge.reward_models.training.report import TrainingReport
-from adjudge.training.examples import Pair, Ranking
 from adjudge.statistics.intervals import wilson
+from adjudge.training.examples import Pair, Ranking
 
 
 def pairs(better: list[float], worse: list[float], **more: Any) -> JudgedPairs:

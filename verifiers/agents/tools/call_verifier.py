@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from adjudge.verifier_base import require_choice
 from adjudge.protocol import Sample, Score, StepScore
 from adjudge.responses.trajectories.trajectory import Call
 from adjudge.verifiers.agents.matching import match

@@ -27,7 +27,6 @@ from typing import Any, ClassVar, Final, Literal
 from adjudge import wire
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score, StepScore
-from adjudge.verifier_base import require_choice
 from adjudge.responses.trajectories.trajectory import Call
 from adjudge.verifiers.agents.matching import match
 from adjudge.verifiers.agents.tools.reading import (

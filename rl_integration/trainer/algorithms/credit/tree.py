@@ -50,6 +50,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from adjudge.responses.trajectories.tree_values import prefix_paths
 from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers
 from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages import moments
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative, LeaveOneOut
@@ -57,7 +58,6 @@ from adjudge.rl_integration.trainer.contract.arrays import Floats, Integers, sam
 from adjudge.rl_integration.trainer.contract.options import check_choice, check_flag, check_min, check_whole
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.rewards.groups import Groups
-from adjudge.trajectories.tree_values import prefix_paths
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

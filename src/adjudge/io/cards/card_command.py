@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adjudge.intervals import Interval, wilson
 from adjudge.io.cards.card import (
     card_cell,
     label_scores,
