@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from adjudge import registry
-from adjudge.cli.data import KINDS
+from adjudge.cli.data_kinds import KINDS
 from adjudge.cli.demo import demo_rows
-from adjudge.cli.eval import KINDS as EVALS
+from adjudge.cli.eval_kinds import KINDS as EVALS
 from adjudge.cli.main import COMMANDS
 from adjudge.wire import dumps
 

@@ -54,7 +54,7 @@ ALLOWED: dict[str, set[str]] = {
     "statistics": {"extras", "frozen"},
     "options": set(),
     "protocol": {"fingerprints", "frozen", "reasons", "wire"},
-    "io": {"engines", "extras", "intervals", "protocol", "wire"},
+    "io": {"engines", "extras", "protocol", "statistics", "wire"},
     "runtime": CORE | {"engines"},
     "engines": CORE | {"runtime"},
     "prompts": CORE | {"engines"},
@@ -69,7 +69,7 @@ ALLOWED: dict[str, set[str]] = {
     "conformance": ENGINE_ROOM | {"registry"},
     "data_pipelines": FRONT | {"prompts"},
     "evals": FRONT | {"data_pipelines"},
-    "rl_integration": FRONT | {"data_pipelines", "evals", "prompts", "training"},
+    "rl_integration": FRONT | {"data_pipelines", "evals", "prompts", "training", "verifiers"},
 }
 # Short paths for what users of a training framework paste.
 FRAMEWORKS = (

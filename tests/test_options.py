@@ -84,11 +84,12 @@ def test_a_subclass_keeps_the_checks_and_adds_its_own() -> None:
             if self.pause > self.seconds:
                 raise ValueError("too long a pause")
 
-    for given, said in (
-        ({"pause": -1}, "slow option pause=-1"),
-        ({"tries": 0}, "slow option tries"),
-        ({"pause": 11}, "too"),
-    ):
+    wrong: dict[str, dict[str, Any]] = {
+        "slow option pause=-1": {"pause": -1},
+        "slow option tries": {"tries": 0},
+        "too long": {"pause": 11},
+    }
+    for said, given in wrong.items():
         with pytest.raises(ValueError, match=said):
             Slow(**given)
 

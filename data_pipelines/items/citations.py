@@ -144,10 +144,10 @@ _STATEMENTS = "data_pipelines/items/citations_statements"
 class CitationMaker(ItemMaker[CitationsConfig]):
     """Makes references for the scorer `citations`."""
 
-    name: ClassVar[str] = "citations"
+    name: str = "citations"
     reads = ("prompt", "answer", "evidence")
     templates: ClassVar[tuple[str, ...]] = (_STATEMENTS,)
-    fields: ClassVar[Mapping[str, Kind]] = {
+    fields: Mapping[str, Kind] = {
         "prompt": "chat",
         "reference": "any",
         "entities": "any",

@@ -32,9 +32,9 @@ _DIGITS = 4  # of a weight
 class RubricMaker(ItemMaker[RubricsConfig]):
     """Makes references for the scorer `rubric`."""
 
-    name: ClassVar[str] = "rubrics"
+    name: str = "rubrics"
     templates: ClassVar[tuple[str, ...]] = (_CONTRAST,)
-    fields: ClassVar[Mapping[str, Kind]] = {
+    fields: Mapping[str, Kind] = {
         "prompt": "chat",
         "reference": "any",
         "items": "any",

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 from adjudge.engines.interface import Fault, LabelLogprobs, Sampling
 from adjudge.prompts.asking import Answer, NoVerdict, Reader, ask, ask_labels
 from adjudge.prompts.reading import LabelReader, frame
-from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
+from adjudge.prompts.scorer import Case, ModelScorer, Unsure, mean_and_error, shortened
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import NO_COST, THINK_END, THINK_START, Cost, Score
 from adjudge.reward_models.generative.assistant_turn import CLOSE, OPEN, own_turn
@@ -29,7 +29,6 @@ from adjudge.reward_models.generative.decision import (
     YES_NO,
     Combine,
     Decision,
-    Unsure,
     combined,
     decision_of,
     log_odds,

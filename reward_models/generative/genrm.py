@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from adjudge.engines.interface import Fault
-from adjudge.prompts.scorer import Case, require_text
+from adjudge.prompts.scorer import Case, Unsure, require_text
 from adjudge.prompts.template import Template, Value, load_template
 from adjudge.protocol import Sample, Score
 from adjudge.reward_models.generative.chain_scorer import ChainScorer, VerdictReader
-from adjudge.reward_models.generative.decision import YES_NO, Decision, Unsure, decision_of
+from adjudge.reward_models.generative.decision import YES_NO, Decision, decision_of
 
 _DIRECT = "reward_models/generative/genrm_direct"
 

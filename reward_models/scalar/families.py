@@ -60,7 +60,7 @@ class ForeignHead:
 
     Attributes:
         config: its shape.
-        weights: the tensors of `adjudge.engines.reward_network.HeadNetwork`, in 32 bits.
+        weights: the tensors of `adjudge.engines.head_networks.HeadNetwork`, in 32 bits.
         labels: names of the outputs; () if they have none.
     """
 

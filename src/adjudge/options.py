@@ -21,7 +21,7 @@ import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, Union, cast, get_args, get_origin
 
 T = TypeVar("T")
 
@@ -131,7 +131,7 @@ def check_options(config: Any, what: str) -> None:
     Raises:
         ValueError: a value is not as declared; the message names it and what it must be.
     """
-    for name, one in declared(type(config)).items():
+    for name, one in declared(cast("Any", type(config))).items():
         value = getattr(config, name)
         if not one.allows(value):
             text = one.kind in _NOUNS and isinstance(value, str)

@@ -176,7 +176,7 @@ def test_before_or_after_mixing_is_where_the_transform_stands() -> None:
         (lambda: Clip(), "needs `low`, `high` or both"),
         (lambda: Clip(low=1.0, high=0.0), "must not be above"),
         (lambda: Clip(low=math.nan), r"Clip option low"),
-        (lambda: ZScore(ddof=2), r"ZScore option ddof"),
+        (lambda: ZScore(ddof=2), r"ZScore option ddof"),  # type: ignore[arg-type]
         (lambda: ZScore(eps=-1.0), r"ZScore option eps"),
         (lambda: Transform(scorer=Reads(), steps=()), "has no steps"),
         (lambda: Transform(scorer=Reads(), steps=("rank",)), "use Affine, Clip, Rank or ZScore"),  # type: ignore[arg-type]

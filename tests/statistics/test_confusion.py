@@ -12,6 +12,7 @@ from sklearn import metrics
 
 from adjudge.evals.reports.figures import confusion_grid
 from adjudge.statistics import confusion
+from adjudge.statistics.arrays import Floats
 from adjudge.statistics.confusion import confusion_columns, confusion_intervals
 from adjudge.statistics.intervals import NO_DRAWS, Draws
 
@@ -19,8 +20,8 @@ CLASSES = ("a", "b", "c", "d")
 CASES = st.lists(st.tuples(st.sampled_from(CLASSES), st.sampled_from(CLASSES)), min_size=1, max_size=25)
 
 
-def table_of(gold: list[str], said: list[str | None]) -> confusion.Table:
-    table: confusion.Table = confusion_columns(gold, said, CLASSES).sum(axis=0).reshape(4, 5)
+def table_of(gold: list[str], said: list[str | None]) -> Floats:
+    table: Floats = confusion_columns(gold, said, CLASSES).sum(axis=0).reshape(4, 5)
     return table
 
 

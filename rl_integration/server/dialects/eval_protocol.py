@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from adjudge.io.values import reference_of
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.server.dialects.common import Fallback, ScorerName, divided, told
+from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, divided, told
 from adjudge.rl_integration.server.host import Host
 from adjudge.rl_integration.server.json_bodies import JsonRoute
 

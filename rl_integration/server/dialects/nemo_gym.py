@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from adjudge.io.values import reference_of
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.server.dialects.common import Fallback, ScorerName, told
+from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, told
 from adjudge.rl_integration.server.dialects.responses_object import finish_reason_of, prompt_of, response_of
 from adjudge.rl_integration.server.errors import HttpError, JsonAnswer
 from adjudge.rl_integration.server.host import Host

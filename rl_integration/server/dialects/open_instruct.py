@@ -15,7 +15,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.server.dialects.common import ScorerName, numbers, told
+from adjudge.rl_integration.server.dialects.exchange import ScorerName, numbers, told
 from adjudge.rl_integration.server.errors import HttpError
 from adjudge.rl_integration.server.host import Host
 from adjudge.rl_integration.server.json_bodies import JsonRoute, read_json

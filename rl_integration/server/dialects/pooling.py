@@ -19,7 +19,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.server.dialects.common import Fallback, ScorerName, divided, numbers
+from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, divided, numbers
 from adjudge.rl_integration.server.errors import HttpError
 from adjudge.rl_integration.server.host import Host
 from adjudge.rl_integration.server.json_bodies import JsonRoute

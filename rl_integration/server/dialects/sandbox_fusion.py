@@ -18,7 +18,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from adjudge.protocol import Sample
-from adjudge.rl_integration.server.dialects.common import AGAIN, ScorerName, told
+from adjudge.rl_integration.server.dialects.exchange import AGAIN, ScorerName, told
 from adjudge.rl_integration.server.errors import HttpError, JsonAnswer
 from adjudge.rl_integration.server.host import Host
 from adjudge.rl_integration.server.json_bodies import JsonRoute

@@ -22,8 +22,8 @@ from torch import nn
 
 from adjudge.engines.checkpoint_notes import FILE, CheckpointNotes
 from adjudge.engines.checkpoint_notes import HEAD_FILE as HEAD_FILE
+from adjudge.engines.head_networks import HeadNetwork
 from adjudge.engines.model_digest import model_lock
-from adjudge.engines.reward_network import HeadNetwork
 
 _PAD = "<|adjudge_pad|>"
 _WEIGHTS = "model.safetensors"

@@ -25,8 +25,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from adjudge.compose.spec import options_of
 from adjudge.io.yaml_text import parsed
+from adjudge.options import options_of
 
 _FOLDER = Path(__file__).parent
 _KEYS = {"description", "source", "scorer"}

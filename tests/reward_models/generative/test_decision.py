@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.engines.interface import LabelLogprobs
-from adjudge.reward_models.generative.decision import Decision, Unsure, combined, decision_of, log_odds
+from adjudge.prompts.scorer import Unsure
+from adjudge.reward_models.generative.decision import Decision, combined, decision_of, log_odds
 
 CHANCES = st.floats(1e-6, 0.5)
 

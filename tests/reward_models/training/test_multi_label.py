@@ -21,7 +21,7 @@ from adjudge.protocol import Sample
 from adjudge.reward_models.safety.scorer import SafetyClassifier
 from adjudge.reward_models.scalar.checkpoint_files import CheckpointFiles
 from adjudge.reward_models.training import losses
-from adjudge.reward_models.training.held_out import category_measures
+from adjudge.reward_models.training.held_out import flag_measures
 from adjudge.reward_models.training.objective import Objective
 from adjudge.reward_models.training.scalar_config import LossChoice
 from adjudge.reward_models.training.scalar_training import train_scalar
@@ -97,15 +97,15 @@ def test_a_label_nobody_gave_is_not_taken_for_safe_as_the_released_code_takes_it
 def test_measures_leave_out_what_nobody_labelled() -> None:
     logits = np.array([[2.0, -1.0], [-2.0, 1.0], [1.0, -3.0], [-1.0, 2.0], [0.5, -0.5]])
     targets = np.array([[1, 0], [0, np.nan], [0, np.nan], [1, 1], [0, 0]], dtype=float)
-    found, rules = category_measures(logits, targets, ("a", "b"))
+    found, rules = flag_measures(logits, targets, ("a", "b"))
     assert found["f1_a"].known == pytest.approx(f1_score([1, 0, 0, 1, 0], [1, 0, 1, 0, 1]))
     assert found["auc_a"].known == pytest.approx(roc_auc_score([1, 0, 0, 1, 0], logits[:, 0]))
     assert (found["f1_b"].known, found["f1_b"].n) == (1.0, 3)
     assert found["f1_any_label"].known == pytest.approx(f1_score([1, 1, 0], [1, 1, 1])), "two rows are not known"
     assert rules["f1_a of always yes"].known == pytest.approx(f1_score([1, 0, 0, 1, 0], [1] * 5))
-    nothing, _ = category_measures(logits, np.full((5, 2), np.nan), ("a", "b"))
+    nothing, _ = flag_measures(logits, np.full((5, 2), np.nan), ("a", "b"))
     assert nothing == {}
-    absent, _ = category_measures(np.full((2, 1), -1.0), np.zeros((2, 1)), ("a",))
+    absent, _ = flag_measures(np.full((2, 1), -1.0), np.zeros((2, 1)), ("a",))
     assert (absent["f1_a"].value, "auc_a" in absent) == (None, False), "nothing is there, and nothing was said"
 
 

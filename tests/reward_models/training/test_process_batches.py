@@ -13,8 +13,8 @@ from torch import Tensor
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.reward_network import RewardNetwork
 from adjudge.reward_models.process.rows import RowTokens
-from adjudge.reward_models.training.process_config import StepLayout, StepLossName, lay_out
-from adjudge.reward_models.training.process_objective import ImplicitObjective, Normalise, StepObjective
+from adjudge.reward_models.training.process_config import Normalise, StepLayout, StepLossName, lay_out
+from adjudge.reward_models.training.process_objective import ImplicitObjective, StepObjective
 from adjudge.reward_models.training.process_rows import LabelledRow, StepBatches, labelled_rows
 from adjudge.training.step_data import StepExample
 

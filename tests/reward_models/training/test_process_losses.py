@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from adjudge.reward_models.training import process_objective
-from adjudge.reward_models.training.process_objective import Normalise, label_weights
+from adjudge.reward_models.training.process_config import Normalise
+from adjudge.reward_models.training.process_objective import label_weights
 
 LOGITS = st.floats(-30, 30)
 LABELS = st.sampled_from([0.0, 0.25, 0.5, 1.0])

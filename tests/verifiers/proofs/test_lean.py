@@ -30,7 +30,6 @@ from adjudge.verifiers.proofs.lean_server import LeanServerScorer
 from adjudge.verifiers.proofs.lean_source import (
     LeanFile,
     MessageError,
-    answered,
     axioms_of,
     forbidden,
     gold_fault,
@@ -50,9 +49,15 @@ GOOD = "by\n  rfl"
 PIECES = ["--", "/-", "-/", "\n", '"', "sorry", " ", "«", "'", "#", "open", " in ", "set_option ", "@[", "é", "/--/"]
 
 
+def answered(sample: Sample) -> LeanFile | Score:
+    """What the verifier makes of a response before Lean sees it."""
+    verifier = LeanVerifier()
+    return verifier.find(sample, verifier.read_reference(sample.reference))
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_attacks_are_refused_before_lean_sees_them(case: AttackCase) -> None:
-    ready = answered(case.sample, "strip", "zero")
+    ready = answered(case.sample)
     if case.honest:
         assert isinstance(ready, LeanFile)
     else:
@@ -100,13 +105,13 @@ def test_where_it_is_doubtful_what_a_comment_is_nothing_counts_as_one(source: st
 def test_a_name_of_the_statement_is_no_gap() -> None:
     statement = "theorem t (start stop : Nat) : start + stop = stop + start"
     sample = Sample(prompt="", response="by\n  rw [Nat.add_comm start stop]", reference=statement)
-    assert isinstance(answered(sample, "strip", "zero"), LeanFile)
-    assert isinstance(answered(Sample(prompt="", response="by stop", reference=REFERENCE), "strip", "zero"), Score)
+    assert isinstance(answered(sample), LeanFile)
+    assert isinstance(answered(Sample(prompt="", response="by stop", reference=REFERENCE)), Score)
 
 
 def test_only_what_the_response_wrote_is_held_to_the_rules() -> None:
     reference = {"header": "import Lean\nopen Lean", "statement": "theorem t (s : Syntax) : s = s"}
-    assert isinstance(answered(Sample(prompt="", response="by rfl", reference=reference), "strip", "zero"), LeanFile)
+    assert isinstance(answered(Sample(prompt="", response="by rfl", reference=reference)), LeanFile)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +162,7 @@ def test_a_repeated_header_is_left_out_and_other_imports_are_refused() -> None:
     assert lines_of(whole).count("import Init") == 1
     assert "set_option maxRecDepth 900" in lines_of(whole)
     sample = Sample(prompt="", response=f"import Mathlib\n{whole}", reference=REFERENCE)
-    refused = answered(sample, "strip", "zero")
+    refused = answered(sample)
     assert isinstance(refused, Score)
     assert refused.evidence["forbidden"] == "import"
 

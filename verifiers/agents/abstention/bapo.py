@@ -411,7 +411,7 @@ class BapoScorer:
                 f"the early stage needs the share of the batch that abstains: give extra[{RATE!r}] (BapoScorer.rate_of "
                 "counts it) or the option rate, or another stage"
             )
-        return stage, rate
+        return stage, None if rate is None else float(rate)
 
 
 def _agreement(tokens: tuple[str, ...], gold: tuple[str, ...]) -> float:
