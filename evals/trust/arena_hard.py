@@ -8,8 +8,7 @@ Ratings are Bradley-Terry strengths with base 10 and scale 400, the baseline at 
 the games.  Style control adds four regressors: the differences in tokens, headings, list items and bold passages, each
 as (a - b) / (a + b) and standardised over the games.
 
-Source: Arena-Hard-Auto (arXiv 2406.11939) and LMSYS's note on style control.  Needs numpy.  Not covered: asking the
-judge, and counting tokens as any one tokenizer does (`Style.of` counts words).
+Source: Arena-Hard-Auto (arXiv 2406.11939) and LMSYS's note on style control.  Needs numpy.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The two files of a fitted linear model: notes as JSON, and arrays without pickle.
-
-Not covered: what a model is made of (`preference_weights`, `step_weights`).
-"""
+"""The two files of a fitted linear model: notes as JSON, and arrays without pickle."""
 
 from __future__ import annotations
 

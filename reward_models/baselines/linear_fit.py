@@ -1,8 +1,6 @@
 """What linear models on n-grams and statistics share: statistics on one scale, sparse rows, and the fit.
 
 Fitted by liblinear in the dual, with an L2 penalty: the same rows give the same weights.
-
-Not covered: what is looked at, and which rows are learnt from.
 """
 
 from __future__ import annotations

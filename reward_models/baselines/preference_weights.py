@@ -5,8 +5,6 @@ sum: the intercept, one weight for each hashed n-gram times its share of the tex
 statistic.  A statistic outside the range that the training data had counts as the end of that range, so a reward is
 bounded whatever a response holds, and a straight line is never followed to where nobody looked.  For the same reason
 nothing is extrapolated to a response that says nothing: its reward is the smallest of the training data.
-
-Not covered: fitting (`fitting`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 Nothing behind the step is looked at, and nothing that says what the answer is: a step's statistics are the same
 whatever follows.
-
-Not covered: what the words mean.
 """
 
 from __future__ import annotations

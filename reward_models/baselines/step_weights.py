@@ -4,8 +4,6 @@ A folder holds `step_model.json` (options, names, facts) and `step_weights.npz` 
 step are a sum: the intercept, one weight for each hashed term times its share, and one for each standardised statistic.
 A statistic outside the range that the training data had counts as the end of that range, so log-odds are bounded
 whatever a step holds.
-
-Not covered: fitting (`step_fitting`).
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ The chain says `\boxed{correct}` or `\boxed{incorrect}` of each step and stops a
 solution correct?", and P(Yes) is the score.  Two ways to spend more on it: `chains` are written side by side and
 averaged, and `double_checks` make a chain look again.  Steps have verdicts of their own, the share of the chains that
 call them correct, where a chain has exactly one verdict for each step up to its first error.
-
-Not covered: asking for wrong steps in one list (`critic`), and training (`adjudge.reward_models.training`).
 """
 
 from __future__ import annotations

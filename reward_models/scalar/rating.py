@@ -1,7 +1,4 @@
-"""What a reward model says of one finished chat, and the shapes a reward can be given.
-
-Not covered: how raw outputs become a reward (`adjudge.reward_models.scalar.readout`).
-"""
+"""What a reward model says of one finished chat, and the shapes a reward can be given."""
 
 from __future__ import annotations
 

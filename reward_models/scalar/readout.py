@@ -8,8 +8,6 @@
 
 `risk` below 1 replaces the mean of a Gaussian or of quantiles by the mean of its lowest share (conditional value at
 risk): with 0.25 the reward is what can be expected in the worst quarter.
-
-Not covered: where in a row the head reads (`adjudge.engines`), and z-scores.
 """
 
 from __future__ import annotations

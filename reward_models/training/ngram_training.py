@@ -1,7 +1,4 @@
-"""The linear models on n-grams, as what `adjudge train rm` and `prm` train and as a baseline beside other models.
-
-Not covered: their features and their fit (`adjudge.reward_models.baselines`).
-"""
+"""The linear models on n-grams, as what `adjudge train rm` and `prm` train and as a baseline beside other models."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The options of training a policy on the pairs that reward models are trained on.
-
-Not covered: how the training runs (`schedule`), and trainers that draw responses (GRPO, PPO).
-"""
+"""The options of training a policy on the pairs that reward models are trained on."""
 
 from __future__ import annotations
 

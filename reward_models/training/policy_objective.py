@@ -8,8 +8,6 @@ Log-probabilities are sums over the tokens that are compared: those of a respons
 one step in which two solutions differ (`span_sums`; Step-DPO, arXiv 2406.18629: the steps before it belong to the
 prompt).  Functions return the losses of single pairs.
 
-Not covered: making pairs, and losses that draw responses while training.
-
 This module imports PyTorch; import it where a model is at hand.
 """
 

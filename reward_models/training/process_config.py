@@ -4,8 +4,6 @@ With a *marker* (`<extra_0>`, a token of its own), every step is followed by it 
 is followed by a separator and read at its last token, steps tokenized one by one: as one text, many tokenizers join a
 full stop and the line end behind it, and the place of a step would depend on what follows.  Texts are made harmless as
 they are when scored, so no text can hold a marker or end a turn.
-
-Not covered: how the training runs (`schedule`), and which model it starts from (`adjudge.training.backbones`).
 """
 
 from __future__ import annotations

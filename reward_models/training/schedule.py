@@ -1,7 +1,4 @@
-"""The options that all trainers share: model, files, folder, and how long, how fast and how precisely it trains.
-
-Not covered: what is learnt from what, which each trainer's own configuration says.
-"""
+"""The options that all trainers share: model, files, folder, and how long, how fast and how precisely it trains."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 Such a framework cannot leave a sample out.  By default the run hears of it (`NotScored`); a `fallback` is a number of
 the user's own choice instead, which the adapter marks wherever the framework can carry a mark.
-
-Not covered: choosing that number.
 """
 
 from __future__ import annotations

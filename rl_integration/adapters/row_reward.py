@@ -1,7 +1,4 @@
-"""What the rewards for frameworks that hand over rows share: their options, and samples out of rows.
-
-Not covered: the call itself, and what a framework is told where there is no score.
-"""
+"""What the rewards for frameworks that hand over rows share: their options, and samples out of rows."""
 
 from __future__ import annotations
 

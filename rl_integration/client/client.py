@@ -4,8 +4,6 @@ What the server cannot do for lack of capacity or life becomes a failed score wi
 tries as were allowed; it is never a number and never an exception.  A mistake of the caller's (a scorer that is not
 there, a token that is not known, a sample that is none) is a `ValueError`.  Every request carries a key, so that a
 second try of one that was heard gets the first one's answer and is not paid for again.
-
-Not covered: choosing between several servers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Which server a client asks, and how patiently.
-
-Not covered: what the server does with a request.
-"""
+"""Which server a client asks, and how patiently."""
 
 from __future__ import annotations
 

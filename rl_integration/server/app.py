@@ -1,7 +1,4 @@
-"""The application: the routes, what becomes of errors, and the door in front of them.
-
-Not covered: sockets and signals (`running`).
-"""
+"""The application: the routes, what becomes of errors, and the door in front of them."""
 
 from __future__ import annotations
 

@@ -6,8 +6,6 @@ Ends the handling of a request whose client has gone away.
 
 Nobody reads the answer then, and what waits for the scorer on its behalf would only hold up others.  Work under an
 idempotency key goes on for a while all the same (`host`).
-
-Not covered: what is asked (`routes`).
 """
 
 from __future__ import annotations

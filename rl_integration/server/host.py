@@ -6,8 +6,6 @@ A client whose connection broke does not know whether it was heard, and asks aga
 of the first time, or waits for it together with the first request.  If nobody comes back, the work is given up after a
 while.  A key that comes with another body is refused: its answer would be another request's.  Only answers are kept,
 never refusals.
-
-Not covered: HTTP itself.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A circuit breaker: rests a scorer that gives no scores, and tries it again with one call.
-
-Not covered: why the calls failed.
-"""
+"""A circuit breaker: rests a scorer that gives no scores, and tries it again with one call."""
 
 from __future__ import annotations
 

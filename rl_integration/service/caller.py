@@ -9,8 +9,6 @@ A scorer with a blocking call inside `async def score` would stop every other sc
 it ran on their loop.  Here it stops its own thread; the deadline is kept outside, and the next call gets a new thread.
 The old one cannot be killed (no thread can): it is counted, and ends when the blocking call does.  Programs that check
 should be verifiers, which run in processes that are killed.
-
-Not covered: when calls are made, and of what (`lane`).
 """
 
 from __future__ import annotations

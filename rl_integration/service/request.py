@@ -1,7 +1,4 @@
-"""What a caller asked for, and the samples of it on their way.
-
-Not covered: how they are queued (`traffic_queue`), and who scores them (`lane`).
-"""
+"""What a caller asked for, and the samples of it on their way."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What a lane has done, in numbers.
-
-Not covered: how they are shown (`adjudge.rl_integration.server`).
-"""
+"""What a lane has done, in numbers."""
 
 from __future__ import annotations
 

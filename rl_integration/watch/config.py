@@ -1,7 +1,4 @@
-"""How much a watch looks back upon, and from where on it speaks up.
-
-Not covered: what is done about an alarm.
-"""
+"""How much a watch looks back upon, and from where on it speaks up."""
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 They depend on a scorer's name, its version, the options that are not their defaults, and on whatever engines, models,
 prompts and scorers are behind it.  They do not depend on where a class lies, nor on options that came later and whose
 default changes nothing: stored scores stay valid when code moves.
-
-Not covered: when a version must be raised, which its author knows.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ OpenRLHF knows numbers alone, and catches what a reward function raises: it logs
 reward, and later ends with a message about something else.  So where a sample has no score and no `fallback` was
 chosen, `StopRun` is raised, which is no `Exception`: the run ends with our reason.
 
-Tried with OpenRLHF 0.11.2.  Not covered: its agents, which give rewards themselves, and images.
+Tried with OpenRLHF 0.11.2.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 Both `adjudge.verifiers.execution.sandbox` (one program, once) and `adjudge.verifiers.execution.zygote` (a server)
 start this way: bubblewrap, already in the run's control group, makes the namespaces and stops; the process it made is
 put under its resource limits from outside; then the gate opens.
-
-Not covered: what the program sees (`bubblewrap`), talking with it, and when it has to end.
 """
 
 from __future__ import annotations

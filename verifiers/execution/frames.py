@@ -1,6 +1,6 @@
 """Frames over a socket: 4 bytes of length, then so many bytes; nothing longer than `MOST` is taken or sent.
 
-The file uses the standard library alone, because the sandbox's Python loads it too.  Not covered: what a frame holds.
+The file uses the standard library alone, because the sandbox's Python loads it too.
 """
 
 from __future__ import annotations

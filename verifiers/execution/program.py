@@ -1,7 +1,4 @@
-"""One program to run apart: its command, its files, what it may use, and what came of it.
-
-Not covered: how it is kept apart (`adjudge.verifiers.execution.sandbox`).
-"""
+"""One program to run apart: its command, its files, what it may use, and what came of it."""
 
 from __future__ import annotations
 

@@ -15,8 +15,7 @@ Everything else is refused.  Plain data has no handle, so nothing of it can be r
 an array.  Modules, and functions and classes that the tests import, stay where they are, too: the candidate's process
 is told their names and takes its own (`global_name`).
 
-The file uses the standard library alone, because the sandbox's Python loads it too.  Not covered: what a test's own
-functions do with what a candidate passes them.
+The file uses the standard library alone, because the sandbox's Python loads it too.
 """
 
 from __future__ import annotations

@@ -11,8 +11,7 @@ The job brings limits and standard streams along (`guest`); until then nothing o
 A "light" run, for code that is trusted, shares the network and `/proc` of the sandbox, and nothing it can write to.
 
 Orders on the control socket are those of `orders`; the answer to `MAKE` brings two descriptors: the run's channel, and
-one that becomes readable when the run has ended.  Not covered: what a run does (`guest`), and time limits, which the
-caller keeps by ordering the end.
+one that becomes readable when the run has ended.
 """
 
 from __future__ import annotations

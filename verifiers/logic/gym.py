@@ -33,8 +33,6 @@ only if the answer passes here, too.
 
 Forms stop the others (`gym_forms`): "nan" in `complex_arithmetic`, any four numbers in `puzzle24`, words around the
 answer in `sokoban`, moved targets in `boxnet`, and so on.
-
-Not covered: making tasks (`adjudge data tasks --family gym/NAME`).
 """
 
 from __future__ import annotations

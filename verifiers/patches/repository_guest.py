@@ -5,8 +5,6 @@ it what they like; the tests believe no more than that what they get are the can
 
 Names are offered as "module.name", and a module that was imported as "module:loaded".  "adjudge:touch" is data, which
 the tests read before they say that something is missing: what follows from that is then the candidate's doing.
-
-Not covered: names that a module gets after it was imported.
 """
 
 from __future__ import annotations

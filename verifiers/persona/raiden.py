@@ -9,8 +9,6 @@ There is no code by the authors (arXiv 2505.10218).
 
 What is to be judged with is tried by the reference's own evidence, once in a process, and what fails is `failed`: a
 checker that says yes to everything would pay for everything.
-
-Not covered: making keys and checkers (`adjudge data keywords` does), and style, tone and safety of a role.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What the page shows, as plain data: the service's numbers, their last minutes, and what the watch says.
-
-Not covered: HTTP (`routes`), and drawing (`static`).
-"""
+"""What the page shows, as plain data: the service's numbers, their last minutes, and what the watch says."""
 
 from __future__ import annotations
 

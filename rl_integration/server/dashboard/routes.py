@@ -1,7 +1,4 @@
-"""The page at `/`, its files, and its data.
-
-Not covered: what the data are (`board`).
-"""
+"""The page at `/`, its files, and its data."""
 
 from __future__ import annotations
 

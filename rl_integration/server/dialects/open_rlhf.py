@@ -6,8 +6,6 @@ request, and takes numbers.  Requests without a sample are answered without one,
 The texts are decoded with the tokenizer's special tokens, so a response ends in `<|im_end|>` or `</s>`, and a text may
 begin with `<s>` where its prompt does not.  Which marks those are is not guessed, because a response may spell any of
 them: say `?strip_end=` and `?strip_start=`, as often as there are marks.
-
-Not covered: its agent interface.
 """
 
 from __future__ import annotations

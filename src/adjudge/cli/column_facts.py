@@ -1,7 +1,4 @@
-"""What the columns of some rows are, for people: what each is taken for, what it holds, and its first value.
-
-Not covered: deciding it (`adjudge.io.columns`, `adjudge.io.preferences`).
-"""
+"""What the columns of some rows are, for people: what each is taken for, what it holds, and its first value."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""How the options of a kind of `adjudge eval` stand on the command line: the input first, the rest as flags.
-
-Not covered: the flags themselves (`config_flags`).
-"""
+"""How the options of a kind of `adjudge eval` stand on the command line: the input first, the rest as flags."""
 
 from __future__ import annotations
 

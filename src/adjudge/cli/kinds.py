@@ -1,7 +1,4 @@
-"""What commands with several kinds of work have in common: a table of kinds, of which nothing is imported until asked.
-
-Not covered: the kinds themselves (`data_kinds`, `eval_kinds`), and their flags (`config_flags`).
-"""
+"""What commands with several kinds of work share: a table of kinds, of which nothing is imported until asked."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The keys of the files of `adjudge train`: all of them, one, or as a file with every default.
-
-Not covered: the keys themselves, which the configurations' dataclasses say (`adjudge.training.config_keys`).
-"""
+"""The keys of the files of `adjudge train`: all of them, one, or as a file with every default."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What `adjudge check` tries, finds and says, and how it asks a scorer.
-
-Not covered: what is tried (`preflight`, `probe_checks`, `attacks`).
-"""
+"""What `adjudge check` tries, finds and says, and how it asks a scorer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Values that just miss a constant: the days around a date, a month or a year, and texts beside a pattern or a bound.
-
-Not covered: which of them a column may hold (`adjudge.databases.rows_like` says that).
-"""
+"""Values that just miss a constant: days around a date, a month or a year, texts beside a pattern or a bound."""
 
 from __future__ import annotations
 

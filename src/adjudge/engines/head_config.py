@@ -2,8 +2,6 @@
 
 A head turns a body's hidden state into raw numbers, the *columns*.  What they mean stands in `HeadConfig.kind`; turning
 them into a reward (the mean of quantiles, a gate's weighted sum) is the scorer's work.
-
-Not covered: the network itself (`adjudge.engines.reward_network`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""When to ask a server again: exponential back-off with full jitter, and what the server itself asked for.
-
-Not covered: which answers are worth a second try (`adjudge.engines.http_client`).
-"""
+"""When to ask a server again: exponential back-off with full jitter, and what the server itself asked for."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 Judges ask about many answers with one rubric, and reward models score many answers to one prompt: the first half of
 each row is the same.  A prefix is read once for all rows of its group, and each row then costs only what is its own.
-
-Not covered: running the groups (`adjudge.engines.transformers_network`).
 """
 
 from __future__ import annotations

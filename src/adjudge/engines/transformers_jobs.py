@@ -8,8 +8,6 @@ Writing text token by token: every row with its own chance, stop texts, and rows
 A row's random numbers come from the seed, its prompt and its index alone, one for each token, and the token is the one
 whose share of the probability they fall into.  So a completion does not depend on the batch it was made in, up to
 rounding: a number within about 1e-6 of the border between two tokens may fall on either side.
-
-Not covered: how batches are made (`adjudge.runtime.batcher`), and what callers see (`transformers_engine`).
 """
 
 from __future__ import annotations

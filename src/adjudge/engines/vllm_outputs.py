@@ -1,8 +1,6 @@
 """What vLLM is asked with, and what its outputs say.
 
 Every function takes a fault in place of what it works on, and hands it on.
-
-Not covered: how requests run (`adjudge.engines.vllm_worker`).
 """
 
 from __future__ import annotations

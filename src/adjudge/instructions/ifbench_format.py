@@ -1,8 +1,6 @@
 """IFBench's kinds that look at the form of a response: its group `format`.
 
 Where a checker of IFBench is looser than its words, so is this (see `docs/instructions.md`).
-
-Not covered: how Markdown or HTML would be shown.
 """
 
 from __future__ import annotations

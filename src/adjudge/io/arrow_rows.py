@@ -1,8 +1,7 @@
 """Rows from Parquet files, from folders written by `datasets.save_to_disk`, and from the Hugging Face hub.
 
 All three hand out Arrow batches or plain dictionaries; only the columns asked for are read.  Dates and times
-become ISO text, and JSON (Arrow's type of that name) becomes the values that it stands for.  Not covered: loading
-scripts (the hub dropped them) and decoding of images or audio.
+become ISO text, and JSON (Arrow's type of that name) becomes the values that it stands for.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@ Every command and every adapter reads cells here, so that one row means one thin
 - a response is text, the turns of a trajectory, or a whole chat, which begins with the prompt again;
 - a reference is a value, or JSON text of an object or of a list of objects;
 - Arrow gives every object the fields of all others and fills them with None; such fields are left out.
-
-Not covered: which column holds what (`columns`), and two responses in one row (`preferences`).
 """
 
 from __future__ import annotations

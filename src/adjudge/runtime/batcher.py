@@ -3,8 +3,6 @@
 `Batcher.submit` queues pieces of work.  One thread takes what waits, computes equal pieces once, and runs batches of
 similar size within a budget; work that arrives meanwhile joins the next batch.  The batch that holds the oldest piece
 runs first, so a large job cannot keep a small call waiting.  What a batch holds is planned by pure functions (`plan`).
-
-Not covered: what the work is, and keeping results for later (`adjudge.runtime.cache` keeps scores).
 """
 
 from __future__ import annotations

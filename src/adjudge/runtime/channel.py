@@ -2,8 +2,6 @@
 
 `Channel` is the parent's end: it never blocks, because one thread serves all workers.  The functions are for the
 other end, a process that has nothing else to do and may block.
-
-Not covered: what a frame holds, and trust: both ends are processes of one pool.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 Callers only append to a queue and write a byte to a pipe; everything else belongs to the thread alone, so there is
 nothing to lock but the moment in which file descriptors are made (a fork must not see half of it).
-
-Not covered: what is done with the items (`adjudge.runtime.crew`).
 """
 
 from __future__ import annotations

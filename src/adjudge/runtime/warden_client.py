@@ -1,7 +1,4 @@
-"""A warden as the pool's thread sees it: started by exec, spoken to over one socket.
-
-Not covered: what it does (`adjudge.runtime.warden`).
-"""
+"""A warden as the pool's thread sees it: started by exec, spoken to over one socket."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The values of a solution's steps: what they must be, and how much each counts in a soft minimum.
-
-Not covered: where they come from.
-"""
+"""The values of a solution's steps: what they must be, and how much each counts in a soft minimum."""
 
 from __future__ import annotations
 

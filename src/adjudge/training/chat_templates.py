@@ -1,7 +1,4 @@
-"""Chat templates for models that are trained and have none.
-
-Not covered: what is wrong with a template (`adjudge.engines.template_lint`).
-"""
+"""Chat templates for models that are trained and have none."""
 
 from __future__ import annotations
 

@@ -21,8 +21,6 @@ From losses of tokens to one number.
 
 N counts responses that take part, also those without a token.  verl's `seq-mean-token-sum-norm` divides by the padded
 width of the batch instead of a constant, and not by N.
-
-Not covered: how log-probabilities are computed, and sequence parallelism.
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@ The value of a node, with a discount gamma and R_i the reward at the end of path
 
 A sibling's worth is its value beside those of the other children of the same node, each counted once, as a z-score
 with n - 1 below: a lone child and children of equal values get 0.
-
-Not covered: what the keys are, how a tree was sampled, and advantages of tokens (the trainer's `credit`).
 """
 
 from __future__ import annotations
