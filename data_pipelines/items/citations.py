@@ -144,10 +144,10 @@ _STATEMENTS = "data_pipelines/items/citations_statements"
 class CitationMaker(ItemMaker[CitationsConfig]):
     """Makes references for the scorer `citations`."""
 
-    name: str = "citations"
+    name: ClassVar[str] = "citations"
     reads = ("prompt", "answer", "evidence")
     templates: ClassVar[tuple[str, ...]] = (_STATEMENTS,)
-    fields: Mapping[str, Kind] = {
+    fields: ClassVar[Mapping[str, Kind]] = {
         "prompt": "chat",
         "reference": "any",
         "entities": "any",

@@ -88,10 +88,10 @@ class KeywordMaker(ItemMaker[KeywordsConfig]):
         persona: says whether a text affirms a keyword.
     """
 
-    name: str = "keywords"
+    name: ClassVar[str] = "keywords"
     reads = ("prompt", "references")
     templates: ClassVar[tuple[str, ...]] = (_TERMS, _CHECKER)
-    fields: Mapping[str, Kind] = {"prompt": "chat", "scorer": "text", "reference": "any", "tried": "any"}
+    fields: ClassVar[Mapping[str, Kind]] = {"prompt": "chat", "scorer": "text", "reference": "any", "tried": "any"}
 
     persona: Scorer
 

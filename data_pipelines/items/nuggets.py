@@ -62,10 +62,10 @@ class Fact:
 class NuggetMaker(ItemMaker[NuggetsConfig]):
     """Makes references for the scorer `nuggets`."""
 
-    name: str = "nuggets"
+    name: ClassVar[str] = "nuggets"
     reads = ("prompt", "passages")
     templates: ClassVar[tuple[str, ...]] = (_EXTRACT, _RANK)
-    fields: Mapping[str, Kind] = {"prompt": "chat", "reference": "any", "nuggets": "any"}
+    fields: ClassVar[Mapping[str, Kind]] = {"prompt": "chat", "reference": "any", "nuggets": "any"}
 
     likeness: Likeness
 

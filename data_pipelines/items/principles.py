@@ -110,10 +110,10 @@ _EXTRACT = "data_pipelines/items/principles_extract"
 class PrincipleMaker(ItemMaker[PrinciplesConfig]):
     """Makes references for the scorers `principles` and `rlbff`, with the label that people gave."""
 
-    name: str = "principles"
+    name: ClassVar[str] = "principles"
     reads = ("prompt", "response", "feedback")
     templates: ClassVar[tuple[str, ...]] = (_EXTRACT,)
-    fields: Mapping[str, Kind] = {
+    fields: ClassVar[Mapping[str, Kind]] = {
         "prompt": "chat",
         "response": "text",
         "principle": "text",

@@ -32,9 +32,9 @@ _DIGITS = 4  # of a weight
 class RubricMaker(ItemMaker[RubricsConfig]):
     """Makes references for the scorer `rubric`."""
 
-    name: str = "rubrics"
+    name: ClassVar[str] = "rubrics"
     templates: ClassVar[tuple[str, ...]] = (_CONTRAST,)
-    fields: Mapping[str, Kind] = {
+    fields: ClassVar[Mapping[str, Kind]] = {
         "prompt": "chat",
         "reference": "any",
         "items": "any",

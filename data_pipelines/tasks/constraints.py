@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from adjudge.data_pipelines.tasks.config import LEVELS, ConstraintsConfig
 from adjudge.data_pipelines.tasks.constraint_witness import witness
@@ -246,7 +246,7 @@ class ConstraintMaker(RowMaker[ConstraintsConfig]):
 
     name = "constraints"
     reads = ("prompt", "constraints")
-    fields: Mapping[str, Kind] = {
+    fields: ClassVar[Mapping[str, Kind]] = {
         "prompt": "text",
         "reference": "any",
         "scorer": "text",

@@ -22,7 +22,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from adjudge import registry
 from adjudge.data_pipelines.tasks.config import DatabasesConfig
@@ -190,7 +190,7 @@ class DatabaseMaker(RowMaker[DatabasesConfig]):
 
     name = "databases"
     reads = ("schema", "values", "database", "name", "sql", "candidates", "prompt", "id")
-    fields: Mapping[str, Kind] = {
+    fields: ClassVar[Mapping[str, Kind]] = {
         "id": "text",
         "prompt": "chat",
         "reference": "any",

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from adjudge.data_pipelines.tasks.bench_designs import (
     SAMPLES,
@@ -82,7 +82,7 @@ class BenchMaker(RowMaker[TestbenchesConfig]):
 
     name = "testbenches"
     reads = ("design", "prompt", "top", "files", "wrong", "id")
-    fields: Mapping[str, Kind] = {
+    fields: ClassVar[Mapping[str, Kind]] = {
         "id": "text",
         "prompt": "chat",
         "top": "text",

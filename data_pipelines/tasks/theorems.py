@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from adjudge import registry
 from adjudge.data_pipelines.tasks.config import TheoremsConfig
@@ -176,7 +176,7 @@ class TheoremMaker(RowMaker[TheoremsConfig]):
 
     name = "theorems"
     reads = ("theorem", "label")
-    fields: Mapping[str, Kind] = {
+    fields: ClassVar[Mapping[str, Kind]] = {
         "prompt": "text",
         "reference": "text",
         "scorer": "text",

@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from adjudge import registry
 from adjudge.data_pipelines.tasks.config import UnitTestsConfig
@@ -183,7 +183,7 @@ class UnitTestMaker(RowMaker[UnitTestsConfig]):
     """Makes one row of a task and its solutions."""
 
     name = "unit_tests"
-    fields: Mapping[str, Kind] = {
+    fields: ClassVar[Mapping[str, Kind]] = {
         "prompt": "text",
         "reference": "any",
         "scorer": "text",

@@ -181,8 +181,8 @@ MISTAKES: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("unknown option", {"rollout": {}}, ("'rollout'", "did you mean 'rollouts'?")),
     (
         "unknown nested option",
-        {"rollouts": {"groups": 4}},
-        ("'rollouts.groups'", "did you mean 'rollouts.num_generations'?"),
+        {"rollouts": {"num_generation": 4}},
+        ("'rollouts.num_generation'", "did you mean 'rollouts.num_generations'?"),
     ),
     ("no model", {"model": None}, ("'model' is missing",)),
     ("no data", {"data": None}, ("'data' is missing",)),

@@ -4,6 +4,7 @@
     notes: where it differs from the released code                  # optional
     source: MT-Bench (arXiv 2306.05685)
     version: "1"                                                    # optional, see below
+    options: {engine: the model that is asked}                      # what each `$NAME` of the spec is
     scorer:
       judge: {template: judges/mt_bench, output: scale}             # a spec with one key
 
@@ -30,7 +31,7 @@ from adjudge.options import options_of
 
 _FOLDER = Path(__file__).parent
 _KEYS = {"description", "source", "scorer"}
-_MORE = {"notes", "version"}
+_MORE = {"notes", "version", "options"}
 
 
 @functools.cache
@@ -50,11 +51,16 @@ def preset(name: str) -> type[Any]:
 
     data = parsed((_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"), where=f"the preset {name!r}")
     if not (isinstance(data, dict) and set(data) - _MORE == _KEYS and len(data["scorer"]) == 1):
-        raise ValueError(f"the preset {name!r} must have {', '.join(sorted(_KEYS))}; it may have notes and a version")
+        raise ValueError(
+            f"the preset {name!r} must have {', '.join(sorted(_KEYS))}; it may have notes, a version and options"
+        )
     ((scorer, given),) = data["scorer"].items()
     base = resolve(scorer)
+    doc = f"{data['description'].strip()}\n\n{data.get('notes', '')}".strip()
+    if options := "".join(f"\n    {option}: {what}" for option, what in data.get("options", {}).items()):
+        doc += f"\n\nAttributes:{options}"
     said = {
-        "__doc__": f"{data['description'].strip()}\n\n{data.get('notes', '')}".strip(),
+        "__doc__": doc,
         "__module__": __name__,  # where pickle and specs find it, by `__getattr__`
         "__qualname__": name,
         "source": data["source"],

@@ -13,7 +13,7 @@ import contextlib
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
 from adjudge.io.errors import JobError, JobStopped
 from adjudge.io.jobs.config import JobConfig
@@ -25,6 +25,7 @@ from adjudge.io.jobs.maker import Maker, Prepares
 from adjudge.io.jobs.opening import Plan, make_plan
 from adjudge.io.jobs.ordered import in_order, run_to_end
 from adjudge.io.jobs.report import JobProgress, JobReport, JobSnapshot, JobTally, Pace, tell
+from adjudge.io.jobs.row_maker import RowMaker
 from adjudge.io.row import Cursor
 
 _CHUNK: Final = 64  # units handed over by the reading thread at once: a hand-over takes 0.1 ms
@@ -36,7 +37,7 @@ _KEPT: Final = "what was made before is kept beside the output, and the same cal
 
 def run_job(
     config: JobConfig,
-    maker: Maker,
+    maker: Maker | RowMaker[Any],
     *,
     group_column: str = "",
     source: RowSource | None = None,
@@ -64,6 +65,7 @@ def run_job(
         JobError: the job could not go on; the message says how it can.
         JobStopped: Ctrl-C; the same call goes on.
     """
+    maker = cast("Maker", maker)  # a class variable is no property, says the typing specification
     with _closing(maker) as closer:
         plan = make_plan(config, maker, group_column, source)
         with contextlib.closing(

@@ -65,8 +65,8 @@ class RowMaker(ABC, Generic[C]):
         reads: the roles of the columns that it reads.
     """
 
-    name: str
-    fields: Mapping[str, Kind]
+    name: ClassVar[str]
+    fields: ClassVar[Mapping[str, Kind]]
     reads: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, config: C) -> None:
