@@ -451,11 +451,10 @@ def _rubric(row: Row, column: str) -> Any:
 
 
 def _number(value: Any, column: str) -> float:
-    if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            value = math.nan
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    try:
+        number = math.nan if isinstance(value, bool) or not isinstance(value, int | float | str) else float(value)
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
         raise ValueError(f"the column {column!r} holds {shown(value)}; a rating must be a finite number")
-    return float(value)
+    return number

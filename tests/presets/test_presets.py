@@ -35,7 +35,10 @@ WEATHER = {"calls": [{"name": "weather", "arguments": {"city": "Oslo"}}]}
 # A row without a score wants a server, a sandbox, a group or facts; tests of that scorer hold the formula.
 # name: (options, what the model says, with KEY for the key of its prompt, fields of the sample, the score)
 FIX = {"files": {"a.py": "a\nb\nc\n"}, "edits": [{"path": "a.py", "search": "b", "replace": "x"}]}
-EDIT = "<solution>\n```python\n### a.py\n<<<<<<< SEARCH\nb\n=======\nx\n>>>>>>> REPLACE\n```\n</solution>"
+EDIT = (
+    "<think>\nI think.\n</think>\n"
+    "<solution>\n```python\n### a.py\n<<<<<<< SEARCH\nb\n=======\nx\n>>>>>>> REPLACE\n```\n</solution>"
+)
 PROVED = "So it is proved. <answer>\\boxed{proved}</answer>"
 MAT = "the cat sat on the mat"
 ROWS: dict[str, tuple[dict[str, Any], str, dict[str, Any], float | None]] = {
