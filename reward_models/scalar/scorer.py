@@ -192,7 +192,7 @@ def combination_of(given: Any, name: str) -> Combination:
     try:
         return Combination(**options)
     except ValueError as error:
-        raise ValueError(f"{name}: combine.{error}") from error
+        raise ValueError(f"{name}: combine: {error}") from error
 
 
 def _normalizer(name: str, given: Any) -> tuple[float, float]:

@@ -31,7 +31,7 @@ Nominal = Literal["mean", "surest"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Combination(Options, what="combination option"):
+class Combination(Options, what="option"):
     """How the values of members become one.
 
     Attributes:

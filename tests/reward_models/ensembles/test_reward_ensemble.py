@@ -131,7 +131,7 @@ def test_each_members_own_doubt_counts() -> None:
     ("options", "named"),
     [
         ({"members": (member(0),)}, "at least two"),
-        ({"combine": "mode"}, "reward_ensemble: combine.rule is 'mode'"),
+        ({"combine": "mode"}, "reward_ensemble: combine: option rule='mode'"),
         ({"combine": 3}, "combine is 3"),
         ({"quorum": 3}, "quorum is 3"),
         ({"members": ({"model": "x", "output": "sigmoid"}, "y")}, "'output'"),

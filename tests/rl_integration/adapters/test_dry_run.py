@@ -92,7 +92,7 @@ def test_a_reference_that_cannot_be_used_is_named() -> None:
 
 def test_a_reward_that_is_for_no_row_is_an_error() -> None:
     said = message(lambda: dry("math", [row(TESTS), row(None)]))
-    assert said.startswith("the reward is for none of the first 2 rows; row 0: the math reference is {'inputs'")
+    assert said.startswith("the reward is for none of the first 2 rows; row 0: math: the math reference is {'inputs'")
     assert "n=NUMBER" in said
     assert str(dry("math", [row(TESTS), row("6")])).splitlines()[1].endswith("abstained out_of_scope")
 
