@@ -11,6 +11,7 @@ Not covered: where an answer stands in a text; see `adjudge.verifiers.text.answe
 from __future__ import annotations
 
 import math
+import sys
 import types
 import typing
 from abc import abstractmethod
@@ -211,7 +212,7 @@ def require_numbers(scorer: Any, **ranges: tuple[float, float]) -> None:
     """Raise `ValueError` unless each option is a finite number in its range, both ends included."""
     for option, (low, high) in ranges.items():
         value = getattr(scorer, option)
-        if type(value) not in (int, float) or not (math.isfinite(value) and low <= value <= high):
+        if type(value) not in (int, float) or not (abs(value) <= sys.float_info.max and low <= value <= high):
             upto = f"from {low:g} to {high:g}" if math.isfinite(high) else f"from {low:g}"
             raise ValueError(f"{scorer.name}: {option} is {value!r}; it must be a number {upto}")
 

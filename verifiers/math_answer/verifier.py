@@ -125,7 +125,8 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
     def __post_init__(self) -> None:
         super().__post_init__()
         require_whole(self, precision=(1, 50))
-        require_numbers(self, rel_tol=(0, 1e6), abs_tol=(0, 1e6))
+        below = math.nextafter(1e6, 0)
+        require_numbers(self, rel_tol=(0, below), abs_tol=(0, below))
 
     def warm_up(self) -> None:
         """Load what the last tier needs, before workers are forked and outside any sample's time."""

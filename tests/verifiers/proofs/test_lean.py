@@ -25,6 +25,8 @@ from adjudge import check_scorer
 from adjudge.attacks import AttackCase, cases_in
 from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score
+from adjudge.verifier_base import graded_text
+from adjudge.verifiers.proofs import lean_source
 from adjudge.verifiers.proofs.lean import LeanVerifier
 from adjudge.verifiers.proofs.lean_server import LeanServerScorer
 from adjudge.verifiers.proofs.lean_source import (
@@ -50,9 +52,9 @@ PIECES = ["--", "/-", "-/", "\n", '"', "sorry", " ", "«", "'", "#", "open", " i
 
 
 def answered(sample: Sample) -> LeanFile | Score:
-    """What the verifier makes of a response before Lean sees it."""
-    verifier = LeanVerifier()
-    return verifier.find(sample, verifier.read_reference(sample.reference))
+    """What the verifier makes of a response before Lean sees it, which need not be installed."""
+    text, fault = graded_text(sample, "strip", "zero")
+    return Score.scored(0.0, fault) if fault else lean_source.answered(text, read_lean(sample.reference))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
