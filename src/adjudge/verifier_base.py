@@ -204,7 +204,7 @@ def _values(hint: Any) -> tuple[Any, ...]:
 def require_choice(scorer: Any, option: str, allowed: tuple[Any, ...]) -> None:
     """Raise `ValueError` unless the option has one of the allowed values."""
     value = getattr(scorer, option)
-    if value not in allowed:
+    if not any(value == one and type(value) is type(one) for one in allowed):  # True is no 1
         raise ValueError(f"{scorer.name}: {option} is {value!r}; it must be one of {', '.join(map(str, allowed))}")
 
 

@@ -209,6 +209,6 @@ def test_time_grows_with_the_text_only(before: str, piece: str, after: str) -> N
     short, long = (before + piece * (size // len(piece)) + after for size in (SIZE, 2 * SIZE))
     for _attempt in range(2):  # another process may have had its turn
         once, twice = seconds(short), seconds(long)
-        if once < 1.5 and twice < 3 * once + 0.1:
+        if once < 10 and twice < 3 * once + 0.1:
             return
     raise AssertionError(f"{once:.2f} s, and {twice:.2f} s for twice the text")
