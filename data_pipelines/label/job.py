@@ -17,12 +17,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from adjudge.data_pipelines.label.bench import Written, settles
 from adjudge.data_pipelines.label.config import LabelConfig
 from adjudge.data_pipelines.label.outputs import LineWriter, ScoreWriter
 from adjudge.data_pipelines.label.plan import Batch, Plan, make_plan
 from adjudge.data_pipelines.label.report import LabelReport, Progress, ScorerReport, Snapshot, Tally
 from adjudge.data_pipelines.label.samples import Item
-from adjudge.data_pipelines.label.stages import Column, Stage, Written, loader, settles
+from adjudge.data_pipelines.label.stages import Column, Stage, loader
 from adjudge.io.errors import JobError, JobStopped
 from adjudge.io.jobs.journal import Journal
 from adjudge.io.jobs.ordered import in_order, run_to_end

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from adjudge import wire
+from adjudge.data_pipelines.label.bench import Verdict, Written, cause_of
 from adjudge.data_pipelines.label.samples import Item, hash_of
-from adjudge.data_pipelines.label.stages import Verdict, Written, cause_of
 from adjudge.extras import need
 from adjudge.io.jobs.formats import convert, format_of, json_text, needs_schema, without_surrogates
 from adjudge.io.jobs.lines import utf8_line

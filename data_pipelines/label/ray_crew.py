@@ -20,10 +20,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+from adjudge.data_pipelines.label.bench import Bench, Verdict
 from adjudge.data_pipelines.label.config import LabelConfig, Shares
 from adjudge.data_pipelines.label.ray_cluster import Demand, cluster, counts, need_ray
 from adjudge.data_pipelines.label.ray_worker import Fields, Order, Worker, fields_of, order_for
-from adjudge.data_pipelines.label.stages import Bench, Verdict
 from adjudge.io.errors import JobError
 from adjudge.protocol import Sample, Score
 from adjudge.runtime.contract import BrokenScorer

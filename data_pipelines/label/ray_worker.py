@@ -19,8 +19,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from adjudge.data_pipelines.label.bench import LocalBench, Written
 from adjudge.data_pipelines.label.outputs import ScoreWriter
-from adjudge.data_pipelines.label.stages import LocalBench, Written
 from adjudge.protocol import Provenance, Sample, Score, Scorer
 
 Order: TypeAlias = dict[str, Any]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self, TypeAlias
 
-from adjudge.data_pipelines.label.stages import Written
+from adjudge.data_pipelines.label.bench import Written
 from adjudge.io.jobs.report import Watcher
 from adjudge.protocol import NO_COST, Cost
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from adjudge import registry
-from adjudge.data_pipelines.label.stages import LocalBench
+from adjudge.data_pipelines.label.bench import LocalBench
 from adjudge.evals.benchmarks.benchmark import STORED, Benchmark, BenchmarkConfig
 from adjudge.evals.benchmarks.case import Case, Given, of_score, stored_of
 from adjudge.evals.benchmarks.reading import OtherInput, ScoreFile, Voice

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from adjudge import registry, wire
+from adjudge.data_pipelines.label.bench import LocalBench
 from adjudge.data_pipelines.label.samples import Item, Sampler
-from adjudge.data_pipelines.label.stages import LocalBench
 from adjudge.evals.benchmarks.voices import asked
 from adjudge.evals.best_of_n.candidates import (
     NOTHING,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from adjudge import registry
-from adjudge.data_pipelines.label.stages import LocalBench
+from adjudge.data_pipelines.label.bench import LocalBench
 from adjudge.data_pipelines.steps.rollouts import EngineCompleter
 from adjudge.data_pipelines.steps.solutions_in_rows import Problem
 from adjudge.engines.interface import Engine, Sampling

@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from adjudge.data_pipelines.label.stages import LocalBench
+from adjudge.data_pipelines.label.bench import LocalBench
 from adjudge.data_pipelines.pairs.answers import squeezed
 from adjudge.evals.benchmarks.voices import asked
 from adjudge.protocol import NO_COST, Cost, Sample, Score, Scorer

@@ -14,7 +14,7 @@ from adjudge.cli.preflight import PROTOCOL
 from adjudge.cli.probe_checks import PROBE
 from adjudge.cli.rows import KINDS, Rows
 from adjudge.cli.trials import Check, Finding
-from adjudge.data_pipelines.label.stages import cause_of
+from adjudge.data_pipelines.label.bench import cause_of
 from adjudge.io.preferences import Preference
 from adjudge.protocol import Score
 from adjudge.reasons import describe

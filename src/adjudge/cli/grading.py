@@ -16,7 +16,7 @@ from adjudge.cli.column_facts import references_by_kind, scorer_name
 from adjudge.cli.rows import Rows
 from adjudge.cli.trials import Check, Finding, brief, growing, score_in_time
 from adjudge.compose.auto import auto_scorer
-from adjudge.data_pipelines.label.stages import cause_of
+from adjudge.data_pipelines.label.bench import cause_of
 from adjudge.evals.probes.planted import right_answers
 from adjudge.io.preferences import Preference
 from adjudge.io.values import Text

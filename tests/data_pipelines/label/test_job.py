@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from adjudge.data_pipelines.label import JobError, LabelConfig, LabelReport, Snapshot, run_label
+from adjudge.data_pipelines.label.bench import Written
 from adjudge.data_pipelines.label.outputs import LineWriter
 from adjudge.data_pipelines.label.samples import Item
-from adjudge.data_pipelines.label.stages import Written
 from adjudge.io.jobs.journal import partial_of
 from adjudge.protocol import Sample, Score, response_text
 from adjudge.runtime.pool import default_pool

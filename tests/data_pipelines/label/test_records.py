@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
+from adjudge.data_pipelines.label.bench import Written
 from adjudge.data_pipelines.label.outputs import LineWriter, ScoreWriter
 from adjudge.data_pipelines.label.samples import Item
-from adjudge.data_pipelines.label.stages import Written
 from adjudge.protocol import Cost, Provenance, Score, StepScore
 
 WHO = Provenance(scorer="fake", fingerprint="fake:1")

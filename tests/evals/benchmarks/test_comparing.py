@@ -13,7 +13,7 @@ from tests.engines.scripted import ScriptedEngine, field_of, key_of
 from tests.evals.benchmarks.toys import CALLS, HOME, numbers_of, rows, run, write
 
 from adjudge.data_pipelines.label import LabelConfig, run_label
-from adjudge.data_pipelines.label.stages import LocalBench
+from adjudge.data_pipelines.label.bench import LocalBench
 from adjudge.engines.interface import Prompt
 from adjudge.evals.benchmarks.case import Case, Given
 from adjudge.evals.benchmarks.voices import Comparing, beside, compares

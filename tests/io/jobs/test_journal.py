@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from adjudge.data_pipelines.label.bench import Written
 from adjudge.data_pipelines.label.report import Tally
-from adjudge.data_pipelines.label.stages import Written
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.journal import Journal, partial_of
 from adjudge.io.row import Cursor, Place
@@ -259,7 +259,7 @@ from pathlib import Path
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.journal import Journal
 from adjudge.data_pipelines.label.report import Tally
-from adjudge.data_pipelines.label.stages import Written
+from adjudge.data_pipelines.label.bench import Written
 from adjudge.io.row import Cursor
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
 journal = Journal(Path(sys.argv[1]), {}, Tally(), commit_seconds=0)

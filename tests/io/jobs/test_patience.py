@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.data_pipelines.label.stages import Written
+from adjudge.data_pipelines.label.bench import Written
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.report import Patience
 

@@ -18,9 +18,9 @@ import pytest
 
 from adjudge.data_pipelines.label import JobError, LabelConfig, LabelReport, Snapshot, run_label
 from adjudge.data_pipelines.label import ray_worker as order
+from adjudge.data_pipelines.label.bench import Verdict
 from adjudge.data_pipelines.label.plan import Batch, Batcher
 from adjudge.data_pipelines.label.ray_crew import Crew
-from adjudge.data_pipelines.label.stages import Verdict
 from adjudge.io.jobs.journal import partial_of
 from adjudge.protocol import Sample
 

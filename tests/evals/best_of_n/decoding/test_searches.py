@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.evals.best_of_n.decoding.tree_engine import GAP, Letters, TreeEngine, letters_of
 
-from adjudge.data_pipelines.label.stages import LocalBench
+from adjudge.data_pipelines.label.bench import LocalBench
 from adjudge.data_pipelines.steps.rollouts import EngineCompleter
 from adjudge.data_pipelines.steps.solutions_in_rows import Problem
 from adjudge.engines.interface import Fault, Sampling
