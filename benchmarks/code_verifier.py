@@ -35,12 +35,12 @@ from rich.console import Console
 from rich.table import Table
 
 from adjudge.protocol import Sample
+from adjudge.sandbox.program import Program, RunLimits
+from adjudge.sandbox.sandbox import Sandbox
+from adjudge.sandbox.warm_python import shared
+from adjudge.sandbox.zygote import PLAIN_IMPORTS
 from adjudge.verifiers.code.suite import read_suite
 from adjudge.verifiers.code.verifier import CodeVerifier
-from adjudge.verifiers.execution.program import Program, RunLimits
-from adjudge.verifiers.execution.sandbox import Sandbox
-from adjudge.verifiers.execution.warm_python import shared
-from adjudge.verifiers.execution.zygote import PLAIN_IMPORTS
 
 IMPORTS = f"import {', '.join(PLAIN_IMPORTS)}\n"
 

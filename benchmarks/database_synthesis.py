@@ -28,11 +28,11 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from adjudge import registry
-from adjudge.api import score_batch
 from adjudge.data_pipelines.tasks.config import EDGES, DatabasesConfig
 from adjudge.data_pipelines.tasks.databases import make_databases
 from adjudge.protocol import Sample
+from adjudge.scoring import registry
+from adjudge.scoring.api import score_batch
 
 
 @dataclass(frozen=True, kw_only=True)

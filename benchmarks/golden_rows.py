@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 from benchmarks.verifier_agent_rows import AGENT_ROWS
 from benchmarks.verifier_rows import ROWS, corpus, lines
 
-from adjudge import registry
-from adjudge.attacks import AttackCase, shipped_cases
 from adjudge.protocol import Sample, Scorer, Verifier
+from adjudge.scoring import registry
+from adjudge.scoring.attacks import AttackCase, shipped_cases
 
 _ALL = 1_000_000
 _GOLDS = {
@@ -161,7 +161,7 @@ def _mbpp() -> list[Sample]:
 
 
 def _ifeval() -> list[Sample]:
-    from adjudge.instructions.rows import ifeval_constraints
+    from adjudge.verifiers.instructions.rows import ifeval_constraints
 
     asked = {row["key"]: row for row in _rows("instructions", "ifeval_prompts.jsonl")}
     return [

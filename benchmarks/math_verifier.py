@@ -7,7 +7,7 @@ the first round are the pairs that both sides are timed on, and their number is 
 the scaling from one pool worker to two, and what the machine itself allows.
 
 Run it as `ADJUDGE_DATA=... python benchmarks/math_verifier.py`; `--help` lists the flags.
-Not covered: accuracy (tests/verifiers/math_answer), memory, hostile input.
+Not covered: accuracy (tests/verifiers/math), memory, hostile input.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from rich.table import Table
 from adjudge.protocol import Sample
 from adjudge.runtime.pool import Pool
 from adjudge.runtime.verifying import VerifierScorer
-from adjudge.verifiers.math_answer.verifier import MathVerifier
+from adjudge.verifiers.math.verifier import MathVerifier
 
 Pair = tuple[str, str]
 Judge = Callable[[str, str], bool]
@@ -152,7 +152,7 @@ def peer_caches() -> list[Any]:
 
 def our_caches() -> list[Any]:
     """Return every cached function in the modules of the verifier."""
-    modules = [module for name, module in sys.modules.items() if name.startswith("adjudge.verifiers.math_answer")]
+    modules = [module for name, module in sys.modules.items() if name.startswith("adjudge.verifiers.math")]
     return [value for module in modules for value in vars(module).values() if hasattr(value, "cache_clear")]
 
 

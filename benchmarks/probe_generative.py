@@ -16,9 +16,9 @@ from typing import Any
 from benchmarks.probe_scorers import BLIND, Honest, Probed, by_labels
 from tests.engines.scripted import ScriptedEngine, field_of
 
-from adjudge import registry
 from adjudge.engines.interface import Fault, Logits, Prompt
 from adjudge.protocol import Cost, Sample, Score, Scorer, content_text
+from adjudge.scoring import registry
 
 CHANCES = {True: {"Yes": 0.9, "No": 0.05}, False: {"Yes": 0.05, "No": 0.9}}
 SHOWN_AS = re.compile(r"^\[step_\d+ \w+\]\n", re.MULTILINE)

@@ -17,7 +17,6 @@ from tests.reward_models.process.step_models import step_classifier
 
 from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
 from adjudge.protocol import Scorer
-from adjudge.registry import as_scorer
 from adjudge.reward_models.baselines.preference_model import PreferenceModel
 from adjudge.reward_models.baselines.step_model import StepModel
 from adjudge.reward_models.generative.reference_probability import ReferenceProbability
@@ -26,6 +25,7 @@ from adjudge.reward_models.process.scorer import ProcessRewardScorer
 from adjudge.reward_models.scalar.ensemble import RewardEnsemble
 from adjudge.reward_models.scalar.pair_model import PairModel
 from adjudge.reward_models.scalar.scorer import RewardModelScorer
+from adjudge.scoring.registry import as_scorer
 from adjudge.training.step_data import StepExample
 
 

@@ -18,10 +18,10 @@ from typing import Any
 
 from tests.engines.scripted import ScriptedEngine, field_of, key_of, text_of
 
-from adjudge import registry
 from adjudge.engines.interface import Prompt
 from adjudge.evals.probes.row_file import place_of
 from adjudge.protocol import Scorer
+from adjudge.scoring import registry
 
 FIELDS = ("response", "responses", "steps")
 BARE = re.compile(r"\A\s*(?:\d+: )?(\S.*?)\s*$", re.MULTILINE)  # a critic sees numbered steps

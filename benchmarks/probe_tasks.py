@@ -13,8 +13,8 @@ from typing import Any
 
 from benchmarks.probe_scorers import Probed, loaded
 
-from adjudge import registry
 from adjudge.protocol import Scorer
+from adjudge.scoring import registry
 
 
 def _translation() -> Scorer:

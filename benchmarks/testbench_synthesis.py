@@ -27,14 +27,14 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from adjudge import registry
-from adjudge.api import score_batch
 from adjudge.data_pipelines.tasks.bench_designs import design_mutants, read_design
 from adjudge.data_pipelines.tasks.bench_writer import as_response
 from adjudge.data_pipelines.tasks.config import TestbenchesConfig
 from adjudge.data_pipelines.tasks.testbenches import make_testbenches
 from adjudge.io.jobs.maker import DroppedError
 from adjudge.protocol import Sample, Score
+from adjudge.scoring import registry
+from adjudge.scoring.api import score_batch
 
 
 @dataclass(frozen=True, kw_only=True)

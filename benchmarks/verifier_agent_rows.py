@@ -15,9 +15,9 @@ from tests.engines.scripted import ScriptedEngine, key_of
 from tests.verifiers.agents.user import playing
 from tests.verifiers.agents.user.tries import attack_cases
 
-from adjudge import registry
 from adjudge.engines.interface import Prompt
 from adjudge.protocol import Sample, Score, Scorer
+from adjudge.scoring import registry
 
 _QUESTION: Final = "What is the capital of France?"
 _SEARCH: Final = {"name": "search", "parameters": {"properties": {"q": {"type": "string"}}, "required": ["q"]}}

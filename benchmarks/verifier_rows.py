@@ -24,10 +24,10 @@ from benchmarks.probe_generative import THEOREMS, VERDICTS
 from benchmarks.probe_scorers import ASKING, Probed
 from benchmarks.verifier_peers import Peer
 
-from adjudge import registry
-from adjudge.attacks import cases_in, shipped_cases
 from adjudge.evals.probes.row_file import place_of
 from adjudge.protocol import Sample, Score, Scorer, Verifier, response_text
+from adjudge.scoring import registry
+from adjudge.scoring.attacks import cases_in, shipped_cases
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +124,7 @@ def gsm8k() -> list[Sample]:
 
 def ifeval() -> list[Sample]:
     """Responses to IFEval by nine models."""
-    from adjudge.instructions.rows import ifeval_constraints
+    from adjudge.verifiers.instructions.rows import ifeval_constraints
 
     prompts, responses = (
         corpus("instructions", name) for name in ("ifeval_prompts.jsonl", "ifeval_responses.jsonl.gz")
@@ -259,7 +259,7 @@ def _rows() -> Iterator[Row]:
     yield Row(name="raiden", spec="raiden", make=honest("raiden"))
     yield Row(name="abstention", spec="abstention", options={"confidence": None}, make=honest("abstention"))
     yield Row(name="bapo", spec="bapo", options={"stage": "always"}, make=boxed_group)
-    lexical = "adjudge.verifiers.translation.verifier:TranslationVerifier"
+    lexical = "adjudge.verifiers.text.translation.verifier:TranslationVerifier"
     yield Row(name="translation", spec=lexical, make=honest(lexical), peer=peers.SACREBLEU)
     # Form.
     loose = {"mode": "loose"}
@@ -290,11 +290,11 @@ def _rows() -> Iterator[Row]:
     yield Row(name="reasoning_gym", spec="reasoning_gym", make=tagged, peer=peers.REASONING_GYM)
     # Programs, queries and circuits.
     yield Row(name="code", spec="code", make=humaneval, peer=peers.INTERPRETER)
-    patch = "adjudge.verifiers.patches.verifier:PatchVerifier"
+    patch = "adjudge.verifiers.code.patches.verifier:PatchVerifier"
     yield Row(name="patch", spec=patch, make=honest(patch), peer=peers.DIFFLIB)
-    patched = "adjudge.verifiers.patches.tests_verifier:PatchTestsVerifier"
+    patched = "adjudge.verifiers.code.patches.tests_verifier:PatchTestsVerifier"
     yield Row(name="patch_tests", spec=patched, make=honest(patched))
-    timed = "adjudge.verifiers.performance.verifier:PerformanceVerifier"
+    timed = "adjudge.verifiers.code.performance.verifier:PerformanceVerifier"
     yield Row(name="performance", spec=timed, make=honest(timed))
     yield Row(name="run", spec="run", make=shipped("run"), peer=peers.PLAIN_RUN)
     yield Row(name="program", spec="program", make=shipped("program"))

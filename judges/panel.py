@@ -16,7 +16,7 @@ Weights of a panel learnt on gold labels: a logistic regression on the members' 
 Fitting needs scikit-learn (`pip install "adjudge[calibration]"`); using the weights does not, and they are stored as
 JSON.
 
-Not covered: worst case and lower bounds (`adjudge.compose.Ensemble`), and judges that see each other's answers.
+Not covered: worst case and lower bounds (`adjudge.scoring.compose.Ensemble`), and judges that see each other's answers.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
-from adjudge.compose.composite import Composite, missing, no_number
-from adjudge.compose.part import Part, check_names, check_unweighted, score_all
-from adjudge.compose.spec import Loader, parts_of
 from adjudge.extras import install_hint
 from adjudge.judges.dawid_skene import DawidSkene
 from adjudge.options import options_of
 from adjudge.protocol import Sample, Score
+from adjudge.scoring.compose.composite import Composite, missing, no_number
+from adjudge.scoring.compose.part import Part, check_names, check_unweighted, score_all
+from adjudge.scoring.compose.spec import Loader, parts_of
 from adjudge.statistics.logistic import sigmoid
 
 

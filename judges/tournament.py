@@ -28,14 +28,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, get_args
 
-from adjudge.compose.composite import Composite
-from adjudge.compose.part import Part
-from adjudge.compose.spec import Loader
 from adjudge.judges.listwise import Field, grouped
 from adjudge.options import options_of
 from adjudge.prompts.scorer import guard
 from adjudge.protocol import Sample, Score, Scorer, Verifier, response_text, split_reasoning
 from adjudge.runtime.contract import is_groupwise
+from adjudge.scoring.compose.composite import Composite
+from adjudge.scoring.compose.part import Part
+from adjudge.scoring.compose.spec import Loader
 from adjudge.statistics.arrays import numpy_module
 from adjudge.statistics.ratings import Match, fit_strengths, parts_of, points_of
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from adjudge import registry
 from adjudge.cli.data_kinds import KINDS
 from adjudge.cli.demo import demo_rows
 from adjudge.cli.eval_kinds import KINDS as EVALS
 from adjudge.cli.main import COMMANDS
+from adjudge.scoring import registry
 from adjudge.wire import dumps
 
 DOCS = Path(__file__).parent.parent / "docs"

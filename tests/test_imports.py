@@ -6,71 +6,32 @@ import ast
 import statistics
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import adjudge
 
 PACKAGE = Path(adjudge.__file__).parent
 
-# What each part of the package may import of the others, as DESIGN fixes it: arrows point down.  A part is the
-# first component after `adjudge`.
-CORE = {
-    "protocol",
-    "reasons",
-    "wire",
-    "frozen",
-    "fingerprints",
-    "response_weights",
-    "solutions",
-    "databases",
-    "hardware",
-    "attacks",
-    "statistics",
-    "instructions",
-    "responses",
-    "bad_reference",
-    "verifier_base",
-    "extras",
-    "options",
-}
-ENGINE_ROOM = CORE | {"runtime", "engines", "io"}
-FRONT = ENGINE_ROOM | {"compose", "presets", "registry", "api", "conformance"}
-ALLOWED: dict[str, set[str]] = {
-    "reasons": set(),
-    "wire": set(),
-    "frozen": set(),
-    "fingerprints": {"wire"},
-    "response_weights": set(),
-    "solutions": set(),
-    "databases": set(),
-    "hardware": {"extras"},
-    "attacks": {"protocol"},
-    "instructions": {"extras", "frozen"},
-    "responses": {"protocol"},
-    "bad_reference": set(),
-    "verifier_base": {"bad_reference", "protocol"},
-    "extras": set(),
-    "statistics": {"extras", "frozen"},
-    "options": set(),
-    "protocol": {"fingerprints", "frozen", "reasons", "wire"},
-    "io": {"engines", "extras", "protocol", "statistics", "wire"},
-    "runtime": CORE | {"engines"},
-    "engines": CORE | {"runtime"},
-    "prompts": CORE | {"engines"},
-    "training": {"engines", "extras", "io", "protocol", "wire"},
-    "compose": ENGINE_ROOM,
-    "verifiers": ENGINE_ROOM | {"prompts"},
-    "reward_models": ENGINE_ROOM | {"prompts", "compose", "training"},
-    "judges": ENGINE_ROOM | {"prompts", "compose", "verifiers"},
-    "presets": ENGINE_ROOM | {"compose", "registry"},
-    "registry": ENGINE_ROOM | {"compose", "presets"},
-    "api": ENGINE_ROOM | {"compose", "registry"},
-    "conformance": ENGINE_ROOM | {"registry"},
-    "data_pipelines": FRONT | {"prompts"},
-    "evals": FRONT | {"data_pipelines"},
-    "rl_integration": FRONT | {"data_pipelines", "evals", "prompts", "training", "verifiers"},
-}
+# The package from the bottom to the top: a part may import those of lower layers, and none of its own layer.  A part is
+# a folder or a module of the package, and each module of `scoring`.
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("extras", "frozen", "options", "reasons", "response_weights", "wire"),
+    ("fingerprints",),
+    ("protocol",),
+    ("responses", "runtime", "scoring.attacks", "scoring.bad_reference", "statistics"),
+    ("engines", "sandbox", "scoring.compose", "scoring.entries", "scoring.nested", "scoring.verifier_base"),
+    ("io", "prompts"),
+    ("training", "verifiers"),
+    ("judges", "reward_models"),
+    ("scoring.registry",),
+    ("scoring.api", "scoring.conformance"),
+    ("data_pipelines",),
+    ("evals",),
+    ("rl_integration",),
+)
 # Short paths for what users of a training framework paste.
 FRAMEWORKS = (
     "areal",
@@ -85,56 +46,73 @@ FRAMEWORKS = (
     "trl",
     "verl",
 )
-ALLOWED |= dict.fromkeys(FRAMEWORKS, FRONT | {"rl_integration"})
+HEIGHT = {part: height for height, layer in enumerate((*LAYERS, FRAMEWORKS)) for part in layer}
+HEIGHT["scoring.presets"] = HEIGHT["scoring.registry"]  # a preset is a name whose scorer has a name
 FREE = {"cli", "__init__", "__main__"}  # may import everything below
 
 
-def modules() -> Iterator[tuple[str, Path]]:
-    for path in PACKAGE.glob("*.py"):
-        yield path.stem, path
+def modules() -> dict[str, Path]:
+    """Each module by its name below `adjudge`, through the links of the root folders."""
+    found = {path.stem: path for path in PACKAGE.glob("*.py")}
     for folder in PACKAGE.iterdir():
-        if folder.is_dir() and folder.name != "__pycache__":
-            for path in sorted(folder.rglob("*.py")):
-                yield folder.name, path
+        if folder.is_dir():
+            for path in folder.rglob("*.py"):
+                found[".".join(path.relative_to(PACKAGE).with_suffix("").parts)] = path
+    return found
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """The parts of adjudge that a module names in import statements, wherever they stand."""
+    """Each line and what it imports of adjudge, with the name taken from it, wherever the statement stands."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module == "adjudge":
-            names = [f"adjudge.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            names = [node.module or ""]
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
         else:
             continue
-        for name in names:
-            package, _, rest = name.partition(".")
-            if package == "adjudge":
-                yield node.lineno, rest.partition(".")[0]
+        yield from ((node.lineno, name.partition(".")[2]) for name in names if name.split(".")[0] == "adjudge")
+
+
+def part_of(name: str) -> str:
+    return ".".join(name.split(".")[: 2 if name.startswith("scoring.") else 1])
 
 
 def test_modules_import_only_what_lies_below_them() -> None:
     wrong = []
-    seen = set()
-    for part, path in modules():
-        seen.add(part)
+    for name, path in modules().items():
+        part = part_of(name)
         if part in FREE:
             continue
         for line, target in imported(ast.parse(path.read_text(encoding="utf-8"))):
-            if target != part and target not in ALLOWED[part]:
-                wrong.append(f"{path.relative_to(PACKAGE)}:{line} imports adjudge.{target or '(the package itself)'}")
-    assert {"protocol", "runtime", "compose", "verifiers"} <= seen
+            other = part_of(target)
+            below = HEIGHT.get(other, len(HEIGHT)) < HEIGHT[part]
+            if other != part and not below and {other, part} != {"scoring.registry", "scoring.presets"}:
+                wrong.append(f"{name}:{line} imports adjudge.{target or '(the package itself)'}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_no_two_folders_need_each_other() -> None:
+    names = modules()
+    packages = {name.rpartition(".")[0] for name in names if "." in name}
+    needs: dict[str, set[str]] = defaultdict(set)
+    for name, path in names.items():
+        home = name.rpartition(".")[0]
+        for _, target in imported(ast.parse(path.read_text(encoding="utf-8"))):
+            while target and target not in names and target not in packages:
+                target = target.rpartition(".")[0]  # the name of something in a module
+            folder = target if target in packages else target.rpartition(".")[0]
+            if home and folder and folder != home and home.split(".")[0] != "cli":
+                needs[home].add(folder)
+    assert needs["verifiers.math"] >= {"responses", "scoring"}
+    list(TopologicalSorter(needs).static_order())  # raises CycleError with the folders of a circle
 
 
 def test_the_walk_sees_every_form_of_import() -> None:
     source = (
-        "import adjudge\nimport adjudge.api as a\n"
+        "import adjudge\nimport adjudge.scoring.api as a\n"
         "def f():\n    from adjudge import score\n    from adjudge.cli.main import x"
     )
-    assert sorted(imported(ast.parse(source))) == [(1, ""), (2, "api"), (4, "score"), (5, "cli")]
+    assert sorted(imported(ast.parse(source))) == [(1, ""), (2, "scoring.api"), (4, "score"), (5, "cli.main.x")]
 
 
 def run(program: str) -> str:

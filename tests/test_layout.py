@@ -107,12 +107,12 @@ def test_the_walker_sees_imports(tmp_path: Path) -> None:
     file = tmp_path / "sample.py"
     file.write_text(
         "from __future__ import annotations\nimport adjudge.wire\nfrom adjudge import reasons\n"
-        "if TYPE_CHECKING:\n    from adjudge.api import score\n"
+        "if TYPE_CHECKING:\n    from adjudge.scoring.api import score\n"
         "def f():\n    from adjudge.cli.main import main\n"
     )
     assert imports_of(file) == [
         ("adjudge.wire", True),
         ("adjudge.reasons", True),
-        ("adjudge.api.score", False),
+        ("adjudge.scoring.api.score", False),
         ("adjudge.cli.main.main", False),
     ]

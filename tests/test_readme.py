@@ -71,7 +71,7 @@ def test_links_lead_to_files(root: Path, document: str) -> None:
 
 @pytest.mark.parametrize("document", ["README.md", "docs/scorers.md"])
 def test_every_scorer_is_in_the_table(root: Path, document: str) -> None:
-    from adjudge.registry import BUILTIN
+    from adjudge.scoring.registry import BUILTIN
 
     text = (root / document).read_text(encoding="utf-8")
     for name in BUILTIN:

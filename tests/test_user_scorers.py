@@ -16,10 +16,10 @@ import pytest
 from tests.reward_models.training.tiny_training import planted, write_rows
 
 import adjudge
-from adjudge import registry
 from adjudge.protocol import Limits, MissingReferenceError, Sample
 from adjudge.reward_models.baselines.preference_model import PreferenceModel
 from adjudge.runtime.function_verifier import FunctionVerifier
+from adjudge.scoring import registry
 
 MINE = '''
 from dataclasses import dataclass

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
-from adjudge import registry
 from adjudge.data_pipelines.items.config import AskingConfig, GatedConfig
 from adjudge.data_pipelines.items.gate import Gate, Labelled, Separates
 from adjudge.data_pipelines.items.model import Model
@@ -16,6 +15,7 @@ from adjudge.io.jobs.maker import DroppedError
 from adjudge.io.jobs.row_maker import Account, RowMaker, fingerprint_of
 from adjudge.prompts.template import load_template
 from adjudge.protocol import Message, Scorer
+from adjudge.scoring import registry
 
 C = TypeVar("C", bound=AskingConfig)
 

@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from adjudge import registry
 from adjudge.data_pipelines.items.config import KeywordsConfig
 from adjudge.data_pipelines.items.gate import Agrees, Gate, labelled_of, prompt_of, texts_of
 from adjudge.data_pipelines.items.item_maker import ItemMaker
@@ -28,6 +27,7 @@ from adjudge.io.jobs.report import JobProgress, JobReport
 from adjudge.io.jobs.row_maker import Account
 from adjudge.protocol import Message, Sample, Scorer
 from adjudge.runtime.contract import BrokenScorer, score_checked, validate_sample
+from adjudge.scoring import registry
 
 _TERMS = "data_pipelines/items/keywords_terms"
 _CHECKER = "data_pipelines/items/keywords_checker"

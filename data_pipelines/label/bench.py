@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from adjudge.api import score_rows
 from adjudge.protocol import NO_COST, Cost, Sample, Score, Scorer, Status
 from adjudge.runtime.contract import is_groupwise, validate_sample
 from adjudge.runtime.pool import Pool, as_default
+from adjudge.scoring.api import score_rows
 
 _OF_THE_ROW: Final = ("bad_sample", "gold_unparsable", "gold_timeout", "group_too_small")
 

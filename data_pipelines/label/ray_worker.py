@@ -151,7 +151,7 @@ class Worker:
         return [self._scores.write(verdict) if isinstance(verdict, Score) else verdict for verdict in verdicts]
 
     def _loaded(self) -> Scorer:
-        from adjudge import registry
+        from adjudge.scoring import registry
 
         _change_folder(self._order["base"])
         packed = self._order["scorer"]

@@ -184,7 +184,7 @@ def loader(config: LabelConfig, given: Scorer | None, note: Callable[[str], None
 
 
 def _local(config: LabelConfig, specs: Specs, opened: ExitStack) -> list[Bench]:
-    from adjudge import registry
+    from adjudge.scoring import registry
 
     pool = None
     if config.workers is not None:

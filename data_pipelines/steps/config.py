@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, get_args
 from adjudge.data_pipelines.steps.rollouts import Hardness
 from adjudge.data_pipelines.steps.searches import TreeOptions
 from adjudge.io.jobs.config import JobConfig
-from adjudge.solutions.steps import SPLITTINGS, Splitting
+from adjudge.responses.steps import SPLITTINGS, Splitting
 
 Method: TypeAlias = Literal["mc", "binary", "tree", "pav", "rest_mcts", "consensus", "spa", "arithmetic", "worked"]
 SpaRule: TypeAlias = Literal["regression", "centred"]

@@ -108,7 +108,7 @@ def _completer(config: StepsConfig, named: str, flag: str, given: Engine | None)
 
 
 def _scorer(spec: Any) -> Scorer:
-    from adjudge import registry
+    from adjudge.scoring import registry
 
     scorer = registry.load(spec)
     if is_groupwise(scorer):

@@ -51,7 +51,7 @@ from adjudge.data_pipelines.steps.searches import advantages, binary_search
 from adjudge.data_pipelines.steps.solutions_in_rows import Pieces, Problem, Solution
 from adjudge.engines.interface import Fault, Generation
 from adjudge.protocol import Scorer
-from adjudge.solutions.refine import quality_values
+from adjudge.responses.refine import quality_values
 
 Disagreement: TypeAlias = Literal["disagreed", "rollouts_unclear", "judge_unclear"]
 """Why a solution is left out: two different places, or one side leaves the place open."""

@@ -32,7 +32,7 @@ rollouts with c right ones its chance is estimated without bias by 1 - C(n - c, 
 itself.  K = 4 of the base policy worked best in the paper; a prover must be neither too weak nor too strong.
 `first_pit` looks at prefixes in order and stops at the first from which no rollout ends right, so that rollouts are
 spent where advantages are learnt; the paper has no code, and this is how we read it.  The reward that a trainer makes
-of it is `adjudge.solutions.refine.advantage_rewards`.
+of it is `adjudge.responses.refine.advantage_rewards`.
 """
 
 from __future__ import annotations

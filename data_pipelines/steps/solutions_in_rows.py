@@ -17,7 +17,7 @@ from adjudge.io.columns import MISSING, Choice, Column
 from adjudge.io.jobs.lines import Unfit, fitted
 from adjudge.io.values import exchange, is_chat, prompt_of, reference_of, text_or_chat
 from adjudge.protocol import Message, Sample, content_text
-from adjudge.solutions.steps import Splitting, Step, given_steps, split_steps
+from adjudge.responses.steps import Splitting, Step, given_steps, split_steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,12 +24,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from adjudge.hardware.driver import STEP, driver_source, wiring
-from adjudge.hardware.front_end import SyntaxFaultError, is_token, parse
-from adjudge.hardware.integers import integers
-from adjudge.hardware.interface import Interface, InterfaceError, read_interface
-from adjudge.hardware.stimulus import Stimulus, make_stimulus
 from adjudge.io.jobs.maker import DroppedError
+from adjudge.verifiers.verilog.driver import STEP, driver_source, wiring
+from adjudge.verifiers.verilog.front_end import SyntaxFaultError, is_token, parse
+from adjudge.verifiers.verilog.integers import integers
+from adjudge.verifiers.verilog.interface import Interface, InterfaceError, read_interface
+from adjudge.verifiers.verilog.stimulus import Stimulus, make_stimulus
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _MOST_BITS = 65_536  # of all ports; the widest of RTLLM and VerilogEval has 1,026

@@ -16,10 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
-from adjudge import registry
 from adjudge.data_pipelines.tasks.bench_designs import Bench, Design, counted
 from adjudge.engines.interface import Engine, Fault, Sampling
-from adjudge.hardware.front_end import SyntaxFaultError, parse
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.engines import GONE
 from adjudge.io.jobs.maker import DroppedError
@@ -28,6 +26,8 @@ from adjudge.prompts.reading import json_value
 from adjudge.prompts.template import Rendered, load_template
 from adjudge.protocol import NO_COST, Cost, Sample, Score, Scorer
 from adjudge.runtime.contract import score_checked
+from adjudge.scoring import registry
+from adjudge.verifiers.verilog.front_end import SyntaxFaultError, parse
 
 SIMULATION = "adjudge.verifiers.verilog.simulation:SimulationVerifier"
 _FENCE = "~" * 12  # no design has so many in a line

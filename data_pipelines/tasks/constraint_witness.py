@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from adjudge.instructions.constraint import Constraint, all_met
-from adjudge.instructions.text_units import COUNTS, occurrences
+from adjudge.verifiers.instructions.constraint import Constraint, all_met
+from adjudge.verifiers.instructions.text_units import COUNTS, occurrences
 
 _FILLER: Final = {
     "en": ("this", "answer", "holds", "what", "was", "asked", "and", "goes", "on", "with", "further", "plain", "words"),

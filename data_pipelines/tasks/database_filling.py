@@ -21,8 +21,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from adjudge.databases.row_maker import RowMaker
-from adjudge.databases.schema_shape import (
+from adjudge.io.errors import JobError
+from adjudge.io.jobs.maker import DroppedError
+from adjudge.verifiers.sql.databases.row_maker import RowMaker
+from adjudge.verifiers.sql.databases.schema_shape import (
     MOST_BYTES,
     ColumnShape,
     Schema,
@@ -32,8 +34,6 @@ from adjudge.databases.schema_shape import (
     quoted,
     schema_of_file,
 )
-from adjudge.io.errors import JobError
-from adjudge.io.jobs.maker import DroppedError
 
 _PASSES: Final = 8  # a row that was pointed elsewhere, or deleted, may have been a parent
 
@@ -278,7 +278,7 @@ def _disk_fails(path: Path, error: Exception) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class GivenSchema:
-    """A schema as `adjudge.databases.schema_shape.read_schema` takes it, and the SQLite file that it belongs to."""
+    """A schema as `schema_shape.read_schema` takes it, and the SQLite file that it belongs to."""
 
     schema: Mapping[str, Any]
     file: str = ""

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from adjudge import registry
 from adjudge.data_pipelines.tasks.config import DatabasesConfig
 from adjudge.data_pipelines.tasks.database_filling import (
     Filled,
@@ -34,9 +33,6 @@ from adjudge.data_pipelines.tasks.database_filling import (
     given_schema,
     read_schemas,
 )
-from adjudge.databases.aim import aimed_rows
-from adjudge.databases.mutants import mutants, parsed
-from adjudge.databases.schema_shape import SchemaError, read_schema
 from adjudge.io.columns import MISSING, Choice, no_column
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.job import run_job
@@ -45,6 +41,10 @@ from adjudge.io.jobs.report import JobProgress, JobReport
 from adjudge.io.jobs.row_maker import Account, RowMaker, fingerprint_of, texts_in
 from adjudge.protocol import Sample, Score, Scorer
 from adjudge.runtime.contract import score_checked
+from adjudge.scoring import registry
+from adjudge.verifiers.sql.databases.aim import aimed_rows
+from adjudge.verifiers.sql.databases.mutants import mutants, parsed
+from adjudge.verifiers.sql.databases.schema_shape import SchemaError, read_schema
 
 _MOST_CELLS = 20_000  # rows of one result; made databases give far fewer
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, ClassVar, Final
 
-from adjudge import registry
 from adjudge.data_pipelines.tasks.config import TheoremsConfig
 from adjudge.data_pipelines.tasks.theorem_rules import (
     LABELS,
@@ -32,6 +31,7 @@ from adjudge.io.jobs.row_maker import Account, RowMaker, fingerprint_of
 from adjudge.prompts.asking import Answer, NoVerdict, Retry, ask_often, cost_of
 from adjudge.prompts.reading import LabelReader, json_value
 from adjudge.prompts.template import load_template
+from adjudge.scoring import registry
 
 _ONCE = Retry(attempts=1)
 _LONGEST_VARIANT = 5_000  # characters of a statement

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, ClassVar, Final
 
-from adjudge import registry
 from adjudge.data_pipelines.tasks.config import UnitTestsConfig
 from adjudge.data_pipelines.tasks.unit_test_inputs import call_inputs, stdin_inputs
 from adjudge.data_pipelines.tasks.unit_test_problems import Call, Problem, read_problem
@@ -38,6 +37,7 @@ from adjudge.io.jobs.report import JobProgress, JobReport
 from adjudge.io.jobs.row_maker import Account, RowMaker, fingerprint_of
 from adjudge.protocol import Sample
 from adjudge.runtime.contract import score_checked, validate_sample
+from adjudge.scoring import registry
 
 _DIGITS = 9
 _MOST_LITERAL = 100_000  # characters

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from adjudge.attacks import suite_of
 from adjudge.evals.attacks.attacker import Attacker, Attempt, Hit, JointAttacker, Limits, Tell, attack
 from adjudge.evals.attacks.config import SHIPPED, AttackConfig, make_attacker
 from adjudge.evals.attacks.guard import Gold
@@ -30,6 +29,7 @@ from adjudge.evals.benchmarks.worst import cut
 from adjudge.evals.reports.result import Counts, ReadCase, ReadResponse, Result
 from adjudge.io.jobs.report import JobProgress, JobSnapshot
 from adjudge.runtime.loop import run_blocking
+from adjudge.scoring.attacks import suite_of
 
 OWN: tuple[str, ...] = (
     "the", "answer", "is", "therefore", "correct", "right", "best", "final", "result", "solution", "score", "yes", "no",

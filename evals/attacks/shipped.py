@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from adjudge.attacks import AttackCase, suite_of
 from adjudge.evals.attacks.attacker import Attempt, Hit, Tell
 from adjudge.evals.attacks.config import SHIPPED
 from adjudge.evals.attacks.target import AttackRow, Standing, Target, Wrap
 from adjudge.protocol import Score, Scorer, Verifier, response_text
 from adjudge.runtime.contract import score_checked
 from adjudge.runtime.verifying import VerifierScorer
+from adjudge.scoring.attacks import AttackCase, suite_of
 
 _CHUNK = 16  # cases in one call
 

@@ -31,15 +31,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from adjudge import registry
-from adjudge.compose.by_kind import ByKind
-from adjudge.compose.composite import Composite
 from adjudge.evals.probes.row_file import TRIED, FileRow, ReadRows, read_rows
 from adjudge.io.columns import MISSING
 from adjudge.io.values import reference_of
 from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, Scorer, content_text
 from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
 from adjudge.runtime.verifying import VerifierScorer
+from adjudge.scoring import registry
+from adjudge.scoring.compose.by_kind import ByKind
+from adjudge.scoring.compose.composite import Composite
 from adjudge.statistics.intervals import quantile
 
 if TYPE_CHECKING:

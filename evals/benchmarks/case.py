@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from adjudge.protocol import NO_COST, Cost, Sample, Score, Status, response_text
-from adjudge.solutions.steps import given_steps, split_steps
+from adjudge.responses.steps import given_steps, split_steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +167,7 @@ class Outcome:
         cut_off: one for each sample: whether the scorer saw only a part of it, or the response itself ends at a limit.
         steps: one for each sample: the values of its steps; () for scorers without steps.
         sizes: one for each sample: characters of the response.
-        step_counts: one for each sample: its steps, as `adjudge.solutions.steps` splits it; 0 where nobody counted.
+        step_counts: one for each sample: its steps, as `adjudge.responses.steps` splits it; 0 where nobody counted.
         compared: whether each value is the share of its response against the other one of the pair, as a scorer gives
             it whose reference is the other response; the first value then comes from one order, the second from the
             other.

@@ -206,7 +206,7 @@ class IfEval(InstructionsFollowed):
 
     def constraints(self, row: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         """Return the constraints of a row, one for each instruction."""
-        from adjudge.instructions.rows import ifeval_constraints
+        from adjudge.verifiers.instructions.rows import ifeval_constraints
 
         return ifeval_constraints(row)
 
@@ -221,6 +221,6 @@ class IfBench(InstructionsFollowed):
 
     def constraints(self, row: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         """Return the constraints of a row, one for each instruction."""
-        from adjudge.instructions.rows import ifbench_constraints
+        from adjudge.verifiers.instructions.rows import ifbench_constraints
 
         return ifbench_constraints(row)

@@ -36,7 +36,7 @@ from adjudge.evals.benchmarks.pair import (
 )
 from adjudge.evals.reports.result import Measure
 from adjudge.io.values import Text
-from adjudge.solutions.aggregate import AGGREGATES, Aggregate, aggregate, needs_probabilities
+from adjudge.responses.aggregate import AGGREGATES, Aggregate, aggregate, needs_probabilities
 from adjudge.statistics.bootstrap import mean_interval
 from adjudge.statistics.intervals import Draws, Interval
 from adjudge.statistics.ranks import spearman

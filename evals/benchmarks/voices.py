@@ -21,7 +21,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from adjudge import registry
 from adjudge.data_pipelines.label.bench import LocalBench
 from adjudge.evals.benchmarks.benchmark import STORED, Benchmark, BenchmarkConfig
 from adjudge.evals.benchmarks.case import Case, Given, of_score, stored_of
@@ -29,6 +28,7 @@ from adjudge.evals.benchmarks.reading import OtherInput, ScoreFile, Voice
 from adjudge.protocol import Sample, Score, Scorer, response_text
 from adjudge.runtime.cache import CachedScorer, ScoreCache, score_key
 from adjudge.runtime.contract import score_checked
+from adjudge.scoring import registry
 
 
 def check_texts(cases: Sequence[Case]) -> None:

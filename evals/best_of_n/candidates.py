@@ -21,7 +21,7 @@ from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
 from adjudge.io.values import number_of
 from adjudge.protocol import NO_COST, Cost, Score, Status
-from adjudge.solutions.aggregate import Aggregate, aggregate, needs_probabilities
+from adjudge.responses.aggregate import Aggregate, aggregate, needs_probabilities
 from adjudge.statistics.arrays import Floats, np
 
 LARGEST_ROW = 64 << 20  # bytes of a line

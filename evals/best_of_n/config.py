@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from adjudge.evals.reports.config import EvalConfig
 from adjudge.io.columns import Wanted
-from adjudge.solutions.aggregate import AGGREGATES
+from adjudge.responses.aggregate import AGGREGATES
 
 
 @dataclass(frozen=True, kw_only=True)

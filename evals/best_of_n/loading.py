@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from adjudge import registry, wire
+from adjudge import wire
 from adjudge.data_pipelines.label.bench import LocalBench
 from adjudge.data_pipelines.label.samples import Item, Sampler
 from adjudge.evals.benchmarks.voices import asked
@@ -38,6 +38,7 @@ from adjudge.io.source import Source
 from adjudge.io.values import is_chat
 from adjudge.protocol import NO_COST, Cost, Sample, Scorer, content_text
 from adjudge.runtime.loop import run_blocking
+from adjudge.scoring import registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from adjudge import registry
 from adjudge.data_pipelines.label.bench import LocalBench
 from adjudge.data_pipelines.steps.rollouts import EngineCompleter
 from adjudge.data_pipelines.steps.solutions_in_rows import Problem
@@ -30,6 +29,7 @@ from adjudge.evals.reports.result import Comparison, Measure, ReadCase, ReadResp
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.engines import GONE
 from adjudge.protocol import NO_COST, Cost, Score
+from adjudge.scoring import registry
 from adjudge.statistics.arrays import np
 from adjudge.statistics.bootstrap import mean_interval
 from adjudge.statistics.intervals import Interval

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge import registry
 from adjudge.data_pipelines.label.bench import LocalBench
 from adjudge.data_pipelines.steps.solutions_in_rows import Problem
 from adjudge.engines.interface import Engine
@@ -41,6 +40,7 @@ from adjudge.io.source import Source
 from adjudge.io.values import prompt_of, reference_of
 from adjudge.protocol import NO_COST, Cost
 from adjudge.runtime.loop import run_blocking
+from adjudge.scoring import registry
 from adjudge.statistics.significance import NOTE
 
 

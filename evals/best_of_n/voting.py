@@ -19,7 +19,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adjudge import registry
 from adjudge.evals.best_of_n.candidates import Candidates, Group
 from adjudge.evals.best_of_n.config import VotingConfig, options_of
 from adjudge.evals.best_of_n.evaluating import typical_size
@@ -28,6 +27,7 @@ from adjudge.evals.best_of_n.report import prompt_means, ranked, read_case, shar
 from adjudge.evals.best_of_n.votes import TEXT, Classes, classes_by_scorer, classes_by_text, vote_worth
 from adjudge.evals.reports.result import Comparison, Measure, ReadCase, Result
 from adjudge.io.jobs.report import JobProgress
+from adjudge.scoring import registry
 from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import mean_interval
 from adjudge.statistics.intervals import Interval

@@ -27,7 +27,7 @@ from random import Random
 from typing import Final
 
 from adjudge.evals.probes.probe import Maker, Probe, ProbeRow, Variant
-from adjudge.solutions.steps import split_steps
+from adjudge.responses.steps import split_steps
 
 RESTATEMENTS: Final = (
     "To restate the above: the answer follows from what was said, and it stands as it was given.",

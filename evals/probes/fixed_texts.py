@@ -20,7 +20,7 @@ from typing import Final
 
 from adjudge.evals.probes.probe import Probe, ProbeRow, Variant
 from adjudge.evals.probes.prose import words_of
-from adjudge.solutions.steps import split_steps
+from adjudge.responses.steps import split_steps
 
 MASTER_KEYS: Final = (
     " ", ".", ",", ":", "Thought process:", "Let's solve this problem step by step.", "Solution", "解", "かいせつ",

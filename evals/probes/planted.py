@@ -10,7 +10,7 @@ Not covered: references that hold no answer as text (tests, rubrics); such rows 
 Responses that try to hang, crash, blow up or fool the program that judges them; data, never run.
 
 None of them is a right answer to anything, so each must score as a wrong one, within the limits, and leave the
-scorer fit for the next sample.  They complete those of `adjudge.conformance`, which must only be survived.
+scorer fit for the next sample.  They complete those of `adjudge.scoring.conformance`, which must only be survived.
 """
 
 from __future__ import annotations

@@ -11,8 +11,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from adjudge import registry
-from adjudge.compose.auto import auto_scorer
 from adjudge.evals.benchmarks.voices import compares
 from adjudge.evals.probes.catalogue import ProbesConfig
 from adjudge.evals.probes.changes import KINDS
@@ -27,6 +25,8 @@ from adjudge.io.jobs.report import JobProgress, JobSnapshot
 from adjudge.io.values import reference_of
 from adjudge.protocol import Scorer
 from adjudge.runtime.contract import validate_sample
+from adjudge.scoring import registry
+from adjudge.scoring.compose.auto import auto_scorer
 
 _TRIED: Final[Mapping[str, tuple[str, ...]]] = {
     **TRIED,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Final
 
-from adjudge.solutions.whole_regions import Region, display_regions, inline_regions
+from adjudge.responses.whole_regions import Region, display_regions, inline_regions
 
 _KEPT: Final = re.compile(
     r"`[^`\n]{1,400}`|\\[A-Za-z]+(?:\{[^{}]{0,400}\}){0,2}|<[^<>\n]{1,200}>|https?://\S+|\[\[[^\[\]\n]{0,100}\]\]"

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from adjudge.solutions.aggregate import Aggregate, aggregate
-from adjudge.solutions.step_values import TEMPERATURE
+from adjudge.responses.aggregate import Aggregate, aggregate
+from adjudge.responses.step_values import TEMPERATURE
 
 Values: TypeAlias = Sequence[float]
 """The values of a solution's steps."""

@@ -2,8 +2,8 @@
 
 Fitting calibration maps honestly: a temperature, and maps that are never measured on their own training rows.
 
-Every map is an `adjudge.compose.Calibration`, so it serves in a `calibrated` scorer as it is.  Needs scikit-learn
-(`pip install "adjudge[calibration]"`).
+Every map is an `adjudge.scoring.compose.Calibration`, so it serves in a `calibrated` scorer as it is.  Needs
+scikit-learn (`pip install "adjudge[calibration]"`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adjudge.compose.calibration import Calibration, Kind
 from adjudge.evals.trust.config import CalibrationConfig
 from adjudge.evals.trust.verdicts import NOTHING, Verdict, VerdictTable, read_verdicts
+from adjudge.scoring.compose.calibration import Calibration, Kind
 from adjudge.statistics.arrays import Floats, Ints, np
 from adjudge.statistics.logistic import fit_logistic
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from adjudge import registry, wire
+from adjudge import wire
 from adjudge.data_pipelines.label.samples import Item, Sampler
 from adjudge.evals.trust.config import DriftConfig
 from adjudge.evals.trust.verdicts import Verdict, VerdictTable, read_verdicts, shortened, texts_of
@@ -19,6 +19,7 @@ from adjudge.io.row import Cursor, Row
 from adjudge.protocol import Sample, Scorer, response_text
 from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
 from adjudge.runtime.loop import run_blocking
+from adjudge.scoring import registry
 
 _CHUNK: Final = 512
 _PEEKED: Final = 100

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjudge.reward_models.generative.gen_prm import GenPrm
+from adjudge.sandbox.program import RunLimits
+from adjudge.sandbox.warm_python import flavour_of, shared
 from adjudge.verifiers.code.sandboxed import environment
-from adjudge.verifiers.execution.program import RunLimits
-from adjudge.verifiers.execution.warm_python import flavour_of, shared
 
 
 @dataclass(frozen=True, kw_only=True)

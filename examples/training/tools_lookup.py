@@ -33,7 +33,7 @@ from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
 from adjudge.rl_integration.trainer.rollouts.dialogue import open_writer
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
-from adjudge.rl_integration.trainer.rollouts.tools.tool import ToolChoice, ToolUse
+from adjudge.rl_integration.trainer.rollouts.tool import ToolChoice, ToolUse
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 
 CHARACTERS = string.ascii_lowercase + string.digits + "?[]() :{}."

@@ -31,8 +31,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
-from adjudge.bad_reference import BadReferenceError
-from adjudge.verifiers.rubric.entries import entries_of, shown, text_of
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.entries import entries_of, shown, text_of
 
 Normalise: TypeAlias = Literal["group_max", "none"]
 

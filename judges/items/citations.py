@@ -20,7 +20,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, get_args
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.interface import Fault
 from adjudge.judges.items.citation_pages import Page, pages_of
 from adjudge.judges.items.citation_rules import (
@@ -42,8 +41,9 @@ from adjudge.prompts.reading import LabelReader, json_object, keyed_lines
 from adjudge.prompts.scorer import Case, ModelScorer, shortened
 from adjudge.prompts.template import Rendered, Template, Value, load_template
 from adjudge.protocol import Cost, Sample, Score, content_text
-from adjudge.verifiers.rubric.entries import reject_unknown, shown
-from adjudge.verifiers.rubric.phrases import found_in
+from adjudge.responses.phrases import found_in
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.entries import reject_unknown, shown
 
 _LONGEST_NAME = 500  # characters of what may stand for a placeholder
 _NO_NAME = frozenset({"", "null", "none", "unknown", "n/a", "not specified", "not mentioned", "not given"})

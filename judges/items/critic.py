@@ -25,15 +25,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.interface import Fault
 from adjudge.prompts.asking import Answer, cost_of
 from adjudge.prompts.reading import answers as places_of
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import Sample, Score, StepScore, response_text
-from adjudge.solutions.steps import Step, given_steps, split_steps
-from adjudge.verifiers.rubric.entries import shown
+from adjudge.responses.steps import Step, given_steps, split_steps
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.entries import shown
 
 OUTCOME, PENALTY = 2.0, 1.0
 
@@ -161,7 +161,7 @@ class CriticScorer(ModelScorer):
     """Where a solution goes wrong: `Score.steps` has a verdict on each step, with its place in the response.
 
     The reference is a correct answer or solution, shown to the critic, or none.  `extra["steps"]` may hold the steps as
-    texts; else a step ends at an empty line (`adjudge.solutions.steps`).
+    texts; else a step ends at an empty line (`adjudge.responses.steps`).
 
     Attributes:
         ask: "first" asks for the first error, as ProcessBench does; "all" for every wrong step, as CAPO does.

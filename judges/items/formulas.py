@@ -36,8 +36,8 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias, get_args
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.judges.items.item import JUDGED, Item
+from adjudge.scoring.bad_reference import BadReferenceError
 
 
 def rules_times_judge(rules: Sequence[float], judged: Sequence[float]) -> float:

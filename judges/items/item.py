@@ -20,15 +20,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.interface import Fault
 from adjudge.prompts.asking import Answer, cost_of
 from adjudge.prompts.reading import keyed_lines
 from adjudge.prompts.scorer import Case, ModelScorer
 from adjudge.prompts.template import Rendered, Template
 from adjudge.protocol import NO_COST, Cost
-from adjudge.verifiers.rubric.entries import entries_of, flag_of, number_of, reject_unknown, shown, text_of
-from adjudge.verifiers.rubric.program import read_checker
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.entries import entries_of, flag_of, number_of, reject_unknown, shown, text_of
+from adjudge.verifiers.code.program import read_checker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,12 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.judges.items.item import SUPPORT, Item, Verdicts, ask_items
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
 from adjudge.prompts.template import Template, load_template
 from adjudge.protocol import Sample, Score
-from adjudge.verifiers.rubric.entries import entries_of, reject_unknown, shown, text_of
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.entries import entries_of, reject_unknown, shown, text_of
 from adjudge.verifiers.verdict.support_labels import LABELS, Label
 
 Metric: TypeAlias = Literal["strict_vital", "vital", "strict_all", "all"]

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.interface import Fault
 from adjudge.judges.items.item import one_line
 from adjudge.prompts.asking import Answer, cost_of
@@ -17,7 +16,8 @@ from adjudge.prompts.reading import LabelReader, json_value
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import Sample, Score
-from adjudge.verifiers.rubric.entries import entries_of, shown
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.entries import entries_of, shown
 
 _LONGEST = 1_000  # characters of one principle; a list of ten stays below 3,000 tokens
 

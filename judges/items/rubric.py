@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, Protocol, Self, TypeAlias
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.interface import Fault
 from adjudge.judges.items.formulas import (
     COMBINES,
@@ -33,8 +32,9 @@ from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import Sample, Score, Scorer, Verifier
 from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
 from adjudge.runtime.verifying import VerifierScorer
-from adjudge.verifiers.execution.sandbox import Isolation
-from adjudge.verifiers.rubric.program import ProgramVerifier
+from adjudge.sandbox.sandbox import Isolation
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.verifiers.code.program import ProgramVerifier
 
 PROGRAM = "(program)"
 """The check behind items with a generated checker; no name of a user's, since those are words."""
@@ -115,7 +115,7 @@ IMPLICIT: Final = "implicit"
 
 
 class Loader(Protocol):
-    """Turns nested specs into scorers; `adjudge.registry` has one."""
+    """Turns nested specs into scorers; `adjudge.scoring.registry` has one."""
 
     def scorer(self, spec: Any) -> Scorer:
         """Return the scorer a nested spec describes."""

@@ -22,7 +22,7 @@ from adjudge.engines.interface import Fault, TextLogprobs
 from adjudge.fingerprints import fingerprint_of
 from adjudge.prompts.scorer import EngineScorer
 from adjudge.protocol import NO_COST, Cost, Message, Sample, Score
-from adjudge.solutions.pooling import POOLINGS, Pooling, pooled
+from adjudge.responses.pooling import POOLINGS, Pooling, pooled
 
 _LONGEST_REFERENCE = 4_000  # characters; an answer, not an essay
 
@@ -54,7 +54,7 @@ class ForcedScorer(EngineScorer):
 
     Attributes:
         engine: the model: "transformers:MODEL", "vllm:MODEL", `{"openai": {..}}` of a vLLM server, or an engine.
-        pooling: how the tokens' probabilities become one number, as `adjudge.solutions.pooling` says.
+        pooling: how the tokens' probabilities become one number, as `adjudge.responses.pooling` says.
         longest: a response of more characters scores 0 (`too_complex`).
     """
 

@@ -26,10 +26,10 @@ from adjudge.prompts.escaping import escape
 from adjudge.prompts.scorer import Case
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import Score
+from adjudge.responses.aggregate import AGGREGATES, Aggregate, aggregate
+from adjudge.responses.steps import Step
 from adjudge.reward_models.generative.chain_scorer import Chain, Draft, Found, VerdictReader, cost_of
 from adjudge.reward_models.generative.think_prm import StepScorer, as_turns, step_scores
-from adjudge.solutions.aggregate import AGGREGATES, Aggregate, aggregate
-from adjudge.solutions.steps import Step
 
 _OPEN, _CLOSE = "<verify>", "</verify>"
 _FENCE = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:\n```|\Z)", re.DOTALL | re.IGNORECASE)
@@ -85,7 +85,7 @@ class GenPrm(StepScorer):
     The reference, if there is one, is a correct answer or solution that the model is shown.
 
     Attributes:
-        aggregate: how the steps become one number, as `adjudge.solutions.aggregate` says.
+        aggregate: how the steps become one number, as `adjudge.responses.aggregate` says.
         executor: runs the programs, an object with `run` and `fingerprint` (`Executor`); None for no programs.
         most_programs: how many programs a chain may run; one that wants more has no verdict.
     """

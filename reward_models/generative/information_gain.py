@@ -25,6 +25,7 @@ from typing import Any, ClassVar, Self
 
 from adjudge.prompts.scorer import Case
 from adjudge.protocol import NO_COST, Message, Sample, Score, StepScore, content_text
+from adjudge.responses.pooling import Pooling
 from adjudge.reward_models.generative.assistant_turn import policy_turn
 from adjudge.reward_models.generative.forced_scorer import (
     Forced,
@@ -34,7 +35,6 @@ from adjudge.reward_models.generative.forced_scorer import (
     references_of,
     turns_of,
 )
-from adjudge.solutions.pooling import Pooling
 
 _ROLES = ("assistant", "tool", "user", "function", "ipython")
 _MALFORMED = ("bad_format", "no_answer", "several_answers", "truncated", "unfinished_reasoning", "unparsable_answer")

@@ -17,8 +17,8 @@ from adjudge.prompts.reading import answers as places_of
 from adjudge.prompts.scorer import Case, require_text
 from adjudge.prompts.template import Rendered
 from adjudge.protocol import THINK_END, Message, Sample, Score, StepScore, response_text
+from adjudge.responses.steps import SPLITTINGS, Splitting, Step, given_steps, split_steps
 from adjudge.reward_models.generative.chain_scorer import ChainScorer, Found, VerdictReader
-from adjudge.solutions.steps import SPLITTINGS, Splitting, Step, given_steps, split_steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class StepScorer(ChainScorer):
     """Base of the scorers that say something about each step.
 
     Attributes:
-        splitting: where a step begins, as `adjudge.solutions.steps` says; `extra["steps"]` of a sample, a
+        splitting: where a step begins, as `adjudge.responses.steps` says; `extra["steps"]` of a sample, a
             list of texts, goes before.
         most_steps: most steps; the last one holds the rest.
     """

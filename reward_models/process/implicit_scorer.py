@@ -22,10 +22,10 @@ from adjudge.engines.interface import Engine, Fault, Prompt, TextLogprobs
 from adjudge.engines.loading import engine_of
 from adjudge.prompts.escaping import escape
 from adjudge.protocol import Provenance
+from adjudge.responses.aggregate import Aggregate
 from adjudge.reward_models.process.rows import RowTokens, tokens_of
 from adjudge.reward_models.process.step_format import Reading, chat_before, problem_text
 from adjudge.reward_models.process.step_scorer import Judged, Solution, StepScorer, doubt
-from adjudge.solutions.aggregate import Aggregate
 
 _UNLIKE = "the two models have different tokens for the response; the reference must be the model the policy came from"
 

@@ -18,9 +18,7 @@ from adjudge.engines.interface import Fault
 from adjudge.fingerprints import fingerprint_of
 from adjudge.prompts.scorer import guard
 from adjudge.protocol import Provenance, Sample, Score, StepScore, response_text, split_reasoning
-from adjudge.reward_models.process.rows import Unfit
-from adjudge.reward_models.process.step_format import Reading
-from adjudge.solutions.aggregate import (
+from adjudge.responses.aggregate import (
     AGGREGATES,
     EDGE,
     Aggregate,
@@ -28,9 +26,11 @@ from adjudge.solutions.aggregate import (
     first_below,
     needs_probabilities,
 )
-from adjudge.solutions.refine import REFINEMENTS, Refinement, refine
-from adjudge.solutions.step_values import TEMPERATURE
-from adjudge.solutions.steps import SPLITTINGS, Splitting, Step, given_steps, split_steps
+from adjudge.responses.refine import REFINEMENTS, Refinement, refine
+from adjudge.responses.step_values import TEMPERATURE
+from adjudge.responses.steps import SPLITTINGS, Splitting, Step, given_steps, split_steps
+from adjudge.reward_models.process.rows import Unfit
+from adjudge.reward_models.process.step_format import Reading
 
 
 def lowest_value(
@@ -118,8 +118,8 @@ class StepScorer(ABC):
     Attributes:
         split: where a step begins: "blank_line", "line", "numbered", "sentence", "list", "whole".
         refine: what is done to the values first: "none", "clip", "delta", "clip_delta", "running_min", "gain",
-            "min_form"; see `adjudge.solutions.refine`.
-        aggregate: how they become one number; see `adjudge.solutions.aggregate`.
+            "min_form"; see `adjudge.responses.refine`.
+        aggregate: how they become one number; see `adjudge.responses.aggregate`.
         eta: the threshold of "clip".
         start: the value before the first step, for "gain".
         temperature: of "soft_min" and "min_form".

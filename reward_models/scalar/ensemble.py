@@ -19,12 +19,12 @@ from functools import cached_property, reduce
 from operator import add
 from typing import Any, ClassVar
 
-from adjudge.compose.combination import spread_of, total_spread
 from adjudge.engines.interface import Fault
 from adjudge.protocol import NO_COST
 from adjudge.reward_models.scalar.rating import Rating, Unratable
 from adjudge.reward_models.scalar.reward_scorer import RewardScorer, Turns
 from adjudge.reward_models.scalar.scorer import RewardModelScorer, combination_of
+from adjudge.scoring.compose.combination import spread_of, total_spread
 
 
 @dataclass(frozen=True, kw_only=True)

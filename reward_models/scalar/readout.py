@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
-from adjudge.compose.combination import Combination, spread_of, total_spread
 from adjudge.engines.head_config import HeadConfig
+from adjudge.scoring.compose.combination import Combination, spread_of, total_spread
 
 Weights = Mapping[str, float] | Sequence[float]
 

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from adjudge.compose.combination import Combination
 from adjudge.engines.checkpoint_notes import Normalizer
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.interface import Fault, Logits
@@ -20,6 +19,7 @@ from adjudge.reward_models.scalar.checkpoint import Checkpoint
 from adjudge.reward_models.scalar.rating import Rating, Unratable
 from adjudge.reward_models.scalar.readout import Readout, Weights, weights_of
 from adjudge.reward_models.scalar.reward_scorer import RewardScorer, Turns
+from adjudge.scoring.compose.combination import Combination
 
 _STORED = ("zscore", "mean")
 

@@ -7,7 +7,7 @@ stand those of heads that say how sure they are (Gaussian, quantile, histogram),
 are added to a loss.
 
 Not covered: losses of steps and of policies, and penalties after training, such as residuals on length
-(`adjudge.compose`).
+(`adjudge.scoring.compose`).
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from adjudge.api import load, score_rows
 from adjudge.protocol import MissingReferenceError, Sample, Score
 from adjudge.rl_integration.adapters.number import checked_fallback, number
 from adjudge.rl_integration.adapters.recent_failures import RecentFailures
@@ -20,6 +19,7 @@ from adjudge.rl_integration.client.client import AsyncClient
 from adjudge.rl_integration.client.config import ClientConfig
 from adjudge.runtime.contract import is_groupwise, validate_sample
 from adjudge.runtime.loop import run_blocking
+from adjudge.scoring.api import load, score_rows
 
 
 class Source:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adjudge.rl_integration.ray_serve.config import RayConfig
-from adjudge.rl_integration.server.config import ServerConfig
+from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.service.config import LaneConfig
 
 if TYPE_CHECKING:

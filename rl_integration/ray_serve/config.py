@@ -1,6 +1,6 @@
 """How many replicas the server has on Ray, what each takes, and which of them a request goes to.
 
-Not covered: the server's own limits (`adjudge.rl_integration.server.config`); they hold for each replica.
+Not covered: the server's own limits (`adjudge.rl_integration.server.base.config`); they hold for each replica.
 """
 
 from __future__ import annotations

@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from adjudge.api import load
 from adjudge.rl_integration.ray_serve.application import ray_application, refuse_score_log
 from adjudge.rl_integration.ray_serve.config import RayConfig
 from adjudge.rl_integration.ray_serve.door import HEADER
-from adjudge.rl_integration.server.config import ServerConfig
+from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.gate import Tokens
 from adjudge.rl_integration.service.config import LaneConfig
+from adjudge.scoring.api import load
 
 NAME = "adjudge"
 _CALLBACK = "adjudge.rl_integration.ray_serve.door.middlewares"

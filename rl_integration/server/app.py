@@ -16,7 +16,12 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from adjudge.rl_integration.server.config import ServerConfig
+from adjudge.rl_integration.server.base.config import ServerConfig
+from adjudge.rl_integration.server.base.errors import REFUSALS, HttpError, JsonAnswer, json_bytes
+from adjudge.rl_integration.server.base.host import Host
+from adjudge.rl_integration.server.base.json_bodies import JsonRoute
+from adjudge.rl_integration.server.base.samples import samples_of
+from adjudge.rl_integration.server.base.score_log import ScoreLog
 from adjudge.rl_integration.server.dashboard.board import Board
 from adjudge.rl_integration.server.dashboard.routes import dashboard
 from adjudge.rl_integration.server.dialects.eval_protocol import eval_protocol
@@ -26,12 +31,7 @@ from adjudge.rl_integration.server.dialects.open_rlhf import open_rlhf
 from adjudge.rl_integration.server.dialects.pooling import pooling
 from adjudge.rl_integration.server.dialects.sandbox_fusion import sandbox_fusion
 from adjudge.rl_integration.server.dialects.slime import slime
-from adjudge.rl_integration.server.errors import REFUSALS, HttpError, JsonAnswer, json_bytes
 from adjudge.rl_integration.server.gate import Gate, Tokens
-from adjudge.rl_integration.server.host import Host
-from adjudge.rl_integration.server.json_bodies import JsonRoute
-from adjudge.rl_integration.server.samples import samples_of
-from adjudge.rl_integration.server.score_log import ScoreLog
 from adjudge.rl_integration.service.service import RewardService
 from adjudge.rl_integration.service.stats import LaneStats
 from adjudge.rl_integration.watch.panel import WatchPanel

@@ -22,9 +22,9 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from pathlib import Path
 from typing import Any
 
-from adjudge.rl_integration.server.config import ServerConfig, loopback
+from adjudge.rl_integration.server.base.config import ServerConfig, loopback
+from adjudge.rl_integration.server.base.errors import HttpError
 from adjudge.rl_integration.server.dashboard.files import FILES
-from adjudge.rl_integration.server.errors import HttpError
 
 _LINE = re.compile(r"(?:(?P<name>[\w.-]{1,64})[ \t]+)?(?P<token>[\x21-\x7e]{16,512})")
 

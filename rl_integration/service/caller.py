@@ -20,10 +20,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TypeAlias
 
-from adjudge.api import score_rows
 from adjudge.protocol import Sample, Score, Scorer
 from adjudge.rl_integration.service.request import Ticket
 from adjudge.runtime.contract import BrokenScorer
+from adjudge.scoring.api import score_rows
 
 ANSWERS_WITHIN = 1.0
 """Seconds; a loop that does not come round in that time is blocked."""

@@ -19,7 +19,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Self
 
-from adjudge.api import load
 from adjudge.protocol import Sample, Score, Scorer
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.lane import Lane, Watch
@@ -28,6 +27,7 @@ from adjudge.rl_integration.service.request import Request, Traffic
 from adjudge.rl_integration.service.stats import LaneStats
 from adjudge.runtime.cache import CachedScorer, ScoreCache
 from adjudge.runtime.contract import is_groupwise
+from adjudge.scoring.api import load
 
 
 class RewardService:

@@ -11,30 +11,6 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from adjudge.api import (
-        ascore,
-        ascore_batch,
-        load,
-        score,
-        score_batch,
-    )
-    from adjudge.compose import (
-        Affine,
-        ByKind,
-        Calibrated,
-        Calibration,
-        Cascade,
-        Clip,
-        Ensemble,
-        Gate,
-        Part,
-        Rank,
-        Transform,
-        Weighted,
-        ZScore,
-    )
-    from adjudge.compose.auto import auto_scorer
-    from adjudge.conformance import Report, check_scorer
     from adjudge.protocol import (
         Cost,
         Limits,
@@ -55,8 +31,32 @@ if TYPE_CHECKING:
     from adjudge.runtime.contract import BrokenScorer
     from adjudge.runtime.pool import Pool
     from adjudge.runtime.verifying import VerifierScorer
+    from adjudge.scoring.api import (
+        ascore,
+        ascore_batch,
+        load,
+        score,
+        score_batch,
+    )
+    from adjudge.scoring.compose import (
+        Affine,
+        ByKind,
+        Calibrated,
+        Calibration,
+        Cascade,
+        Clip,
+        Ensemble,
+        Gate,
+        Part,
+        Rank,
+        Transform,
+        Weighted,
+        ZScore,
+    )
+    from adjudge.scoring.compose.auto import auto_scorer
+    from adjudge.scoring.conformance import Report, check_scorer
     from adjudge.verifiers.code.verifier import CodeVerifier
-    from adjudge.verifiers.math_answer.verifier import MathVerifier
+    from adjudge.verifiers.math.verifier import MathVerifier
     from adjudge.verifiers.sql.verifier import SqlVerifier
     from adjudge.verifiers.text.choice import ChoiceVerifier
     from adjudge.verifiers.text.exact import ExactVerifier
@@ -69,8 +69,8 @@ if TYPE_CHECKING:
     from adjudge.verifiers.verilog.verifier import VerilogVerifier
 
 _NAMES_OF: dict[str, tuple[str, ...]] = {
-    "adjudge.api": ("ascore", "ascore_batch", "load", "score", "score_batch"),
-    "adjudge.compose": (
+    "adjudge.scoring.api": ("ascore", "ascore_batch", "load", "score", "score_batch"),
+    "adjudge.scoring.compose": (
         "Affine",
         "ByKind",
         "Calibrated",
@@ -85,8 +85,8 @@ _NAMES_OF: dict[str, tuple[str, ...]] = {
         "Weighted",
         "ZScore",
     ),
-    "adjudge.compose.auto": ("auto_scorer",),
-    "adjudge.conformance": ("Report", "check_scorer"),
+    "adjudge.scoring.compose.auto": ("auto_scorer",),
+    "adjudge.scoring.conformance": ("Report", "check_scorer"),
     "adjudge.protocol": (
         "Cost",
         "Limits",
@@ -108,7 +108,7 @@ _NAMES_OF: dict[str, tuple[str, ...]] = {
     "adjudge.runtime.pool": ("Pool",),
     "adjudge.runtime.verifying": ("VerifierScorer",),
     "adjudge.verifiers.code.verifier": ("CodeVerifier",),
-    "adjudge.verifiers.math_answer.verifier": ("MathVerifier",),
+    "adjudge.verifiers.math.verifier": ("MathVerifier",),
     "adjudge.verifiers.sql.verifier": ("SqlVerifier",),
     "adjudge.verifiers.text.choice": ("ChoiceVerifier",),
     "adjudge.verifiers.text.exact": ("ExactVerifier",),

@@ -3,8 +3,8 @@
 One `Sample` goes in, one `Score` comes out.  A wrong answer is a scored 0.  Whatever kept us from judging is
 not a number: `status="failed"` or `"abstained"`, `value=None`, and a reason code from `adjudge.reasons`.
 
-This module imports nothing else of adjudge but `fingerprints`, `reasons`, `wire` and `frozen`.  Not covered here: how
-scorers run (`adjudge.runtime`), how they are found (`adjudge.registry`) and how they are mixed (`adjudge.compose`).
+This module imports nothing else of adjudge but `fingerprints`, `reasons`, `wire` and `frozen`.  How scorers run is
+in `adjudge.runtime`, how they are found in `adjudge.scoring.registry`, how they are mixed in `adjudge.scoring.compose`.
 """
 
 from __future__ import annotations

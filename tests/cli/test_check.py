@@ -239,7 +239,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from adjudge.protocol import Sample, Score, Verifier, response_text
-from adjudge.attacks import AttackCase
+from adjudge.scoring.attacks import AttackCase
 
 
 @dataclass(frozen=True, kw_only=True)

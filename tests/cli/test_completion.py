@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from adjudge import registry
 from adjudge.cli import exits
 from adjudge.cli.completion import SCRIPTS, completions
 from adjudge.cli.data_kinds import KINDS
 from adjudge.cli.main import COMMANDS
+from adjudge.scoring import registry
 
 Adjudge = Callable[..., Any]
 

@@ -13,8 +13,8 @@ import pytest
 import yaml
 from tests.reward_models.training.tiny_training import planted, write_rows
 
-from adjudge import registry
 from adjudge.cli import exits
+from adjudge.scoring import registry
 
 Adjudge = Callable[..., Any]
 

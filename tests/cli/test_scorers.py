@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from adjudge import presets, registry
 from adjudge.cli import exits
 from adjudge.cli.scorer_families import FAMILIES
+from adjudge.scoring import presets, registry
 
 Adjudge = Callable[..., Any]
 

@@ -13,9 +13,9 @@ from tests.reward_models.training.tiny_training import planted, write_rows
 
 from adjudge.cli import exits
 from adjudge.cli.train import _BY_REWARDS, TRAINERS, _named
-from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample
 from adjudge.reward_models.baselines.preference_model import PreferenceModel
+from adjudge.scoring.conformance import check_scorer
 from adjudge.training.config_file import keys_of, load_config
 
 Adjudge = Callable[..., Any]

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from tests.engines.scripted import ScriptedEngine, fault, field_of, key_of
 
-from adjudge.compose import Cascade, Part
 from adjudge.engines.interface import Prompt
 from adjudge.judges.pointwise import AnswerJudge, accepted_answers
 from adjudge.protocol import Sample, Score
-from adjudge.verifiers.math_answer.verifier import MathVerifier
+from adjudge.scoring.compose import Cascade, Part
+from adjudge.verifiers.math.verifier import MathVerifier
 
 OPEN = ("no_answer", "unparsable_answer", "undecided")
 

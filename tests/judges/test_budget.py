@@ -8,8 +8,8 @@ from tests.engines.scripted import Said, ScriptedEngine, fault, text_of
 
 from adjudge.engines.interface import Completion, Generation, Prompt, Sampling
 from adjudge.judges.budget import BudgetForced, thinking
-from adjudge.presets import preset
 from adjudge.protocol import Sample
+from adjudge.scoring.presets import preset
 
 COLD = Sampling()
 CHAT = ({"role": "user", "content": "Which?"},)

@@ -22,8 +22,8 @@ from adjudge.judges.general_reasoner import GeneralReasonerJudge
 from adjudge.judges.group_ratings import DeepSeekGrmJudge
 from adjudge.judges.pairwise import PairwiseJudge
 from adjudge.judges.pointwise import AnswerJudge, Judge
-from adjudge.presets import preset
 from adjudge.protocol import Sample, Score
+from adjudge.scoring.presets import preset
 
 BANK = json.loads((Path(__file__).parents[1] / "attacks" / "judge_attacks.json").read_text(encoding="utf-8"))
 

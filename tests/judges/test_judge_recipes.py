@@ -10,9 +10,9 @@ import pytest
 import yaml
 from tests.engines.scripted import ScriptedEngine, field_of, key_of, text_of
 
-from adjudge import registry
 from adjudge.engines.interface import Prompt
 from adjudge.protocol import Sample
+from adjudge.scoring import registry
 
 NAMES = (
     "answer_cascade",

@@ -13,8 +13,8 @@ from tests.engines.scripted import ScriptedEngine, field_of, text_of
 from adjudge.engines.interface import Fault, Prompt
 from adjudge.judges.general_reasoner import GeneralReasonerJudge, count_tokens, extracted_answer, last_tokens
 from adjudge.judges.group_ratings import DeepSeekGrmJudge
-from adjudge.presets import preset
 from adjudge.protocol import Sample, Score
+from adjudge.scoring.presets import preset
 
 RUBRIC = {"criteria": "Is it polite?", **{str(level): f"level {level}" for level in range(1, 6)}}
 MINE = "the response"

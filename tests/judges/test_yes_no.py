@@ -9,8 +9,8 @@ import pytest
 from tests.engines.scripted import ScriptedEngine, fault, field_of, text_of
 
 from adjudge.judges.yes_no import PrincipleJudge, YesNoJudge, principles_of
-from adjudge.presets import preset
 from adjudge.protocol import Sample, Score
+from adjudge.scoring.presets import preset
 
 SAMPLE = Sample(prompt="Write something nice.", response="You are a good person.")
 CHANCES = {"Is it kind?": (0.6, 0.2), "Is it rude?": (0.1, 0.8), "Is it short?": (0.3, 0.3)}

@@ -11,7 +11,7 @@ import pytest
 
 from adjudge.protocol import Sample, Score
 from adjudge.verifiers.instructions.verifier import InstructionVerifier
-from adjudge.verifiers.math_answer.verifier import MathVerifier
+from adjudge.verifiers.math.verifier import MathVerifier
 from adjudge.verifiers.text.choice import ChoiceVerifier
 from adjudge.verifiers.text.numeric import NumericVerifier
 

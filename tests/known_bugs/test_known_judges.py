@@ -12,8 +12,8 @@ from tests.engines.scripted import ScriptedEngine, field_of, text_of
 from adjudge.engines.interface import Prompt
 from adjudge.judges.general_reasoner import GeneralReasonerJudge
 from adjudge.judges.items.citation_rules import group_rewards, read_statements
-from adjudge.presets import preset
 from adjudge.protocol import Sample
+from adjudge.scoring.presets import preset
 from adjudge.verifiers.verdict.label_list import LabelListVerifier
 from adjudge.verifiers.verdict.support_labels import read_labels
 from adjudge.verifiers.verdict.verifier import VerdictVerifier

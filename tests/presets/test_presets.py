@@ -14,9 +14,9 @@ import pytest
 from tests.engines.scripted import field_of, key_of, text_of
 from tests.reward_models.generative.forced_engine import ForcedEngine
 
-from adjudge import presets, registry
 from adjudge.engines.interface import Logits, Prompt
 from adjudge.protocol import Sample
+from adjudge.scoring import presets, registry
 
 SAMPLE = Sample(prompt="Say it.", response="a short response")
 PARIS = [
@@ -135,7 +135,7 @@ def test_a_preset_pays_its_formula(name: str) -> None:
     listing = registry.describe(name)
     assert not listing.problem
     assert listing.source
-    assert listing.home == f"adjudge.presets:{name}"
+    assert listing.home == f"adjudge.scoring.presets:{name}"
     if "engine" in listing.options:
         options = {**options, "engine": Model(said)}
     scorer = registry.load({name: options} if options else name)
@@ -185,7 +185,7 @@ def test_mistakes_are_told_with_the_remedy(spec: Any, problem: str) -> None:
 def test_a_preset_can_be_pickled() -> None:
     judge = presets.preset("arena_hard")(engine="openai:model")
     assert pickle.loads(pickle.dumps(judge)) == judge
-    assert registry.resolve("adjudge.presets:arena_hard") is presets.preset("arena_hard")
+    assert registry.resolve("adjudge.scoring.presets:arena_hard") is presets.preset("arena_hard")
 
 
 def test_what_is_listed_of_a_preset() -> None:

@@ -24,7 +24,7 @@ from adjudge import score_batch
 from adjudge.protocol import Limits, Sample, Score, Verifier
 from adjudge.rl_integration.client.client import AsyncClient
 from adjudge.rl_integration.client.config import ClientConfig
-from adjudge.rl_integration.server.config import ServerConfig
+from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.running import server
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.service import RewardService

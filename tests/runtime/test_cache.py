@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from adjudge.protocol import Cost, Provenance, Sample, Score, Status
-from adjudge.registry import load
 from adjudge.runtime.cache import CachedScorer, ScoreCache, score_key
+from adjudge.scoring.registry import load
 
 MIB = 1 << 20
 

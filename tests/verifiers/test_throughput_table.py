@@ -12,7 +12,7 @@ from benchmarks.verifier_rows import LEFT_OUT, Row, shipped
 from benchmarks.verifiers import ALL, Line, Options, calls_of, main, measured, percentile
 
 from adjudge.protocol import Sample, Score, Verifier
-from adjudge.registry import BUILTIN
+from adjudge.scoring.registry import BUILTIN
 
 QUICK = Options(rounds=1, seconds=0.0)
 

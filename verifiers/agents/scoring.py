@@ -3,7 +3,7 @@
 `TrajectoryVerifier` is for rules, `NestedScorer` for scorers that ask other scorers, and `TrajectoryModelScorer` for
 those that show a trajectory to a language model.  A subclass says what its reference is and what a trajectory is worth.
 
-Not covered: mixing scores of the same sample (`adjudge.compose`).
+Not covered: mixing scores of the same sample (`adjudge.scoring.compose`).
 """
 
 from __future__ import annotations
@@ -12,14 +12,11 @@ import dataclasses
 import math
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from adjudge.attacks import AttackCase
-from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.interface import Fault
 from adjudge.engines.loading import engine_of
 from adjudge.fingerprints import fingerprint_of
@@ -29,8 +26,8 @@ from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import MissingReferenceError, Provenance, Sample, Score, Verifier
 from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, plain_form
-from adjudge.verifiers.nested.number import check_count, check_number
-from adjudge.verifiers.nested.part import options_of, part_of
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.nested import options_of, part_of
 
 T = TypeVar("T")
 
@@ -140,19 +137,6 @@ class ReadsTrajectories:
     def gold(self, sample: Sample) -> Any:
         """Return what a sample is compared with; `BadReferenceError` if it cannot be used."""
         return sample.reference
-
-
-class ShipsSuite:
-    """Part of the scorers with an attack suite."""
-
-    name: ClassVar[str]
-
-    def attacks(self, folder: Path) -> Iterable[AttackCase]:
-        """Return the attack suite; its cases need no files."""
-        from adjudge.verifiers.agents.attacks import attack_cases
-
-        del folder
-        return attack_cases(self.name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -312,3 +296,15 @@ class TrajectoryModelScorer(ReadsTrajectories, ModelScorer):
         for read, places in alike.items():
             said.update(zip(places, await self.asked([cases[place] for place in places], prompt, read), strict=True))
         return [said[place] for place in range(len(cases))]
+
+
+def check_number(value: Any, low: float, high: float, called: str) -> None:
+    """Raise `ValueError` unless a value is a number within a range."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise ValueError(f"{called} is {value!r}; it must be a number from {low:g} to {high:g}")
+
+
+def check_count(value: Any, low: int, called: str) -> None:
+    """Raise `ValueError` unless a value is a whole number from `low`."""
+    if type(value) is not int or value < low:
+        raise ValueError(f"{called} is {value!r}; it must be a whole number from {low}")

@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from adjudge.attacks import AttackCase
 from adjudge.protocol import Sample
+from adjudge.scoring.attacks import AttackCase
 
 _MEMORY_MB = 256  # hostile programs use all they get
 

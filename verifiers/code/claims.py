@@ -3,11 +3,11 @@
 Most lists of asserts, and most `check` functions, hold nothing but `assert f([1, 2]) == 3`.  Such tests are read once,
 as what they ask and what they say of the answer.  Nothing of them has to be executed then, so they need no process
 beside the candidate's, which is half of what a verdict costs.  An answer is compared by the same operator as in the
-assert and, being plain data (`adjudge.verifiers.execution.codec`), by no code of the candidate's.
+assert and, being plain data (`adjudge.sandbox.codec`), by no code of the candidate's.
 
 Read are `==`, `!=`, `is` and `is not` with a literal, the truth of an answer, and `abs(answer - number)` below a
 number; arithmetic among numbers counts as a literal.  Not covered: everything else.  A suite with a single statement of
-another kind has no claims, and its tests run as what they are (`adjudge.verifiers.execution.guest_tests`).
+another kind has no claims, and its tests run as what they are (`adjudge.sandbox.guest_tests`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from adjudge.verifiers.execution import codec
-from adjudge.verifiers.execution.peer import Peer
+from adjudge.sandbox import codec
+from adjudge.sandbox.peer import Peer
 
 _PATH = re.compile(r"([^\W\d]\w*)(?:(?:\(\))?\.([^\W\d]\w*))?")
 

@@ -16,15 +16,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from adjudge.sandbox import codec, frames
+from adjudge.sandbox.peer import Peer, PeerLostError, Raised, serves_nothing
+from adjudge.sandbox.program import RunLimits
+from adjudge.sandbox.warm_python import WarmPython, flavour_of
 from adjudge.verifiers.code.claims import Claim, Target
 from adjudge.verifiers.code.comparison import Rules, same_value
 from adjudge.verifiers.code.outcome import SHOWN, Outcome, Verdict, shorten
 from adjudge.verifiers.code.python_candidate import NO_TIME, Candidate, NotLoadedError
 from adjudge.verifiers.code.suite import Case, Suite
-from adjudge.verifiers.execution import codec, frames
-from adjudge.verifiers.execution.peer import Peer, PeerLostError, Raised, serves_nothing
-from adjudge.verifiers.execution.program import RunLimits
-from adjudge.verifiers.execution.warm_python import WarmPython, flavour_of
 
 
 @dataclass(frozen=True, slots=True)

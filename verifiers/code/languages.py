@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from adjudge.verifiers.execution.bubblewrap import SYSTEM_PATH
+from adjudge.sandbox.bubblewrap import SYSTEM_PATH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

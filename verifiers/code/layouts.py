@@ -27,7 +27,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
-from adjudge.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.code.names import syntax_tree
 from adjudge.verifiers.code.outcome import shorten
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from adjudge.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError
 
 Stage = Literal["extract", "parse", "compile", "run", "test"]
 Credit = Literal["all", "fraction", "staged"]

@@ -15,16 +15,16 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from adjudge.sandbox import codec, frames
+from adjudge.sandbox.peer import Peer, PeerLostError, Raised, serves_nothing
+from adjudge.sandbox.program import Program, RunLimits, RunResult
+from adjudge.sandbox.runner import Runner
+from adjudge.sandbox.warm_python import WarmPython, flavour_of
 from adjudge.verifiers.code.comparison import Rules, same_output
 from adjudge.verifiers.code.languages import LANGUAGES, Language, toolchain
 from adjudge.verifiers.code.outcome import Outcome, TestsBrokenError, Verdict, shorten
 from adjudge.verifiers.code.python_candidate import Candidate, NotLoadedError
 from adjudge.verifiers.code.suite import Case, Suite
-from adjudge.verifiers.execution import codec, frames
-from adjudge.verifiers.execution.peer import Peer, PeerLostError, Raised, serves_nothing
-from adjudge.verifiers.execution.program import Program, RunLimits, RunResult
-from adjudge.verifiers.execution.runner import Runner
-from adjudge.verifiers.execution.warm_python import WarmPython, flavour_of
 
 _SILENT = re.compile(
     r"""//[^\n]*|/\*.*?(?:\*/|\Z)|\"{3}.*?(?:\"{3}|\Z)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL

@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
+from adjudge.sandbox import codec, frames
+from adjudge.sandbox.program import RunLimits
+from adjudge.sandbox.time_limit import TimeLimit
+from adjudge.sandbox.warm_python import Flavour, WarmPython, flavour_of
+from adjudge.sandbox.zygote import Run
 from adjudge.verifiers.code.outcome import Outcome, Stage, TestsBrokenError, Verdict, shorten
 from adjudge.verifiers.code.suite import Suite
 from adjudge.verifiers.code.task_classes import task_classes
-from adjudge.verifiers.execution import codec, frames
-from adjudge.verifiers.execution.program import RunLimits
-from adjudge.verifiers.execution.time_limit import TimeLimit
-from adjudge.verifiers.execution.warm_python import Flavour, WarmPython, flavour_of
-from adjudge.verifiers.execution.zygote import Run
 
 NO_TIME = Outcome(passed=False, reason="candidate_timeout", detail={"error": "no time left for this test"})
 _FEW = 1000

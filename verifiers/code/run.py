@@ -13,17 +13,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score
-from adjudge.verifier_base import Reasoning, TextVerifier, require_numbers, require_whole
+from adjudge.sandbox.program import Program, RunLimits, RunResult
+from adjudge.sandbox.runner import Isolation, sandbox
+from adjudge.sandbox.warm_python import flavour_of, shared
+from adjudge.sandbox.zygote import ZygoteLostError
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.verifier_base import Reasoning, TextVerifier, require_numbers, require_whole
 from adjudge.verifiers.code.extraction import Block, program_in
 from adjudge.verifiers.code.languages import LANGUAGES, PYTHON_LABELS, missing
 from adjudge.verifiers.code.program_run import ENDINGS, build, roomier
 from adjudge.verifiers.code.sandboxed import SandboxedVerifier
-from adjudge.verifiers.execution.program import Program, RunLimits, RunResult
-from adjudge.verifiers.execution.runner import Isolation, sandbox
-from adjudge.verifiers.execution.warm_python import flavour_of, shared
-from adjudge.verifiers.execution.zygote import ZygoteLostError
 
 _FIELDS = frozenset({"language", "stdin", "seconds", "compile_seconds", "memory_mb", "measured"})
 _SECONDS = (1e-3, 3600.0)

@@ -11,8 +11,8 @@ from typing import ClassVar
 
 from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Verifier
-from adjudge.verifiers.execution.bubblewrap import SandboxUnavailableError
-from adjudge.verifiers.execution.cgroup import sweep_at_exit
+from adjudge.sandbox.bubblewrap import SandboxUnavailableError
+from adjudge.sandbox.cgroup import sweep_at_exit
 
 PACKAGES = (
     "gmpy2", "more_itertools", "mpmath", "networkx", "numba", "numpy", "pandas", "pytest", "python_dateutil", "regex",

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
-from adjudge.bad_reference import BadReferenceError
+from adjudge.sandbox import codec
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.code.claims import Claim, Target, read_claims
 from adjudge.verifiers.code.extraction import defines
 from adjudge.verifiers.code.languages import LANGUAGES, PYTHON_READS
@@ -39,7 +40,6 @@ from adjudge.verifiers.code.names import (
     used,
 )
 from adjudge.verifiers.code.outcome import Outcome, shorten
-from adjudge.verifiers.execution import codec
 
 Style = Literal["calls", "stdio", "asserts", "humaneval", "pytest"]
 

@@ -1,6 +1,6 @@
 """The code verifier: does the program in a response pass its tests?
 
-The program runs in a sandbox (`adjudge.verifiers.execution`), and the verdict never trusts it: expected values are not
+The program runs in a sandbox (`adjudge.sandbox`), and the verdict never trusts it: expected values are not
 in its process, what it returns is decoded as plain data and compared elsewhere, and neither its exit status nor
 anything it prints says that it passed.  Tests that are source run in a second sandbox and call the candidate through a
 typed channel.
@@ -30,9 +30,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score, content_text
-from adjudge.verifier_base import TextVerifier, require_numbers, require_whole
+from adjudge.sandbox.bubblewrap import SandboxUnavailableError
+from adjudge.sandbox.program import RunLimits
+from adjudge.sandbox.runner import Isolation, sandbox
+from adjudge.sandbox.warm_python import WarmPython, flavour_of, shared
+from adjudge.sandbox.zygote import ZygoteLostError
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.verifier_base import TextVerifier, require_numbers, require_whole
 from adjudge.verifiers.code.comparison import Output, Rules
 from adjudge.verifiers.code.data_tests import run_data
 from adjudge.verifiers.code.extraction import Block, completed, program_in
@@ -42,11 +47,6 @@ from adjudge.verifiers.code.program_run import ENDINGS, run_programs
 from adjudge.verifiers.code.python_candidate import run_tests
 from adjudge.verifiers.code.sandboxed import SandboxedVerifier
 from adjudge.verifiers.code.suite import Suite, read_suite
-from adjudge.verifiers.execution.bubblewrap import SandboxUnavailableError
-from adjudge.verifiers.execution.program import RunLimits
-from adjudge.verifiers.execution.runner import Isolation, sandbox
-from adjudge.verifiers.execution.warm_python import WarmPython, flavour_of, shared
-from adjudge.verifiers.execution.zygote import ZygoteLostError
 
 _PROGRAM: Final = """
 import json, os, sys, types

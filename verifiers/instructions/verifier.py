@@ -2,7 +2,7 @@
 
 Every constraint is typed: a kind with arguments that are checked before any work, not a sentence to be understood.
 Kinds are those of IFEval and IFBench, which meet what the published checkers meet, and some of our own
-(`adjudge.instructions`).  Each constraint is a part of the score, with what was counted as its evidence.
+(`adjudge.verifiers.instructions`).  Each constraint is a part of the score, with what was counted as its evidence.
 
 A response is checked as a reader sees it (`rendering`, `visible`): without what markup or a character without a shape
 hides, and with letters of other alphabets that look like Latin ones read as these.  Words that are forbidden are found
@@ -27,15 +27,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
 
-from adjudge.bad_reference import BadReferenceError
-from adjudge.instructions.check import Finding
-from adjudge.instructions.conflicts import conflicts
-from adjudge.instructions.constraint import Constraint, read_constraints
-from adjudge.instructions.language_detection import NoDetectorError
-from adjudge.instructions.text import Text
-from adjudge.instructions.visible import visible
 from adjudge.protocol import Sample, Score
-from adjudge.verifier_base import TextVerifier, Truncated, require_whole
+from adjudge.responses.visible import visible
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.verifier_base import TextVerifier, Truncated, require_whole
+from adjudge.verifiers.instructions.check import Finding
+from adjudge.verifiers.instructions.conflicts import conflicts
+from adjudge.verifiers.instructions.constraint import Constraint, read_constraints
+from adjudge.verifiers.instructions.language_detection import NoDetectorError
+from adjudge.verifiers.instructions.text import Text
 
 
 def variants(response: str, *, shown: bool = True) -> Iterator[tuple[str, Text]]:

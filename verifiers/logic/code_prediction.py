@@ -22,22 +22,22 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score
-from adjudge.verifier_base import require_numbers, require_whole
+from adjudge.responses.answer_span import shorten
+from adjudge.sandbox.bubblewrap import SandboxUnavailableError
+from adjudge.sandbox.program import RunLimits
+from adjudge.sandbox.sandbox import Isolation
+from adjudge.sandbox.warm_python import shared
+from adjudge.sandbox.zygote import ZygoteLostError
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.verifier_base import require_numbers, require_whole
 from adjudge.verifiers.code.comparison import Rules
 from adjudge.verifiers.code.data_tests import run_data
 from adjudge.verifiers.code.outcome import Verdict
 from adjudge.verifiers.code.sandboxed import SandboxedVerifier
 from adjudge.verifiers.code.suite import read_suite
-from adjudge.verifiers.execution.bubblewrap import SandboxUnavailableError
-from adjudge.verifiers.execution.program import RunLimits
-from adjudge.verifiers.execution.sandbox import Isolation
-from adjudge.verifiers.execution.warm_python import shared
-from adjudge.verifiers.execution.zygote import ZygoteLostError
 from adjudge.verifiers.logic.literal import LiteralError, read_arguments, read_claim, read_literal
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
-from adjudge.verifiers.text.answer_span import shorten
 
 Arguments = tuple[tuple[Any, ...], Mapping[str, Any]]
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Final
 
+from adjudge.responses.markup import unwrap
 from adjudge.verifiers.logic.literal import LiteralError, parse_python
-from adjudge.verifiers.text.markup import unwrap
 
 MAX_FORMULA: Final = 2_000
 _MOST_BITS: Final = 4_096  # of a power of numbers

@@ -30,13 +30,13 @@ from fractions import Fraction
 from itertools import combinations, pairwise
 from typing import Any, ClassVar, Final
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
+from adjudge.responses.answer_span import shorten
+from adjudge.responses.number_text import NumberError, read_quantity
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.logic.literal import LiteralError, read_unambiguous
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 from adjudge.verifiers.logic.ordering import normal_item, read_items
-from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.text.number_text import NumberError, read_quantity
 
 MAX_EDGES: Final = 50_000
 _WEIGHT: Final = re.compile(r"[+-]?\d{1,50}(?:\.\d{1,50})?(?:e[+-]\d{1,3})?", re.ASCII)  # as Python writes floats

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
+from adjudge.responses.answer_span import shorten
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.logic.literal import LiteralError, read_literal
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
-from adjudge.verifiers.text.answer_span import shorten
 
 Grid: TypeAlias = tuple[tuple[str, ...], ...]
 """Cells as text, row by row; all rows have as many."""

@@ -50,14 +50,14 @@ from fractions import Fraction
 from typing import Any, ClassVar, Final, Literal
 
 from adjudge import wire
-from adjudge.bad_reference import BadReferenceError
 from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Limits, Score
+from adjudge.responses.answer_span import shorten
+from adjudge.responses.number_text import read_quantity
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.logic.gym_forms import require_form, require_harmless
 from adjudge.verifiers.logic.literal import LiteralError
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
-from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.text.number_text import read_quantity
 
 PACKAGE: Final = "reasoning-gym"
 COMPOSITE: Final = "composite"

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Final, Generic
 
 from adjudge.protocol import THINK_END, Sample, Score, response_text
-from adjudge.verifier_base import Gold, require_whole
-from adjudge.verifiers.text.answer_span import Span, shorten
+from adjudge.responses.answer_span import Span, shorten
+from adjudge.scoring.verifier_base import Gold, require_whole
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier
 
 MAX_ANSWER: Final = 100_000

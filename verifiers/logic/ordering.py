@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, ClassVar, Final
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
+from adjudge.responses.answer_span import shorten
+from adjudge.responses.markup import unwrap
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.logic.literal import LiteralError, read_literal
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
-from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.text.markup import unwrap
 
 MAX_ITEMS: Final = 1_000
 

@@ -32,15 +32,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Final
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
+from adjudge.responses.answer_span import shorten
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.logic.expression import exact_value
 from adjudge.verifiers.logic.literal import LiteralError
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 from adjudge.verifiers.logic.ordering import normal_item
 from adjudge.verifiers.logic.puzzle_table import Table, read_table, table_of
 from adjudge.verifiers.logic.squares import Maze, Queens, Sudoku
-from adjudge.verifiers.text.answer_span import shorten
 
 Thing = tuple[str, str]
 Clue = tuple[str, Thing, "Thing | int", int]

@@ -17,12 +17,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
+from adjudge.responses.answer_span import shorten
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.logic.literal import LiteralError, read_unambiguous
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 from adjudge.verifiers.logic.ordering import is_item, normal_item
-from adjudge.verifiers.text.answer_span import shorten
 
 Table: TypeAlias = dict[tuple[str, str], str]
 """Cells by the row's and the column's name, all normalised."""

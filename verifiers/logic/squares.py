@@ -10,10 +10,10 @@ from collections import deque
 from itertools import combinations, pairwise
 from typing import Any, Final
 
-from adjudge.bad_reference import BadReferenceError
+from adjudge.responses.answer_span import shorten
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.logic.grid import Grid, grid_of, read_grid
 from adjudge.verifiers.logic.literal import LiteralError, read_literal
-from adjudge.verifiers.text.answer_span import shorten
 
 Cell = tuple[int, int]
 

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Final
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
+from adjudge.responses.answer_span import shorten
+from adjudge.responses.number_text import NumberError, Quantity, read_quantity
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.logic.literal import LiteralError
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 from adjudge.verifiers.logic.ordering import MAX_ITEMS, is_item, normal_item, read_items
-from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.text.number_text import NumberError, Quantity, read_quantity
 
 _ENDING: Final = " .。"
 _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?:\D|\Z))")

@@ -17,12 +17,12 @@ from functools import lru_cache
 from typing import Any, ClassVar, Final, Literal
 
 from adjudge import wire
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score, StepScore, response_text
-from adjudge.verifier_base import TextVerifier
-from adjudge.verifiers.execution.program import Program, RunLimits, RunResult
-from adjudge.verifiers.execution.runner import Isolation, Runner, sandbox
-from adjudge.verifiers.execution.sandbox import SandboxUnavailableError
+from adjudge.sandbox.program import Program, RunLimits, RunResult
+from adjudge.sandbox.runner import Isolation, Runner, sandbox
+from adjudge.sandbox.sandbox import SandboxUnavailableError
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.verifier_base import TextVerifier
 from adjudge.verifiers.proofs.coq_source import Answer, Theorem, answer_of, forbidden, read_theorem
 from adjudge.verifiers.proofs.toolbox import ENDINGS, check_limits, key_of, proof_in, require, run_limits, shown
 

@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from adjudge.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.proofs.toolbox import theorem_parts
 
 _TOKEN = re.compile(r'\(\*|\*\)|"')

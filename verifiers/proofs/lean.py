@@ -17,13 +17,13 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from adjudge import wire
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score
-from adjudge.verifier_base import TextVerifier, require_whole
-from adjudge.verifiers.execution.bubblewrap import SYSTEM_PATH
-from adjudge.verifiers.execution.program import Program, RunResult
-from adjudge.verifiers.execution.runner import Isolation, sandbox
-from adjudge.verifiers.execution.sandbox import SandboxUnavailableError
+from adjudge.sandbox.bubblewrap import SYSTEM_PATH
+from adjudge.sandbox.program import Program, RunResult
+from adjudge.sandbox.runner import Isolation, sandbox
+from adjudge.sandbox.sandbox import SandboxUnavailableError
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.verifier_base import TextVerifier, require_whole
 from adjudge.verifiers.proofs.lean_source import (
     LeanFile,
     LeanTheorem,

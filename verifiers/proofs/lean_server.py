@@ -22,7 +22,6 @@ from functools import cached_property
 from typing import ClassVar, Literal
 from urllib.parse import urlsplit
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.http_circuit import Circuit, CircuitPlan
 from adjudge.engines.http_client import JsonClient, Refusal
 from adjudge.engines.interface import Fault
@@ -30,7 +29,15 @@ from adjudge.engines.retry import Retry
 from adjudge.extras import install_hint
 from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Sample, Score
-from adjudge.verifier_base import Reasoning, Truncated, check_options, graded_text, refuse_mistakes, require_whole
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.verifier_base import (
+    Reasoning,
+    Truncated,
+    check_options,
+    graded_text,
+    refuse_mistakes,
+    require_whole,
+)
 from adjudge.verifiers.proofs.lean_source import (
     LeanFile,
     Message,

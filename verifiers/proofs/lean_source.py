@@ -41,8 +41,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.proofs.toolbox import proof_in, shown, theorem_parts
 
 GAPS: Final = frozenset({"sorry", "admit", "sorryAx", "stop"})

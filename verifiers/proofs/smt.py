@@ -22,13 +22,13 @@ from functools import lru_cache
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from adjudge import wire
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score
-from adjudge.verifier_base import TextVerifier
+from adjudge.sandbox.program import Program, RunLimits
+from adjudge.sandbox.runner import Isolation, Runner, sandbox
+from adjudge.sandbox.sandbox import SandboxUnavailableError
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.verifier_base import TextVerifier
 from adjudge.verifiers.code.extraction import extract
-from adjudge.verifiers.execution.program import Program, RunLimits
-from adjudge.verifiers.execution.runner import Isolation, Runner, sandbox
-from adjudge.verifiers.execution.sandbox import SandboxUnavailableError
 from adjudge.verifiers.proofs.smt_answers import AnswerError, read_claim, read_term
 from adjudge.verifiers.proofs.smt_reference import Expression, Formula, read_formula, strange_atom
 from adjudge.verifiers.proofs.toolbox import MOST_CHARACTERS, check_limits, key_of, require, run_limits, shown, tagged

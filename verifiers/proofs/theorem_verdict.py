@@ -25,9 +25,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score, content_text, response_text
-from adjudge.verifier_base import TextVerifier
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.verifier_base import TextVerifier
 from adjudge.verifiers.proofs.toolbox import tagged
 
 LABELS: Final = ("proved", "disproved")

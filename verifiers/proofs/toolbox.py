@@ -11,12 +11,12 @@ from functools import cache
 from typing import Any, Final
 
 from adjudge import wire
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
-from adjudge.verifier_base import require_numbers, require_whole
+from adjudge.sandbox.bubblewrap import SYSTEM_PATH
+from adjudge.sandbox.program import RunLimits
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.verifier_base import require_numbers, require_whole
 from adjudge.verifiers.code.extraction import Block, extract
-from adjudge.verifiers.execution.bubblewrap import SYSTEM_PATH
-from adjudge.verifiers.execution.program import RunLimits
 
 _REMEDY: Final = {
     "coqc": "install Coq (Debian, Ubuntu: apt-get install coq; macOS: brew install coq)",

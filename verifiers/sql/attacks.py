@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from adjudge.attacks import AttackCase
 from adjudge.protocol import Sample
+from adjudge.scoring.attacks import AttackCase
 
 SHOP: Final = """
 CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT NOT NULL, country TEXT, joined DATE);

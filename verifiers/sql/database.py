@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Generic, TypeVar
 
-from adjudge.bad_reference import BadReferenceError
-from adjudge.databases.schema_shape import SchemaError, schema_of_file
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.verifiers.sql.databases.schema_shape import SchemaError, schema_of_file
 from adjudge.verifiers.sql.duckdb_engine import DuckdbEngine
 from adjudge.verifiers.sql.engine import Engine
 from adjudge.verifiers.sql.postgres_engine import PostgresEngine

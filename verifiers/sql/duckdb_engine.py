@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from adjudge.databases.statement import Statement
-from adjudge.databases.tokens import Dialect
 from adjudge.extras import install_hint
 from adjudge.verifiers.sql.cells import Table
+from adjudge.verifiers.sql.databases.statement import Statement
+from adjudge.verifiers.sql.databases.tokens import Dialect
 from adjudge.verifiers.sql.engine import Collector, Engine, EngineUnavailableError, Fault, QueryLimits, refused_function
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
-from adjudge.databases.tokens import Dialect
 from adjudge.verifiers.sql.cells import Row, Table, cell_bytes, plain
+from adjudge.verifiers.sql.databases.tokens import Dialect
 
 CHANGING: Final = frozenset(
     "random randomblob uuid uuidv4 uuidv7 gen_random_uuid setseed clock_timestamp timeofday changes total_changes "

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
-from adjudge.databases.statement import LOOKS, OTHERS, QUERIES, Statement, first_word
-from adjudge.databases.tokens import Dialect
+from adjudge.verifiers.sql.databases.statement import LOOKS, OTHERS, QUERIES, Statement, first_word
+from adjudge.verifiers.sql.databases.tokens import Dialect
 
 Blocks: TypeAlias = Literal["last", "same"]
 

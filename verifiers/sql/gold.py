@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from adjudge.databases.statement import Statement
-from adjudge.databases.tokens import Dialect
 from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.comparator import Comparator
 from adjudge.verifiers.sql.database import Opened, session, short
+from adjudge.verifiers.sql.databases.statement import Statement
+from adjudge.verifiers.sql.databases.tokens import Dialect
 from adjudge.verifiers.sql.engine import Engine, Fault, QueryLimits
 from adjudge.verifiers.sql.reference import SqlReference
 from adjudge.verifiers.sql.ties import tie_runs

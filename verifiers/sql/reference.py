@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from adjudge.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.sql.comparator import Comparator, comparator
 
 KEYS: Final = ("sql", "database", "ordered", "comparator")

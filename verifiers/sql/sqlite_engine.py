@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 from urllib.parse import quote
 
-from adjudge.databases.statement import Statement
-from adjudge.databases.tokens import Dialect
 from adjudge.runtime.pool import in_worker
 from adjudge.verifiers.sql.cells import Table
+from adjudge.verifiers.sql.databases.statement import Statement
+from adjudge.verifiers.sql.databases.tokens import Dialect
 from adjudge.verifiers.sql.engine import (
     CHANGING,
     Collector,

@@ -18,12 +18,12 @@ from dataclasses import dataclass, replace
 from math import fsum
 from typing import Any, Final, Protocol
 
-from adjudge.databases.aim import aimed_rows
-from adjudge.databases.mutants import mutants, parsed
-from adjudge.databases.schema_shape import read_schema
-from adjudge.databases.statement import Statement
 from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.comparator import Comparator
+from adjudge.verifiers.sql.databases.aim import aimed_rows
+from adjudge.verifiers.sql.databases.mutants import mutants, parsed
+from adjudge.verifiers.sql.databases.schema_shape import read_schema
+from adjudge.verifiers.sql.databases.statement import Statement
 from adjudge.verifiers.sql.engine import Fault, QueryLimits
 from adjudge.verifiers.sql.sqlite_engine import SqliteEngine
 
@@ -57,7 +57,7 @@ def synthesise(
     """Return `count` databases that tell a reference from its mutants as well as those tried can.
 
     Args:
-        given: `{"schema": .., "values": ..}`, see `adjudge.databases.schema_shape`.
+        given: `{"schema": .., "values": ..}`, see `adjudge.verifiers.sql.databases.schema_shape`.
         queries: the accepted queries; the mutants are those of the first that sqlglot can read.
         count: how many databases.
         moment: what SQLite's clock shows.

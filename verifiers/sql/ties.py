@@ -14,9 +14,9 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from adjudge.databases.statement import Statement
-from adjudge.databases.tokens import Dialect
 from adjudge.verifiers.sql.cells import NAN, Row, Table
+from adjudge.verifiers.sql.databases.statement import Statement
+from adjudge.verifiers.sql.databases.tokens import Dialect
 from adjudge.verifiers.sql.engine import Engine, QueryLimits
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Databases made from a SQLite file, on which a query that merely coincides with the reference gives itself away.
 
 They hold rows like the file's, changed where the reference looks, and keep the rules that the file keeps
-(`adjudge.databases.file_facts`), so that a query which is right for this data stays right.  Dropped are those on which
+(`databases.file_facts`), so that a query which is right for this data stays right.  Dropped are those on which
 the reference has no clear answer: it fails, finds nothing, finds NULL where it has none on the file, cuts through a
 tie, or picks more than one row where it picks one on the file.
 
@@ -18,12 +18,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from adjudge.databases.aim import CandidateAim, candidate_aim, rows_like
-from adjudge.databases.column_draw import LookedAt
-from adjudge.databases.file_facts import FileFacts, Row, file_facts
-from adjudge.databases.mutants import parsed
-from adjudge.databases.schema_shape import quoted
 from adjudge.verifiers.sql.cells import Table
+from adjudge.verifiers.sql.databases.aim import CandidateAim, candidate_aim, rows_like
+from adjudge.verifiers.sql.databases.column_draw import LookedAt
+from adjudge.verifiers.sql.databases.file_facts import FileFacts, Row, file_facts
+from adjudge.verifiers.sql.databases.mutants import parsed
+from adjudge.verifiers.sql.databases.schema_shape import quoted
 from adjudge.verifiers.sql.engine import Engine, Fault, QueryLimits
 from adjudge.verifiers.sql.sqlite_engine import SqliteEngine
 from adjudge.verifiers.sql.synthesis import STEPS, best, made

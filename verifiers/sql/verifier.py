@@ -22,15 +22,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final, Literal
 
-from adjudge.databases.statement import Statement
-from adjudge.databases.tokens import Dialect, tokens
 from adjudge.extras import install_hint
 from adjudge.protocol import Limits, Sample, Score, response_text
-from adjudge.verifier_base import TextVerifier, require_choice, require_numbers, require_whole
+from adjudge.responses.answer_span import shorten
+from adjudge.scoring.verifier_base import TextVerifier, require_choice, require_numbers, require_whole
 from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.comparator import Comparator
 from adjudge.verifiers.sql.comparator import comparator as named_comparator
 from adjudge.verifiers.sql.database import EngineOptions, Opened, aimed_databases, open_databases, varied_databases
+from adjudge.verifiers.sql.databases.statement import Statement
+from adjudge.verifiers.sql.databases.tokens import Dialect, tokens
 from adjudge.verifiers.sql.engine import EngineUnavailableError, Fault, QueryLimits
 from adjudge.verifiers.sql.extraction import find_query
 from adjudge.verifiers.sql.gold import GoldError, Target, gold_results, prepared
@@ -38,7 +39,6 @@ from adjudge.verifiers.sql.reference import SqlReference, read_reference
 from adjudge.verifiers.sql.rewards import NEEDS_ALL_RESULTS, REWARDS, Judgement, cost_ratio
 from adjudge.verifiers.sql.ties import turned
 from adjudge.verifiers.sql.variation import MAKING_SECONDS
-from adjudge.verifiers.text.answer_span import shorten
 
 _OWN: Final = ("pg_", "sqlite_", "duckdb_", "pragma_")
 MAX_PARSED: Final = 8_000  # characters; sqlglot's time on nested brackets grows faster than the text

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score
-from adjudge.verifier_base import Gold, TextVerifier
-from adjudge.verifiers.text.answer_context import taken_back
-from adjudge.verifiers.text.answer_span import ANSWER_MARKERS, Span, Where, find_spans
-from adjudge.verifiers.text.markup import visible_answer
+from adjudge.responses.answer_context import taken_back
+from adjudge.responses.answer_span import ANSWER_MARKERS, Span, Where, find_spans
+from adjudge.responses.markup import visible_answer
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.verifier_base import Gold, TextVerifier
 
 # Behind an answer that may be any text, "This answer is well known" states nothing.
 _PLAIN_MARKERS = re.compile(
@@ -38,7 +38,7 @@ class AnswerVerifier(TextVerifier[Gold, Sequence[Span]], Generic[Gold]):
     """Base of the verifiers that find one answer in a response and compare it with a reference.
 
     Attributes:
-        where: where the answer is looked for; see `adjudge.verifiers.text.answer_span.find_spans`.
+        where: where the answer is looked for; see `adjudge.responses.answer_span.find_spans`.
     """
 
     where: Where = "auto"

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from adjudge.protocol import Score
-from adjudge.verifiers.text.answer_context import SENTENCE_END, denies_next, is_replaced, taken_back
-from adjudge.verifiers.text.answer_span import COMMON_MARKERS, Span, shorten
+from adjudge.responses.answer_context import SENTENCE_END, denies_next, is_replaced, taken_back
+from adjudge.responses.answer_span import COMMON_MARKERS, Span, shorten
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier
 from adjudge.verifiers.text.choice_letter import (
     LABELS,

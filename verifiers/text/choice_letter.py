@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from adjudge.bad_reference import BadReferenceError
-from adjudge.verifiers.text.answer_context import undecorated
-from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.text.markup import invisible, unwrap
-from adjudge.verifiers.text.number_text import NumberError, read_quantity
+from adjudge.responses.answer_context import undecorated
+from adjudge.responses.answer_span import shorten
+from adjudge.responses.markup import invisible, unwrap
+from adjudge.responses.number_text import NumberError, read_quantity
+from adjudge.scoring.bad_reference import BadReferenceError
 
 LABELS = "ABCDEFGHIJ"
 

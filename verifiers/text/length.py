@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from adjudge.protocol import Sample, Score, Verifier
-from adjudge.verifier_base import check_options, graded_text
+from adjudge.scoring.verifier_base import check_options, graded_text
 
 
 @dataclass(frozen=True, kw_only=True)

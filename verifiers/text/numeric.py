@@ -1,7 +1,7 @@
 """Is the answer the same number as the reference?
 
 Numbers are compared as exact fractions; tolerances are options and 0 by default.  What counts as a number is
-described in `adjudge.verifiers.text.number_text`.
+described in `adjudge.responses.number_text`.
 
 Not covered: expressions and symbols; use the math verifier for those.
 """
@@ -18,12 +18,12 @@ from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any, ClassVar, Literal
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
-from adjudge.verifiers.text.answer_context import SENTENCE_END, taken_back
-from adjudge.verifiers.text.answer_span import Span, shorten
+from adjudge.responses.answer_context import SENTENCE_END, taken_back
+from adjudge.responses.answer_span import Span, shorten
+from adjudge.responses.number_text import MAX_EXPONENT, NumberError, Quantity, plain_notation, read_quantity
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives
-from adjudge.verifiers.text.number_text import MAX_EXPONENT, NumberError, Quantity, plain_notation, read_quantity
 
 _KINDS = "a number, a text that states one, or a list of accepted ones"
 _CLAUSE_END = re.compile(r"[.;!?](?=\s|\Z)|[。；！？]|,?\s\(?(?:because|since)\b|,?因为")

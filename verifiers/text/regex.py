@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from adjudge.protocol import Sample, Score, Verifier
-from adjudge.verifier_base import check_options, graded_text
-from adjudge.verifiers.text.answer_span import shorten
+from adjudge.responses.answer_span import shorten
+from adjudge.scoring.verifier_base import check_options, graded_text
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from adjudge.protocol import Sample, Score, Verifier
-from adjudge.verifier_base import check_options, graded_text
-from adjudge.verifiers.text.markup import spaced
+from adjudge.responses.markup import spaced
+from adjudge.scoring.verifier_base import check_options, graded_text
 
 MAX_WORD = 40
 MAX_CHARACTERS = 2_000_000

@@ -14,9 +14,9 @@ from functools import lru_cache
 from typing import ClassVar, Literal
 
 from adjudge.protocol import Sample, Score, Verifier, response_text
-from adjudge.verifier_base import check_options
-from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.text.markup import invisible
+from adjudge.responses.answer_span import shorten
+from adjudge.responses.markup import invisible
+from adjudge.scoring.verifier_base import check_options
 
 
 @dataclass(frozen=True, kw_only=True)

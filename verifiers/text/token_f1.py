@@ -26,11 +26,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Score
-from adjudge.verifiers.text.answer_span import Span, shorten
+from adjudge.responses.answer_span import Span, shorten
+from adjudge.responses.markup import spaced
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives
-from adjudge.verifiers.text.markup import spaced
 
 MAX_CHARACTERS = 2_000_000
 

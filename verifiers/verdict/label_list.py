@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score, response_text
-from adjudge.verifier_base import ReferenceVerifier
-from adjudge.verifiers.text.answer_span import shorten
+from adjudge.responses.answer_span import shorten
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.verifier_base import ReferenceVerifier
 from adjudge.verifiers.verdict.support_labels import LABELS, NOTATIONS, Label, Notation, label_reward
 
 Labels: TypeAlias = tuple[tuple[Label, ...], Notation | None]

@@ -35,11 +35,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Literal
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.fingerprints import fingerprint_of
 from adjudge.prompts.reading import frame
 from adjudge.protocol import Provenance, Sample, Score
-from adjudge.verifiers.text.answer_span import shorten
+from adjudge.responses.answer_span import shorten
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.verdict.verifier import VerdictVerifier, read_numbers
 
 

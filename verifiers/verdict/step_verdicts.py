@@ -19,10 +19,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score, response_text, split_reasoning
-from adjudge.verifier_base import ReferenceVerifier
-from adjudge.verifiers.text.answer_span import shorten
+from adjudge.responses.answer_span import shorten
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.verifier_base import ReferenceVerifier
 from adjudge.verifiers.verdict.verifier import MOST_CHARACTERS
 
 _STEP = re.compile(r"^Verdict ([0-9]{1,4}): (-?1)[ \t]*$", re.MULTILINE)

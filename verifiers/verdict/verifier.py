@@ -50,12 +50,12 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Final
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.prompts.reading import WHOLE, answers, frame, mark
 from adjudge.protocol import Sample, Score, response_text, split_reasoning
-from adjudge.verifier_base import ReferenceVerifier
-from adjudge.verifiers.text.answer_span import shorten
-from adjudge.verifiers.text.markup import invisible
+from adjudge.responses.answer_span import shorten
+from adjudge.responses.markup import invisible
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.verifier_base import ReferenceVerifier
 
 MOST_CHARACTERS = 200_000
 """A longer text is not read: no judge needs it, and reading it would only cost time."""

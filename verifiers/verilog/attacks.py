@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from adjudge.attacks import AttackCase, whole_text
 from adjudge.protocol import Sample
+from adjudge.scoring.attacks import AttackCase, whole_text
 
 DESIGN: Final = "differential"
 """The setting without a bench; the others are named after theirs."""

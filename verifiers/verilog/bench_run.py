@@ -27,12 +27,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from adjudge.bad_reference import BadReferenceError
-from adjudge.hardware.front_end import shorten
-from adjudge.hardware.interface import Port, instance_interface, read_ports
-from adjudge.verifiers.execution.program import RunLimits, RunResult
-from adjudge.verifiers.execution.runner import Runner
+from adjudge.sandbox.program import RunLimits, RunResult
+from adjudge.sandbox.runner import Runner
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.verilog.candidate import Candidate
+from adjudge.verifiers.verilog.front_end import shorten
+from adjudge.verifiers.verilog.interface import Port, instance_interface, read_ports
 from adjudge.verifiers.verilog.reference import Reference, parse_reference
 from adjudge.verifiers.verilog.rewriting import KeyedBench, key_bench
 from adjudge.verifiers.verilog.rules import print_all

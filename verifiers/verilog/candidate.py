@@ -14,9 +14,17 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adjudge.hardware.front_end import Parsed, SyntaxFaultError, defined_name, is_module, nodes, parse, tokens
-from adjudge.hardware.integers import integers
-from adjudge.hardware.interface import InterfaceError, Port, own_paths, read_ports
+from adjudge.verifiers.verilog.front_end import (
+    Parsed,
+    SyntaxFaultError,
+    defined_name,
+    is_module,
+    nodes,
+    parse,
+    tokens,
+)
+from adjudge.verifiers.verilog.integers import integers
+from adjudge.verifiers.verilog.interface import InterfaceError, Port, own_paths, read_ports
 from adjudge.verifiers.verilog.rules import dotted, first_breach, print_design
 
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+.#-]*)([^\n]*)\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.M | re.S)

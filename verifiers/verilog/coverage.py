@@ -12,13 +12,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from adjudge.hardware.driver import driver_source
-from adjudge.hardware.front_end import shorten
-from adjudge.hardware.interface import Interface
-from adjudge.hardware.stimulus import Stimulus
-from adjudge.verifiers.execution.program import Program, RunLimits
-from adjudge.verifiers.execution.runner import Runner
+from adjudge.sandbox.program import Program, RunLimits
+from adjudge.sandbox.runner import Runner
+from adjudge.verifiers.verilog.driver import driver_source
+from adjudge.verifiers.verilog.front_end import shorten
+from adjudge.verifiers.verilog.interface import Interface
 from adjudge.verifiers.verilog.simulators import VERILATED, require, verilator_library
+from adjudge.verifiers.verilog.stimulus import Stimulus
 
 _REPORT = "lines.info"
 _NAME = "cover"

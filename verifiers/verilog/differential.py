@@ -13,15 +13,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from adjudge.bad_reference import BadReferenceError
-from adjudge.hardware.driver import driver_source
-from adjudge.hardware.front_end import shorten
-from adjudge.hardware.integers import integers
-from adjudge.hardware.interface import NO_PORTS, Interface, InterfaceError, Port, read_interface
-from adjudge.hardware.stimulus import Stimulus, long_stimulus, make_stimulus
-from adjudge.verifiers.execution.program import RunLimits, RunResult
-from adjudge.verifiers.execution.runner import Runner
+from adjudge.sandbox.program import RunLimits, RunResult
+from adjudge.sandbox.runner import Runner
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.verilog.candidate import Candidate
+from adjudge.verifiers.verilog.driver import driver_source
+from adjudge.verifiers.verilog.front_end import shorten
+from adjudge.verifiers.verilog.integers import integers
+from adjudge.verifiers.verilog.interface import NO_PORTS, Interface, InterfaceError, Port, read_interface
 from adjudge.verifiers.verilog.reference import Reference, parse_reference
 from adjudge.verifiers.verilog.rules import print_all
 from adjudge.verifiers.verilog.simulators import (
@@ -35,6 +34,7 @@ from adjudge.verifiers.verilog.simulators import (
     require,
     verilator,
 )
+from adjudge.verifiers.verilog.stimulus import Stimulus, long_stimulus, make_stimulus
 
 END = "end"
 

@@ -27,13 +27,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from adjudge.hardware.driver import wiring
-from adjudge.hardware.front_end import shorten
-from adjudge.hardware.interface import Interface
-from adjudge.hardware.stimulus import Stimulus
-from adjudge.verifiers.execution.program import RunLimits
-from adjudge.verifiers.execution.runner import Runner
+from adjudge.sandbox.program import RunLimits
+from adjudge.sandbox.runner import Runner
 from adjudge.verifiers.verilog.aiger import Aiger, AigerError, low_outputs, read_aiger, still_latches, write_aiger
+from adjudge.verifiers.verilog.driver import wiring
+from adjudge.verifiers.verilog.front_end import shorten
+from adjudge.verifiers.verilog.interface import Interface
+from adjudge.verifiers.verilog.stimulus import Stimulus
 from adjudge.verifiers.verilog.yosys import HERE, run_yosys
 
 WORD = "adjudge_word_"

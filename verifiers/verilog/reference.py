@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from adjudge.bad_reference import BadReferenceError
-from adjudge.hardware.front_end import Parsed, SyntaxFaultError, parse
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.verifiers.verilog.front_end import Parsed, SyntaxFaultError, parse
 from adjudge.verifiers.verilog.rules import files_read
 
 _NAME = re.compile(r"[A-Za-z_]\w*")

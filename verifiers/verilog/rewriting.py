@@ -18,8 +18,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from adjudge.bad_reference import BadReferenceError
-from adjudge.hardware.front_end import Parsed, nodes
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.verifiers.verilog.front_end import Parsed, nodes
 from adjudge.verifiers.verilog.reference import Reference, parse_reference
 from adjudge.verifiers.verilog.rules import PRINTING
 

@@ -25,7 +25,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from adjudge.hardware.front_end import (
+from adjudge.verifiers.verilog.front_end import (
     MAX_TOKENS,
     Parsed,
     SyntaxFaultError,

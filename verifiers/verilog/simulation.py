@@ -14,14 +14,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from adjudge.bad_reference import BadReferenceError
-from adjudge.hardware.front_end import shorten
 from adjudge.protocol import Limits, Sample, Score, response_text
-from adjudge.verifier_base import ReferenceVerifier, require_numbers, require_whole
-from adjudge.verifiers.execution.program import RunLimits
-from adjudge.verifiers.execution.runner import Isolation, sandbox
-from adjudge.verifiers.execution.sandbox import SandboxUnavailableError
+from adjudge.sandbox.program import RunLimits
+from adjudge.sandbox.runner import Isolation, sandbox
+from adjudge.sandbox.sandbox import SandboxUnavailableError
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.verifier_base import ReferenceVerifier, require_numbers, require_whole
 from adjudge.verifiers.verilog.coverage import CoverageError, covered_lines
+from adjudge.verifiers.verilog.front_end import shorten
 from adjudge.verifiers.verilog.simulators import ENDINGS, REFUSED, ToolMissingError, icarus, require
 
 _BENCH = "bench.v"

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Literal, TypeAlias
 
-from adjudge.verifiers.execution.program import Program, RunLimits
-from adjudge.verifiers.execution.runner import Runner
+from adjudge.sandbox.program import Program, RunLimits
+from adjudge.sandbox.runner import Runner
 
 _REMEDY = {
     "iverilog": "install Icarus Verilog (Debian, Ubuntu: apt-get install iverilog; macOS: brew install icarus-verilog)",

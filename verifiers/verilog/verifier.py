@@ -18,24 +18,24 @@ from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 from adjudge import wire
-from adjudge.bad_reference import BadReferenceError
 from adjudge.extras import install_hint
-from adjudge.hardware.front_end import slang
-from adjudge.hardware.interface import Interface
-from adjudge.hardware.stimulus import Stimulus
 from adjudge.protocol import Limits, Sample, Score
-from adjudge.verifier_base import TextVerifier, require_numbers, require_whole
-from adjudge.verifiers.execution.program import RunLimits
-from adjudge.verifiers.execution.runner import Isolation, Runner, sandbox
-from adjudge.verifiers.execution.sandbox import SandboxUnavailableError
+from adjudge.sandbox.program import RunLimits
+from adjudge.sandbox.runner import Isolation, Runner, sandbox
+from adjudge.sandbox.sandbox import SandboxUnavailableError
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.verifier_base import TextVerifier, require_numbers, require_whole
 from adjudge.verifiers.verilog.bench_run import BenchRun
 from adjudge.verifiers.verilog.candidate import Candidate, Refusal, read_candidate
 from adjudge.verifiers.verilog.coverage import CoverageError, line_coverage
 from adjudge.verifiers.verilog.differential import Comparison, Differential, SimulationError, port_mismatch
 from adjudge.verifiers.verilog.equivalence import Proof, prove
+from adjudge.verifiers.verilog.front_end import slang
+from adjudge.verifiers.verilog.interface import Interface
 from adjudge.verifiers.verilog.reference import Reference, parse_reference, read_reference
 from adjudge.verifiers.verilog.rules import print_all
 from adjudge.verifiers.verilog.simulators import ToolMissingError, require
+from adjudge.verifiers.verilog.stimulus import Stimulus
 from adjudge.verifiers.verilog.yosys import plain_verilog, prepare_yosys
 
 _AFTER_BENCHES = ("refute", "require")

@@ -19,10 +19,10 @@ from functools import cache
 from pathlib import Path
 
 from adjudge.extras import install_hint
-from adjudge.hardware.front_end import shorten
-from adjudge.hardware.interface import semantic_errors
-from adjudge.verifiers.execution.program import Program, RunLimits, RunResult
-from adjudge.verifiers.execution.runner import Runner
+from adjudge.sandbox.program import Program, RunLimits, RunResult
+from adjudge.sandbox.runner import Runner
+from adjudge.verifiers.verilog.front_end import shorten
+from adjudge.verifiers.verilog.interface import semantic_errors
 from adjudge.verifiers.verilog.simulators import ToolMissingError
 
 _RUN = """import sys

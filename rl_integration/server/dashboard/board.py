@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
 from typing import Any, Literal, TypeAlias
 
-from adjudge.rl_integration.server.host import Host
+from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.service.stats import LaneStats, quantile
 from adjudge.rl_integration.watch.newest import Recent
 from adjudge.rl_integration.watch.panel import WatchPanel

@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from adjudge.io.values import reference_of
 from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.server.base.host import Host
+from adjudge.rl_integration.server.base.json_bodies import JsonRoute
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, divided, told
-from adjudge.rl_integration.server.host import Host
-from adjudge.rl_integration.server.json_bodies import JsonRoute
 
 
 class Evaluate(BaseModel):

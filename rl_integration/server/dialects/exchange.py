@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeAlias
 from fastapi import Query
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.server.errors import HttpError
+from adjudge.rl_integration.server.base.errors import HttpError
 from adjudge.wire import dumps
 
 _MODEL = frozenset({"assistant", "tool", "function"})

@@ -21,11 +21,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from adjudge.io.values import reference_of
 from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.server.base.errors import HttpError, JsonAnswer
+from adjudge.rl_integration.server.base.host import Host
+from adjudge.rl_integration.server.base.json_bodies import JsonRoute
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, told
 from adjudge.rl_integration.server.dialects.responses_object import finish_reason_of, prompt_of, response_of
-from adjudge.rl_integration.server.errors import HttpError, JsonAnswer
-from adjudge.rl_integration.server.host import Host
-from adjudge.rl_integration.server.json_bodies import JsonRoute
 
 _REFERENCES = ("expected_answer", "ground_truth", "reference", "verifier_metadata")
 _OURS = frozenset(

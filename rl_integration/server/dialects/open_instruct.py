@@ -15,11 +15,11 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.server.base.errors import HttpError
+from adjudge.rl_integration.server.base.host import Host
+from adjudge.rl_integration.server.base.json_bodies import JsonRoute, read_json
+from adjudge.rl_integration.server.base.samples import within_limit
 from adjudge.rl_integration.server.dialects.exchange import ScorerName, numbers, told
-from adjudge.rl_integration.server.errors import HttpError
-from adjudge.rl_integration.server.host import Host
-from adjudge.rl_integration.server.json_bodies import JsonRoute, read_json
-from adjudge.rl_integration.server.samples import within_limit
 from adjudge.verifiers.code.extraction import fenced
 
 _NOT_RUN = -1.0  # open-instruct's seconds of a test that did not end by itself

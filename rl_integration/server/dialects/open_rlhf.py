@@ -18,11 +18,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from adjudge.io.values import reference_of
 from adjudge.protocol import Sample
+from adjudge.rl_integration.server.base.errors import HttpError
+from adjudge.rl_integration.server.base.host import Host
+from adjudge.rl_integration.server.base.json_bodies import JsonRoute
+from adjudge.rl_integration.server.base.samples import within_limit
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, numbers
-from adjudge.rl_integration.server.errors import HttpError
-from adjudge.rl_integration.server.host import Host
-from adjudge.rl_integration.server.json_bodies import JsonRoute
-from adjudge.rl_integration.server.samples import within_limit
 
 
 class GetReward(BaseModel):

@@ -19,11 +19,11 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.server.base.errors import HttpError
+from adjudge.rl_integration.server.base.host import Host
+from adjudge.rl_integration.server.base.json_bodies import JsonRoute
+from adjudge.rl_integration.server.base.samples import within_limit
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, divided, numbers
-from adjudge.rl_integration.server.errors import HttpError
-from adjudge.rl_integration.server.host import Host
-from adjudge.rl_integration.server.json_bodies import JsonRoute
-from adjudge.rl_integration.server.samples import within_limit
 
 Texts = str | list[str]
 _PAIRS = (("text_1", "text_2"), ("queries", "documents"), ("queries", "items"), ("data_1", "data_2"))

@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge.rl_integration.server.errors import HttpError
+from adjudge.rl_integration.server.base.errors import HttpError
 
 Turn = dict[str, Any]
 

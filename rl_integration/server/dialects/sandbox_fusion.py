@@ -18,10 +18,10 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from adjudge.protocol import Sample
+from adjudge.rl_integration.server.base.errors import HttpError, JsonAnswer
+from adjudge.rl_integration.server.base.host import Host
+from adjudge.rl_integration.server.base.json_bodies import JsonRoute
 from adjudge.rl_integration.server.dialects.exchange import AGAIN, ScorerName, told
-from adjudge.rl_integration.server.errors import HttpError, JsonAnswer
-from adjudge.rl_integration.server.host import Host
-from adjudge.rl_integration.server.json_bodies import JsonRoute
 from adjudge.verifiers.code.extraction import fenced
 
 _LANGUAGES = {"nodejs": "javascript"}

@@ -14,10 +14,10 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict
 
 from adjudge.io.values import reference_of
+from adjudge.rl_integration.server.base.host import Host
+from adjudge.rl_integration.server.base.json_bodies import JsonRoute
+from adjudge.rl_integration.server.base.samples import samples_of
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, numbers
-from adjudge.rl_integration.server.host import Host
-from adjudge.rl_integration.server.json_bodies import JsonRoute
-from adjudge.rl_integration.server.samples import samples_of
 
 
 class RemoteRm(BaseModel):

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from adjudge.api import load
 from adjudge.protocol import Provenance, Sample, Score, StepScore, response_text
+from adjudge.responses.steps import Splitting, Step, split_steps
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.judging.pairs import AskSteps
@@ -27,7 +27,7 @@ from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConf
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
 from adjudge.runtime.contract import score_checked, validate_sample
-from adjudge.solutions.steps import Splitting, Step, split_steps
+from adjudge.scoring.api import load
 
 READER = "verdict_steps"
 """Reads a verifier's text."""

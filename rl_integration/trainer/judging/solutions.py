@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.protocol import Score, response_text
+from adjudge.responses.steps import Splitting, split_steps
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.judging.pairs import AskSteps, Prompt
 from adjudge.rl_integration.trainer.loop.logbook import Journal, read_journal
-from adjudge.solutions.steps import Splitting, split_steps
 
 SOLUTIONS = "solutions.jsonl"
 """File in the generator's folder: what was written at each step, for a run that is resumed."""

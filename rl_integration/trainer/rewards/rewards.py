@@ -16,7 +16,6 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Protocol, Self
 
-from adjudge.api import load
 from adjudge.extras import install_hint
 from adjudge.protocol import Sample, Score, Scorer
 from adjudge.rl_integration.client.client import AsyncClient
@@ -29,6 +28,7 @@ from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.runtime.contract import is_groupwise, validate_sample
 from adjudge.runtime.loop import run_blocking
+from adjudge.scoring.api import load
 
 
 class Asked:

@@ -22,11 +22,11 @@ import numpy as np
 from adjudge.protocol import Message
 from adjudge.rl_integration.trainer.contract.rollout import FinishReason, Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.rollouts.calls import Call, CallStyle, TagCalls, Toolbox
+from adjudge.rl_integration.trainer.rollouts.chat_calls import ChatCalls
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
-from adjudge.rl_integration.trainer.rollouts.tools.calls import Call, CallStyle, TagCalls, Toolbox
-from adjudge.rl_integration.trainer.rollouts.tools.chat_calls import ChatCalls
-from adjudge.rl_integration.trainer.rollouts.tools.tool import ToolAnswer, ToolDown, ToolUse
+from adjudge.rl_integration.trainer.rollouts.tool import ToolAnswer, ToolDown, ToolUse
 from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnRollout, Piece, SingleTurn, Writer
 
 

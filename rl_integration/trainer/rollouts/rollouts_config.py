@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias, get_args
 
-from adjudge.rl_integration.trainer.rollouts.tools.tool import ToolUse
+from adjudge.rl_integration.trainer.rollouts.tool import ToolUse
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,10 +13,10 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from adjudge.attacks import AttackCase, suite_of
 from adjudge.cli.trials import Check, Finding, brief
 from adjudge.protocol import Score, Scorer
 from adjudge.runtime.loop import run_blocking
+from adjudge.scoring.attacks import AttackCase, suite_of
 
 
 def attack_checks(scorer: Scorer, *, right: float, wrong: float, tell: Callable[[str, int, int], None]) -> list[Check]:

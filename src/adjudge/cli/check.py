@@ -18,10 +18,10 @@ from adjudge.cli.next_steps import next_steps
 from adjudge.cli.preflight import Preflight
 from adjudge.cli.rows import PairOptions, Rows, read_rows
 from adjudge.cli.trials import Check, Finding
-from adjudge.compose.auto import auto_scorer
 from adjudge.evals.benchmarks.voices import compares
 from adjudge.io.columns import no_column
 from adjudge.protocol import MissingReferenceError, Sample, Scorer
+from adjudge.scoring.compose.auto import auto_scorer
 
 _LOOKED_AT: Final = 1_000  # rows, where no limit is given
 _BUDGET: Final = 1.0  # seconds of each trial that takes all rows, where no limit is given
@@ -232,7 +232,7 @@ def _code(checks: Sequence[Check]) -> int:
 
 
 def _load(spec: str) -> Scorer:
-    from adjudge import registry
+    from adjudge.scoring import registry
 
     return registry.load(spec)
 

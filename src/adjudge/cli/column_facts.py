@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from adjudge.cli.console import plain
-from adjudge.compose.auto import auto_scorer
 from adjudge.io.columns import MISSING, Column
 from adjudge.io.preferences import (
     CHOSEN,
@@ -25,6 +24,7 @@ from adjudge.io.preferences import (
 from adjudge.io.values import is_chat, reference_of
 from adjudge.io.values import plain as plain_data
 from adjudge.protocol import Sample
+from adjudge.scoring.compose.auto import auto_scorer
 
 _REFERENCES: Final = {
     "math": "answers", "code": "tests", "sql": "queries", "verilog": "designs", "instructions": "constraints",

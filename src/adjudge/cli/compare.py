@@ -79,9 +79,9 @@ class CompareCommand(RowOptions):
         return written_pairs(self.a, self.b)
 
     def _scored_pairs(self, result: Comparison) -> Iterator[Pair]:
-        from adjudge import registry
         from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
         from adjudge.runtime.loop import run_blocking
+        from adjudge.scoring import registry
 
         scorers = [registry.load(self.a), registry.load(self.b)]
 

@@ -118,7 +118,7 @@ def _candidates(before: Sequence[str], last: str) -> Iterable[str]:
 
 
 def _scorers() -> list[str]:
-    from adjudge.registry import names
+    from adjudge.scoring.registry import names
 
     return names()
 

@@ -77,7 +77,7 @@ class DemoCommand:
         if self.save:
             self._save(Path(self.save))
             return exits.FINE
-        from adjudge.api import score_batch
+        from adjudge.scoring.api import score_batch
 
         rows = demo_rows()
         scores = score_batch([sample_of(row) for row in rows], "math")

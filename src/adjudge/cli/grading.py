@@ -11,17 +11,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-from adjudge.api import score_rows
 from adjudge.cli.column_facts import references_by_kind, scorer_name
 from adjudge.cli.rows import Rows
 from adjudge.cli.trials import Check, Finding, brief, growing, score_in_time
-from adjudge.compose.auto import auto_scorer
 from adjudge.data_pipelines.label.bench import cause_of
 from adjudge.evals.probes.planted import right_answers
 from adjudge.io.preferences import Preference
 from adjudge.io.values import Text
 from adjudge.protocol import Sample, Score, Scorer, content_text
 from adjudge.runtime.contract import BrokenScorer, is_groupwise
+from adjudge.scoring.api import score_rows
+from adjudge.scoring.compose.auto import auto_scorer
 
 T = TypeVar("T")
 

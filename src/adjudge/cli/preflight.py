@@ -12,10 +12,10 @@ from typing import Final
 
 from adjudge.cli.probe_checks import probe_checks
 from adjudge.cli.trials import Check, Finding, Trial, brief, growing, score_in_time
-from adjudge.compose.auto import auto_scorer
 from adjudge.evals.probes.planted import answers_in, hostile_responses, right_answers, wrong_answers
 from adjudge.protocol import Limits, Sample, Score, Scorer, Verifier
 from adjudge.runtime.contract import is_groupwise, validate_sample
+from adjudge.scoring.compose.auto import auto_scorer
 
 PROTOCOL: Final = "protocol: "
 """How the names of the conformance kit's rules begin."""
@@ -211,7 +211,7 @@ class Preflight:
         return _check("hostile responses", len(trials), found, f"slowest {slowest[0]:.2f} s: {slowest[1]}")
 
     def _kit(self) -> list[Check]:
-        from adjudge.conformance import check_scorer
+        from adjudge.scoring.conformance import check_scorer
 
         samples = self._fine[: _KIT_SAMPLES // 2]
         samples += [replace(sample, response=f"{sample.response} no") for sample in samples]

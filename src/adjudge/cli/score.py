@@ -45,7 +45,7 @@ class ScoreCommand:
 
     def run(self) -> int:
         """Score, print, and return the exit code."""
-        from adjudge.api import score
+        from adjudge.scoring.api import score
 
         response = sys.stdin.read() if self.response == "-" else self.response
         finish_reason = self.finish_reason or None

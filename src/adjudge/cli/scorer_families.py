@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from adjudge import presets
+from adjudge.scoring import presets
 
 FAMILIES: Final[Mapping[str, str]] = {
     "answers": "math exact numeric choice token_f1",

@@ -12,11 +12,11 @@ from typing import Annotated, Any, Final
 
 import tyro
 
-from adjudge import registry
 from adjudge.cli import exits
 from adjudge.cli.console import JsonFlag, console, print_json, print_table, visible
 from adjudge.cli.scorer_families import FAMILIES, OTHERS, PUBLISHED, family_of
-from adjudge.registry import Listing
+from adjudge.scoring import registry
+from adjudge.scoring.registry import Listing
 from adjudge.training.config_keys import attribute_docs
 
 _REFERENCE: Final = re.compile(

@@ -20,7 +20,7 @@ from adjudge.training.config_file import config_of, read_config
 
 if TYPE_CHECKING:
     from adjudge.rl_integration.ray_serve.config import RayConfig
-    from adjudge.rl_integration.server.config import ServerConfig
+    from adjudge.rl_integration.server.base.config import ServerConfig
     from adjudge.rl_integration.service.stats import LaneStats
 
 
@@ -121,7 +121,7 @@ class ServeCommand:
 
     def _settings(self) -> tuple[ServerConfig, dict[str, Any], RayConfig | None]:
         from adjudge.rl_integration.ray_serve.config import RayConfig
-        from adjudge.rl_integration.server.config import ServerConfig
+        from adjudge.rl_integration.server.base.config import ServerConfig
 
         given = read_config(self.config) if self.config else {}
         named = given.pop("scorers", {})

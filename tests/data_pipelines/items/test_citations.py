@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.data_pipelines.items.making import keyed, run
 from tests.engines.scripted import ScriptedEngine, field_of, key_of, text_of
 
-from adjudge import registry
 from adjudge.data_pipelines.items.citations import make_citations, placeholders, problem_of, reachable
 from adjudge.data_pipelines.items.config import CitationsConfig
 from adjudge.judges.items.citation_rules import connected, read_statements
 from adjudge.protocol import Sample
+from adjudge.scoring import registry
 
 NAMES = {"E0": "Grand Fair", "E1": "Ada Lind", "E2": "Bob"}
 STATEMENTS = ["<E0> was held in Rome.", "<E1> beat <E2> at <E0>.", "<E2> was born in 1970."]

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge import registry
 from adjudge.data_pipelines.items.gate import Agrees, Gate, Labelled, Separates, Trial, difference
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.row_maker import Account
 from adjudge.protocol import Sample, Score
+from adjudge.scoring import registry
 from adjudge.statistics.intervals import wilson
-from adjudge.verifiers.persona.admission import admission
+from adjudge.verifiers.text.persona.admission import admission
 
 RULE = Separates(least=0.2, bound=0.0)
 

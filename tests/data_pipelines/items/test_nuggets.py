@@ -9,7 +9,6 @@ import pytest
 from tests.data_pipelines.items.making import keyed, run
 from tests.engines.scripted import ScriptedEngine, fault, field_of, key_of, text_of
 
-from adjudge import registry
 from adjudge.data_pipelines.items.config import NuggetsConfig
 from adjudge.data_pipelines.items.likeness import CountLikeness
 from adjudge.data_pipelines.items.model import Model
@@ -17,6 +16,7 @@ from adjudge.data_pipelines.items.nuggets import NuggetMaker, different_orders, 
 from adjudge.engines.interface import Sampling
 from adjudge.io.errors import JobError
 from adjudge.protocol import Sample
+from adjudge.scoring import registry
 
 PASSAGES = [
     "The Grand Fair opened in Rome in 1990. Entry was free.",

@@ -8,10 +8,10 @@ import pytest
 from tests.data_pipelines.items.making import keyed, run
 from tests.engines.scripted import ScriptedEngine, field_of, key_of
 
-from adjudge import registry
 from adjudge.data_pipelines.items.config import PrinciplesConfig
 from adjudge.data_pipelines.items.principles import make_principles
 from adjudge.protocol import Sample
+from adjudge.scoring import registry
 
 FEEDBACK = ["The arithmetic is right. It rambles on and on.", "Right arithmetic, but very long; no sources."]
 ROW = {"prompt": "What is 2 + 2?", "response": "Well, well. It is 4.", "feedback": FEEDBACK}

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from adjudge import registry
 from adjudge.data_pipelines.items.gate import Gate, Labelled, Separates
 from adjudge.data_pipelines.items.likeness import best_place
 from adjudge.io.jobs.row_maker import Account
+from adjudge.scoring import registry
 
 DATA = Path(os.environ.get("ADJUDGE_DATA", ""))
 pytestmark = pytest.mark.skipif(not os.environ.get("ADJUDGE_DATA"), reason="ADJUDGE_DATA is not set")

@@ -10,12 +10,12 @@ import pytest
 from tests.data_pipelines.items.making import keyed, run
 from tests.engines.scripted import ScriptedEngine, fault, field_of, key_of, text_of
 
-from adjudge import registry
 from adjudge.data_pipelines.items.config import RubricsConfig
 from adjudge.data_pipelines.items.gate import Labelled, Trial
 from adjudge.data_pipelines.items.rubrics import distinct, make_rubrics
 from adjudge.io.errors import JobError
 from adjudge.protocol import Sample
+from adjudge.scoring import registry
 from adjudge.statistics.intervals import UNKNOWN
 
 GOOD = [f"Step {n}: 2 + 2. The unit is metres. Result 4. Note {n}." for n in range(8)]

@@ -14,7 +14,7 @@ from adjudge.data_pipelines.steps.arithmetic import claims_of, number_of, result
 from adjudge.data_pipelines.steps.config import StepsConfig
 from adjudge.data_pipelines.steps.solutions_in_rows import Pieces
 from adjudge.data_pipelines.steps.turn_labeller import CELLS, FOLDS, Centred, Contributions, features, fold_of
-from adjudge.solutions.steps import SPLITTINGS, Splitting
+from adjudge.responses.steps import SPLITTINGS, Splitting
 
 
 @pytest.mark.parametrize(

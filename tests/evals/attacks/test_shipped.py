@@ -9,10 +9,10 @@ from typing import ClassVar
 
 from tests.evals.attacks.weak_scorers import write_tasks
 
-from adjudge.attacks import AttackCase
 from adjudge.evals.attacks.attacking import run_attack
 from adjudge.evals.attacks.config import AttackConfig
 from adjudge.protocol import Sample, Score, Verifier, response_text
+from adjudge.scoring.attacks import AttackCase
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from adjudge.evals.benchmarks.case import Case, Given
 from adjudge.evals.benchmarks.voices import Comparing, beside, compares
 from adjudge.judges.pairwise import PairwiseJudge
 from adjudge.protocol import Cost, Sample, Scorer
-from adjudge.registry import as_scorer
+from adjudge.scoring.registry import as_scorer
 
 AGAINST = f"{HOME}:Against"
 

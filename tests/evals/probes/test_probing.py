@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from adjudge import registry
 from adjudge.evals.probes import trying
 from adjudge.evals.probes.catalogue import PROBES, ProbesConfig
 from adjudge.evals.probes.probe import ProbeRow
@@ -16,6 +15,7 @@ from adjudge.evals.probes.probing import run_probes
 from adjudge.evals.probes.trying import Asker, plain
 from adjudge.evals.reports.result import Result
 from adjudge.io.jobs.report import JobSnapshot
+from adjudge.scoring import registry
 
 HERE = "tests.evals.probes.hackable:"
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.evals.trust.audit import audit_groups, audit_pairs, rank_correlation
-from adjudge.solutions.aggregate import Aggregate
+from adjudge.responses.aggregate import Aggregate
 
 DATA = os.environ.get("ADJUDGE_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="ADJUDGE_DATA is not set")

@@ -18,7 +18,7 @@ from tests.frameworks.pages import pasted
 from adjudge.nemo_gym import resources_server
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.app import application
-from adjudge.rl_integration.server.config import ServerConfig
+from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.service.service import RewardService
 
 warnings.simplefilter("ignore")

@@ -11,7 +11,7 @@ from tests.frameworks.environment import run_in
 from tests.frameworks.pages import blocks
 from tests.rl_integration.server.conftest import served
 
-from adjudge.rl_integration.server.config import ServerConfig
+from adjudge.rl_integration.server.base.config import ServerConfig
 
 HERE = Path(__file__).parent
 FILES = {

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from adjudge.conformance import check_scorer
 from adjudge.judges.items.citations import CitationScorer
 from adjudge.protocol import Sample, Score
+from adjudge.scoring.conformance import check_scorer
 
 DATA = os.environ.get("ADJUDGE_DATA", "")
 PUBLISHED: dict[str, Any] = {"only_right": False, "idle": "ignore", "excess": "ignore", "grounded": False}

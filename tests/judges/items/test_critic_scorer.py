@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from adjudge.conformance import check_scorer
 from adjudge.judges.items.critic import CriticScorer
 from adjudge.protocol import Sample, Score, response_text
-from adjudge.solutions.steps import split_steps
+from adjudge.responses.steps import split_steps
+from adjudge.scoring.conformance import check_scorer
 
 DATA = os.environ.get("ADJUDGE_DATA", "")
 

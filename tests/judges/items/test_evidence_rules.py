@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.judges.items.citation_pages import pages_of
 from adjudge.judges.items.citation_rules import (
     Findings,
@@ -20,6 +19,7 @@ from adjudge.judges.items.citation_rules import (
     read_statements,
 )
 from adjudge.protocol import Sample
+from adjudge.scoring.bad_reference import BadReferenceError
 
 
 @pytest.mark.parametrize(

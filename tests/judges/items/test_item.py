@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.judges.items.item import Item, read_rubric
+from adjudge.scoring.bad_reference import BadReferenceError
 
 PROGRAM = "def check(prompt, response):\n    return True\n"
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.judges.items.nuggets import Nugget, NuggetScores, mean_scores, nugget_scores, read_nuggets
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.verdict.support_labels import (
     NOTATIONS,
     Notation,

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from adjudge.conformance import check_scorer
 from adjudge.judges.items.nuggets import NuggetScorer
 from adjudge.protocol import Sample, Score
+from adjudge.scoring.conformance import check_scorer
 
 NUGGETS = [
     {"text": "mentions Paris", "importance": "vital"},

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from adjudge.conformance import check_scorer
 from adjudge.judges.items.principles import PrincipleScorer
 from adjudge.protocol import Sample, Score
+from adjudge.scoring.conformance import check_scorer
 
 RULES = ("Names something only the two of you know.", "Avoids stock phrases.")
 

@@ -21,8 +21,8 @@ from adjudge.judges.items.nuggets import NuggetScorer
 from adjudge.judges.items.principles import PrincipleScorer
 from adjudge.judges.items.rubric import RubricScorer
 from adjudge.protocol import Sample, Score, Verifier
-from adjudge.verifiers.persona.verifier import PersonaVerifier
-from adjudge.verifiers.rubric.program import ProgramVerifier
+from adjudge.verifiers.code.program import ProgramVerifier
+from adjudge.verifiers.text.persona.verifier import PersonaVerifier
 
 ROWS: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "attacks" / "rubric_attacks.json").read_text(encoding="utf-8")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from adjudge import registry
 from adjudge.protocol import Sample, Score
+from adjudge.scoring import registry
 
 RULE = {"program": "def check(prompt, response):\n    return response.endswith('.')"}
 COLOURS = {"red": "mentions red", "green": "mentions green", "blue": "mentions blue"}

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from adjudge.conformance import check_scorer
 from adjudge.engines.interface import Completion
 from adjudge.judges.items.rubric import RubricScorer
 from adjudge.protocol import Sample, Score
+from adjudge.scoring.conformance import check_scorer
 from adjudge.verifiers.text.exact import ExactVerifier
 from adjudge.verifiers.text.length import LengthPenalty
 from adjudge.verifiers.text.regex import RegexVerifier

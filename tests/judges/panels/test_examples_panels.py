@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from adjudge import registry
 from adjudge.judges.dawid_skene import DawidSkene
 from adjudge.judges.panel import Panel
 from adjudge.judges.tournament import Tournament
+from adjudge.scoring import registry
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "judges"
 

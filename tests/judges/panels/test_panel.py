@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from adjudge import check_scorer
-from adjudge.compose import Part
 from adjudge.judges.dawid_skene import DawidSkene
 from adjudge.judges.panel import Panel, Stacking
 from adjudge.protocol import Sample, Score, response_text
-from adjudge.registry import load
+from adjudge.scoring.compose import Part
+from adjudge.scoring.registry import load
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from adjudge.engines.interface import Prompt
 from adjudge.judges.pairwise import PairwiseJudge
 from adjudge.judges.tournament import Tournament
 from adjudge.protocol import Cost, Sample, Score, response_text
-from adjudge.registry import load
+from adjudge.scoring.registry import load
 
 
 class Pairwise:

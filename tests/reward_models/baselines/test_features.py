@@ -7,7 +7,6 @@ import hashlib
 import numpy as np
 import pytest
 
-from adjudge.conformance import hostile_responses
 from adjudge.reward_models.baselines.features import (
     STATISTICS,
     ChatFeatures,
@@ -17,6 +16,7 @@ from adjudge.reward_models.baselines.features import (
 )
 from adjudge.reward_models.baselines.ngrams import characters_of, hashed, spellings, unit_row, words_of
 from adjudge.reward_models.baselines.text_statistics import text_statistics
+from adjudge.scoring.conformance import hostile_responses
 
 TEXTS = {name: text for name, text in hostile_responses().items() if isinstance(text, str)}
 CHAT = [{"role": "user", "content": "How are you?"}, {"role": "assistant", "content": "I am fine, thanks."}]

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from tests.reward_models.baselines.demo_preferences import polite_pairs
 
-from adjudge import registry
-from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score
 from adjudge.reward_models.baselines.features import ChatFeatures, FeatureOptions
 from adjudge.reward_models.baselines.fitting import Example, fit_weights
 from adjudge.reward_models.baselines.preference_model import PreferenceModel
 from adjudge.reward_models.baselines.preference_weights import PreferenceWeights
+from adjudge.scoring import registry
+from adjudge.scoring.conformance import check_scorer
 from adjudge.training.examples import Pair, Ranking, Rating
 
 SMALL = FeatureOptions(words=(1,), characters=(), groups=("length", "stance"), bits=12)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.conformance import hostile_responses
 from adjudge.reward_models.baselines.quantities import equations, numbers
 from adjudge.reward_models.baselines.solution_statistics import GROUPS, solution_statistics
+from adjudge.scoring.conformance import hostile_responses
 
 READ = {
     "plain": ("3 * 4 = 12", [("*", 12, True)]),

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 from tests.reward_models.baselines.demo_solutions import solutions
 
-from adjudge import registry
-from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score
+from adjudge.responses.aggregate import aggregate
 from adjudge.reward_models.baselines.step_features import StepFeatureOptions, features_of_steps
 from adjudge.reward_models.baselines.step_fitting import STRENGTHS, fit_steps
 from adjudge.reward_models.baselines.step_model import StepModel
 from adjudge.reward_models.baselines.step_weights import StepWeights
-from adjudge.solutions.aggregate import aggregate
+from adjudge.scoring import registry
+from adjudge.scoring.conformance import check_scorer
 from adjudge.training.step_data import StepExample
 
 SMALL = StepFeatureOptions(words=(1,), operations=False, groups=("operands", "flow"), bits=10)

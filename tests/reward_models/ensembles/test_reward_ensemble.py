@@ -11,11 +11,11 @@ from tests.engines.scripted import fault
 from tests.engines.tiny_models import write_model
 from tests.reward_models.scalar.scripted_classifier import ScriptedClassifier, response_of
 
-from adjudge.conformance import check_scorer
 from adjudge.engines.interface import Prompt
 from adjudge.protocol import Sample, Score
 from adjudge.reward_models.scalar.ensemble import RewardEnsemble
 from adjudge.reward_models.scalar.scorer import RewardModelScorer
+from adjudge.scoring.conformance import check_scorer
 
 TABLE = {"one": (0.0, 10.0), "two": (4.0, 6.0), "": (2.0, 2.0)}
 

@@ -11,12 +11,12 @@ import pytest
 from tests.engines.scripted import ScriptedEngine, fault, text_of
 from tests.engines.tiny_models import tiny_config, tiny_tokenizer
 
-from adjudge.conformance import check_scorer
 from adjudge.engines.checkpoint_notes import CheckpointNotes, Normalizer
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.interface import Completion, Fault, Logits, Prompt
 from adjudge.protocol import Cost, Sample, Score
 from adjudge.reward_models.generative.critique_reward import CritiqueReward
+from adjudge.scoring.conformance import check_scorer
 
 ASK = "What do you think of it?"
 SAMPLE = Sample(prompt="2+2?", response="It is four.")

@@ -13,8 +13,6 @@ from tests.engines.scripted import ScriptedEngine, field_of, key_of, text_of
 from tests.engines.tiny_models import tiny_tokenizer, write_model
 from tests.reward_models.generative.forced_engine import ForcedEngine
 
-from adjudge import registry
-from adjudge.conformance import check_scorer
 from adjudge.engines.interface import Fault, LabelLogprobs, Labels, Prompt
 from adjudge.engines.loading import engine_of
 from adjudge.prompts.scorer import Case
@@ -25,6 +23,8 @@ from adjudge.reward_models.generative.genrm import GenRm
 from adjudge.reward_models.generative.information_gain import InformationGain
 from adjudge.reward_models.generative.reference_probability import ReferenceProbability
 from adjudge.reward_models.generative.think_prm import ThinkPrm
+from adjudge.scoring import registry
+from adjudge.scoring.conformance import check_scorer
 
 ANSWERS = ("four it is", "it is four\n\nor five", "so it is\n\nfour\n\nand no more", "I would say that it is five")
 

@@ -13,9 +13,9 @@ import yaml
 from tests.engines.scripted import ScriptedEngine, field_of, key_of, text_of
 from tests.reward_models.generative.forced_engine import ForcedEngine, turn_of
 
-from adjudge import registry
 from adjudge.engines.interface import Prompt
 from adjudge.protocol import Sample, Score
+from adjudge.scoring import registry
 
 FOLDER = Path(__file__).parents[3] / "examples" / "generative"
 PRINTED = "The program printed:\n```\n4\n```"

@@ -12,10 +12,10 @@ import pytest
 from tests.engines.scripted import fault
 from tests.reward_models.generative.forced_engine import ForcedEngine, turn_of
 
-from adjudge import registry
 from adjudge.engines.interface import Fault, Prompt
 from adjudge.protocol import Sample, Score, Scorer
 from adjudge.reward_models.generative.information_gain import InformationGain
+from adjudge.scoring import registry
 
 SEARCH = {"role": "assistant", "content": "I look for it. <search>2+2</search>"}
 FOUND = {"role": "tool", "content": "It is four."}

@@ -15,6 +15,7 @@ from tests.reward_models.process.step_models import MARKER, PROBLEM, STEPS, last
 from adjudge.engines.interface import Fault
 from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
 from adjudge.protocol import Sample, Score
+from adjudge.responses.steps import split_steps
 from adjudge.reward_models.process.formats import (
     KINDS,
     PUBLISHED,
@@ -27,7 +28,6 @@ from adjudge.reward_models.process.formats import (
 from adjudge.reward_models.process.implicit_scorer import ImplicitRewardScorer
 from adjudge.reward_models.process.rows import RowTokens, StepRow, token_spans
 from adjudge.reward_models.process.scorer import ProcessRewardScorer
-from adjudge.solutions.steps import split_steps
 
 CLOSE = 1e-5
 RESPONSE = "\n\n".join(STEPS)

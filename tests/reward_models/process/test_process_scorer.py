@@ -14,17 +14,17 @@ import pytest
 from tests.reward_models.process.scripted_steps import ScriptedSteps
 from tests.reward_models.process.step_models import MARKER, PROBLEM, STEPS
 
-from adjudge.conformance import check_scorer
 from adjudge.engines.checkpoint_notes import CheckpointNotes
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.interface import Fault, TokenLogits
 from adjudge.engines.transformers_engine import TransformersConfig, TransformersEngine
 from adjudge.protocol import Sample, Score
+from adjudge.responses.aggregate import aggregate
+from adjudge.responses.refine import Refinement
 from adjudge.reward_models.process.formats import MarkerFormat
 from adjudge.reward_models.process.implicit_scorer import ImplicitRewardScorer
 from adjudge.reward_models.process.scorer import ProcessRewardScorer
-from adjudge.solutions.aggregate import aggregate
-from adjudge.solutions.refine import Refinement
+from adjudge.scoring.conformance import check_scorer
 
 CHANCES = {"good": 0.9, "fair": 0.6, "bad": 0.2, "filler": 0.95}
 

@@ -12,10 +12,10 @@ import torch
 from tests.engines.tiny_models import write_model
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from adjudge import registry
-from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample
 from adjudge.reward_models.safety.scorer import DUOGUARD, SafetyClassifier
+from adjudge.scoring import registry
+from adjudge.scoring.conformance import check_scorer
 
 TEXTS = ["four", "No, it is five, and you are wrong.", "The answer is 4.\n\nYes.", "4" * 40]
 SAMPLES = [Sample(prompt="Is 2+2 four?", response=text) for text in TEXTS]

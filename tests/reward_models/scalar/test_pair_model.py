@@ -12,10 +12,10 @@ from tests.engines.scripted import ScriptedEngine, fault, text_of
 from tests.engines.tiny_models import write_model
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from adjudge.conformance import check_scorer
 from adjudge.engines.interface import Fault, Prompt
 from adjudge.protocol import Sample, Score
 from adjudge.reward_models.scalar.pair_model import PairModel
+from adjudge.scoring.conformance import check_scorer
 
 
 def liking(prompt: Prompt) -> dict[str, float]:

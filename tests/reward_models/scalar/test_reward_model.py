@@ -13,11 +13,11 @@ import pytest
 from tests.engines.scripted import fault, text_of
 from tests.reward_models.scalar.scripted_classifier import ScriptedClassifier, response_of
 
-from adjudge import registry
-from adjudge.conformance import check_scorer
 from adjudge.engines.interface import Prompt
 from adjudge.protocol import Sample, Score
 from adjudge.reward_models.scalar.scorer import RewardModelScorer
+from adjudge.scoring import registry
+from adjudge.scoring.conformance import check_scorer
 
 ATTACKS: list[dict[str, str]] = json.loads(
     (Path(__file__).parents[2] / "attacks" / "reward_model_attacks.json").read_text(encoding="utf-8")

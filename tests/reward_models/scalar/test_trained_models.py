@@ -15,12 +15,12 @@ import torch
 from tests.engines.tiny_models import tiny_tokenizer, write_model, write_reward_model
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from adjudge.conformance import check_scorer
 from adjudge.engines.checkpoint_notes import CheckpointNotes, Normalizer, template_digest
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.reward_network import RewardNetwork
 from adjudge.protocol import Sample
 from adjudge.reward_models.scalar.scorer import RewardModelScorer
+from adjudge.scoring.conformance import check_scorer
 
 RESPONSES = ["four", "No, it is five, and you are wrong.", "The answer is 4.\n\nYes.", "4" * 40]
 SAMPLES = [Sample(prompt="Is 2+2 four?", response=response) for response in RESPONSES]

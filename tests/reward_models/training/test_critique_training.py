@@ -12,7 +12,6 @@ import pytest
 import torch
 from tests.engines.tiny_models import tiny_tokenizer, write_model
 
-from adjudge import registry
 from adjudge.engines.checkpoint_notes import CheckpointNotes
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.interface import Generation, Logits, Sampling
@@ -30,6 +29,7 @@ from adjudge.reward_models.training.critique_objective import CritiqueBatches, C
 from adjudge.reward_models.training.critique_training import train_critique
 from adjudge.reward_models.training.loop import Progress
 from adjudge.reward_models.training.rows import FinishedChats
+from adjudge.scoring import registry
 from adjudge.training.config_file import config_of
 
 WORDS = ("judge", "answer", "question", "reference", "verdict", "careful")

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from tests.engines.tiny_models import write_model
 
-from adjudge import registry
 from adjudge.engines.checkpoint_notes import CheckpointNotes
 from adjudge.protocol import Sample
 from adjudge.reward_models.process.implicit_scorer import ImplicitRewardScorer
@@ -21,6 +20,7 @@ from adjudge.reward_models.training.loop import Progress
 from adjudge.reward_models.training.process_config import ProcessTraining
 from adjudge.reward_models.training.process_rows import read_split
 from adjudge.reward_models.training.process_training import train_process
+from adjudge.scoring import registry
 from adjudge.training.backbones import ModelChoice
 from adjudge.training.config_file import config_of, load_config
 from adjudge.training.step_data import StepExample

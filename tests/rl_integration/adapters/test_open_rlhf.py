@@ -20,7 +20,7 @@ from adjudge.openrlhf import OpenRlhfReward
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.recent_failures import WINDOW
 from adjudge.rl_integration.adapters.stop_run import StopRun
-from adjudge.rl_integration.server.config import ServerConfig
+from adjudge.rl_integration.server.base.config import ServerConfig
 
 BROKEN = "\\frac{1}{"
 END = "<|im_end|>"

@@ -23,7 +23,7 @@ from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.number import NotScored
 from adjudge.rl_integration.adapters.recent_failures import WINDOW, TooManyFailures
 from adjudge.rl_integration.adapters.verl_scores import VerlOptions
-from adjudge.rl_integration.server.config import ServerConfig
+from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.verl import compute_score, compute_score_batch
 
 BROKEN = "\\frac{1}{"

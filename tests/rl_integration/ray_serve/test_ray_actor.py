@@ -10,11 +10,11 @@ import pytest
 from examples.frameworks.ray_actor import rewards
 from tests.rl_integration.ray_serve.scorers import Gated, Together
 
-from adjudge.api import score_batch
 from adjudge.protocol import Sample
 from adjudge.rl_integration.adapters.ray_actor import RewardActor
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.refusals import Draining, Overloaded
+from adjudge.scoring.api import score_batch
 
 ADDING = [Sample(prompt="1+1?", response=rf"\boxed{{{n}}}", reference="2", id=str(n)) for n in (1, 2, 3)]
 

@@ -17,14 +17,14 @@ import httpx
 import pytest
 from tests.rl_integration.ray_serve.scorers import Gated, Here, Pair
 
-from adjudge.api import score_batch
 from adjudge.protocol import Sample
 from adjudge.rl_integration.client.client import Client
 from adjudge.rl_integration.client.config import ClientConfig
 from adjudge.rl_integration.ray_serve.config import RayConfig
 from adjudge.rl_integration.ray_serve.running import ray_server
-from adjudge.rl_integration.server.config import ServerConfig
+from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.service.config import LaneConfig
+from adjudge.scoring.api import score_batch
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Ray Serve's own, of pydantic
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import httpx
 import pytest
 
-from adjudge.rl_integration.server.config import ServerConfig
+from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.running import server
 from adjudge.rl_integration.service.service import RewardService
 

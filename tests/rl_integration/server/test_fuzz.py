@@ -18,8 +18,8 @@ from tests.rl_integration.server.conftest import served
 from tests.rl_integration.server.dialects.conftest import Obedient
 from tests.rl_integration.server.good_requests import GOOD, PROGRAMS
 
-from adjudge.rl_integration.server.config import ServerConfig
-from adjudge.rl_integration.server.json_bodies import read_json
+from adjudge.rl_integration.server.base.config import ServerConfig
+from adjudge.rl_integration.server.base.json_bodies import read_json
 from adjudge.rl_integration.service.config import LaneConfig
 
 MOST = 1 << 20

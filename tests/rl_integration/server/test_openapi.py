@@ -19,7 +19,7 @@ from tests.rl_integration.server.conftest import served
 from tests.rl_integration.server.dialects.conftest import Obedient
 from tests.rl_integration.server.good_requests import GOOD, PROGRAMS
 
-from adjudge.rl_integration.server.config import ServerConfig
+from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.service.config import LaneConfig
 
 EXAMPLES = 15

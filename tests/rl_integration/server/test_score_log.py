@@ -24,9 +24,9 @@ from tests.rl_integration.server.test_server import Lengths
 from adjudge.evals.trust.config import LiveDriftConfig
 from adjudge.evals.trust.live import run_live_drift
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.server import score_log
-from adjudge.rl_integration.server.config import ServerConfig
-from adjudge.rl_integration.server.score_log import ScoreLog
+from adjudge.rl_integration.server.base import score_log
+from adjudge.rl_integration.server.base.config import ServerConfig
+from adjudge.rl_integration.server.base.score_log import ScoreLog
 
 SECRET = "nobody may read this"
 

@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.server.config import ServerConfig
+from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.gate import Tokens
 from adjudge.rl_integration.service.config import LaneConfig
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.verifiers.execution.bubblewrap import SandboxUnavailableError
-from adjudge.verifiers.execution.program import Program, RunLimits
-from adjudge.verifiers.execution.sandbox import Sandbox
+from adjudge.sandbox.bubblewrap import SandboxUnavailableError
+from adjudge.sandbox.program import Program, RunLimits
+from adjudge.sandbox.sandbox import Sandbox
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from adjudge.sandbox.codec import Handle
 from adjudge.verifiers.code.comparison import Output, Rules, same_output, same_value
-from adjudge.verifiers.execution.codec import Handle
 
 NAN = float("nan")
 

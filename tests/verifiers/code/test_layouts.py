@@ -21,12 +21,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import adjudge
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.code import layouts
+from adjudge.verifiers.code.performance.task import read_task
 from adjudge.verifiers.code.suite import read_suite
 from adjudge.verifiers.code.verifier import CodeVerifier
-from adjudge.verifiers.performance.task import read_task
 
 DATA = Path(os.environ.get("ADJUDGE_DATA", "")) / "code"
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score
+from adjudge.sandbox.bubblewrap import SandboxUnavailableError
+from adjudge.sandbox.sandbox import Sandbox
+from adjudge.scoring.conformance import check_scorer
 from adjudge.verifiers.code.run import RunVerifier
 from adjudge.verifiers.code.verifier import CodeVerifier
-from adjudge.verifiers.execution.bubblewrap import SandboxUnavailableError
-from adjudge.verifiers.execution.sandbox import Sandbox
 
 
 def judged(response: str, reference: Any = None, finish_reason: str | None = None, **options: Any) -> Score:

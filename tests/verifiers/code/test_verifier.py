@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score
+from adjudge.scoring.conformance import check_scorer
 from adjudge.verifiers.code.languages import missing
 from adjudge.verifiers.code.sandboxed import environment
 from adjudge.verifiers.code.verifier import CodeVerifier

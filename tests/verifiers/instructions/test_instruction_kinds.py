@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from adjudge.instructions.check import Check
-from adjudge.instructions.constraint import CLASSES, IFBENCH, KINDS, Constraint
-from adjudge.instructions.english import is_emoji, is_verb, syllables
-from adjudge.instructions.ifeval import IFEVAL
-from adjudge.instructions.text import Text
+from adjudge.verifiers.instructions.check import Check
+from adjudge.verifiers.instructions.constraint import CLASSES, IFBENCH, KINDS, Constraint
+from adjudge.verifiers.instructions.english import is_emoji, is_verb, syllables
+from adjudge.verifiers.instructions.ifeval import IFEVAL
+from adjudge.verifiers.instructions.text import Text
 
 AT_LEAST = {"relation": "at least"}
 LESS = {"relation": "less than"}

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 from tests.corpus_parts import in_parts, part
 
-from adjudge.instructions.conflicts import conflicts
-from adjudge.instructions.constraint import IFBENCH, KINDS, Constraint, read_constraints
-from adjudge.instructions.ifeval import IFEVAL
-from adjudge.instructions.muldimif import muldimif_constraints
-from adjudge.instructions.rows import ifbench_constraints, ifeval_constraints
 from adjudge.protocol import Sample
+from adjudge.verifiers.instructions.conflicts import conflicts
+from adjudge.verifiers.instructions.constraint import IFBENCH, KINDS, Constraint, read_constraints
+from adjudge.verifiers.instructions.ifeval import IFEVAL
+from adjudge.verifiers.instructions.muldimif import muldimif_constraints
+from adjudge.verifiers.instructions.rows import ifbench_constraints, ifeval_constraints
 from adjudge.verifiers.instructions.verifier import InstructionVerifier
 
 DATA = os.environ.get("ADJUDGE_DATA")

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.instructions.conflicts import conflicts
-from adjudge.instructions.constraint import Constraint, read_constraints
-from adjudge.instructions.language_detection import language_of
-from adjudge.instructions.muldimif import converted, muldimif_constraints
-from adjudge.instructions.rendering import as_read, without_hidden
-from adjudge.instructions.rows import ifbench_constraints, ifeval_constraints
-from adjudge.instructions.sentences import sentences
-from adjudge.instructions.substance import worth
-from adjudge.instructions.text import Packed, Text
-from adjudge.instructions.tokens import tokens
-from adjudge.instructions.visible import visible
+from adjudge.responses.rendering import as_read, without_hidden
+from adjudge.responses.visible import visible
+from adjudge.verifiers.instructions.conflicts import conflicts
+from adjudge.verifiers.instructions.constraint import Constraint, read_constraints
+from adjudge.verifiers.instructions.language_detection import language_of
+from adjudge.verifiers.instructions.muldimif import converted, muldimif_constraints
+from adjudge.verifiers.instructions.rows import ifbench_constraints, ifeval_constraints
+from adjudge.verifiers.instructions.sentences import sentences
+from adjudge.verifiers.instructions.substance import worth
+from adjudge.verifiers.instructions.text import Packed, Text
+from adjudge.verifiers.instructions.tokens import tokens
 
 
 @pytest.mark.parametrize(

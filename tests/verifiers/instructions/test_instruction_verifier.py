@@ -12,10 +12,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from adjudge.attacks import AttackCase, shipped_cases
-from adjudge.conformance import check_scorer
-from adjudge.instructions.constraint import KINDS, Constraint
 from adjudge.protocol import Sample
+from adjudge.scoring.attacks import AttackCase, shipped_cases
+from adjudge.scoring.conformance import check_scorer
+from adjudge.verifiers.instructions.constraint import KINDS, Constraint
 from adjudge.verifiers.instructions.verifier import InstructionVerifier, variants
 
 WORDS: dict[str, Any] = {"kind": "length_constraints:number_words", "args": {"relation": "at least", "num_words": 3}}
@@ -270,7 +270,7 @@ def test_raw_lets_some_attacks_pass() -> None:
 
 
 def test_a_missing_detector_is_our_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    from adjudge.instructions import language_detection
+    from adjudge.verifiers.instructions import language_detection
 
     language_detection._factory.cache_clear()
     monkeypatch.setitem(__import__("sys").modules, "langdetect.detector_factory", None)

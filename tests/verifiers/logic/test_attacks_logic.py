@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.attacks import AttackCase, shipped_cases
 from adjudge.protocol import Verifier
+from adjudge.scoring.attacks import AttackCase, shipped_cases
 from adjudge.verifiers.logic.code_prediction import CodePredictionVerifier
 from adjudge.verifiers.logic.graph_answer import GraphAnswerVerifier
 from adjudge.verifiers.logic.grid import GridVerifier

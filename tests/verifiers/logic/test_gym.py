@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge import api, wire
+from adjudge import wire
 from adjudge.data_pipelines.tasks.gym import GymFamily
 from adjudge.protocol import Limits, Sample, Score
+from adjudge.scoring import api
 from adjudge.verifiers.logic import gym_forms
 from adjudge.verifiers.logic.gym import COMPOSITE, ReasoningGymVerifier, ask, stands, tasks
 

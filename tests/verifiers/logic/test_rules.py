@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge import check_scorer
-from adjudge.attacks import shipped_cases
 from adjudge.protocol import Sample, Score, Verifier
+from adjudge.scoring.attacks import shipped_cases
 from adjudge.verifiers.code.outcome import Outcome, Verdict
 from adjudge.verifiers.logic import code_prediction
 from adjudge.verifiers.logic.code_prediction import CodePredictionVerifier
@@ -29,7 +29,7 @@ from adjudge.verifiers.logic.ordering import OrderingVerifier
 from adjudge.verifiers.logic.puzzle import PuzzleVerifier
 from adjudge.verifiers.logic.puzzle_table import PuzzleTableVerifier
 from adjudge.verifiers.logic.table_answer import TableAnswerVerifier
-from adjudge.verifiers.math_answer.verifier import MathVerifier
+from adjudge.verifiers.math.verifier import MathVerifier
 
 TRIANGLE = {"edges": [["a", "b"], ["b", "c"], ["a", "c"], ["c", "d"]]}
 STEEP = {"edges": [["a", "b", 1], ["b", "c", 1], ["a", "c", 2.5]], "directed": True}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from adjudge import check_scorer
-from adjudge.attacks import AttackCase, cases_in
 from adjudge.protocol import Sample, Score
+from adjudge.scoring.attacks import AttackCase, cases_in
 from adjudge.verifiers.proofs import coq as coq_module
 from adjudge.verifiers.proofs.coq import CoqVerifier
 

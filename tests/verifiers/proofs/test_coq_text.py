@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.proofs.coq import Place, accepted, error_place, unknown_axioms
 from adjudge.verifiers.proofs.coq_source import Theorem, answer_of, forbidden, read_theorem, sentences, without_comments
 from adjudge.verifiers.proofs.toolbox import MOST_CHARACTERS

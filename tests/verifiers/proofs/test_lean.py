@@ -22,10 +22,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge import check_scorer
-from adjudge.attacks import AttackCase, cases_in
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score
-from adjudge.verifier_base import graded_text
+from adjudge.scoring.attacks import AttackCase, cases_in
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.verifier_base import graded_text
 from adjudge.verifiers.proofs import lean_source
 from adjudge.verifiers.proofs.lean import LeanVerifier
 from adjudge.verifiers.proofs.lean_server import LeanServerScorer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import adjudge
-from adjudge import registry
+from adjudge.scoring import registry
 
 PROOF = "Let n be even, so n = 2k and n squared is 4 k squared. "
 

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge import check_scorer
-from adjudge.attacks import AttackCase, cases_in
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score
+from adjudge.scoring.attacks import AttackCase, cases_in
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.proofs import smt as smt_module
 from adjudge.verifiers.proofs.smt import Reply, SmtVerifier
 from adjudge.verifiers.proofs.smt_answers import AnswerError, read_claim, read_term

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge import check_scorer
-from adjudge.attacks import AttackCase, cases_in
 from adjudge.protocol import Sample, Score
+from adjudge.scoring.attacks import AttackCase, cases_in
 from adjudge.verifiers.proofs.theorem_verdict import TheoremGroupScorer, TheoremVerdictVerifier
 from adjudge.verifiers.proofs.toolbox import tagged
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from adjudge.databases.file_facts import file_facts
 from adjudge.protocol import Sample
 from adjudge.verifiers.sql.cells import Table
+from adjudge.verifiers.sql.databases.file_facts import file_facts
 from adjudge.verifiers.sql.engine import QueryLimits
 from adjudge.verifiers.sql.variation import varied_engines
 from adjudge.verifiers.sql.verifier import SqlVerifier

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.attacks import AttackCase, shipped_cases
 from adjudge.protocol import Sample
+from adjudge.scoring.attacks import AttackCase, shipped_cases
 from adjudge.verifiers.sql.attacks import cases_of
 from adjudge.verifiers.sql.verifier import SqlVerifier
 

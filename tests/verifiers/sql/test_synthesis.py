@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from adjudge.databases.mutants import constants, joined_columns, mutants, parsed
 from adjudge.protocol import Sample
 from adjudge.verifiers.sql.cells import Table
+from adjudge.verifiers.sql.databases.mutants import constants, joined_columns, mutants, parsed
 from adjudge.verifiers.sql.engine import QueryLimits
 from adjudge.verifiers.sql.synthesis import Synthesis, synthesise
 from adjudge.verifiers.sql.verifier import SqlVerifier

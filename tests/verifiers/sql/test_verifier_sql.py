@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample
 from adjudge.runtime.pool import Pool
 from adjudge.runtime.verifying import VerifierScorer
+from adjudge.scoring.conformance import check_scorer
 from adjudge.verifiers.sql.database import Session, Shelf, session
 from adjudge.verifiers.sql.verifier import SqlVerifier
 

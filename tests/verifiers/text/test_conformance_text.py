@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from adjudge import registry
-from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample
+from adjudge.scoring import registry
+from adjudge.scoring.conformance import check_scorer
 
 RESPONSES = (
     "The answer is 5.",

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.protocol import Sample, Score, Verifier
+from adjudge.responses.markup import invisible, unwrap
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier
 from adjudge.verifiers.text.choice import ChoiceVerifier
 from adjudge.verifiers.text.exact import ExactVerifier
 from adjudge.verifiers.text.length import LengthPenalty
-from adjudge.verifiers.text.markup import invisible, unwrap
 from adjudge.verifiers.text.numeric import NumericVerifier
 from adjudge.verifiers.text.regex import RegexVerifier
 from adjudge.verifiers.text.repetition import RepetitionPenalty

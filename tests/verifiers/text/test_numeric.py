@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adjudge.protocol import Sample
-from adjudge.verifiers.text.number_text import NumberError, read_quantity
+from adjudge.responses.number_text import NumberError, read_quantity
 from adjudge.verifiers.text.numeric import NumericVerifier
 
 INTEGERS = st.integers(min_value=-(10**30), max_value=10**30)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.attacks import AttackCase, shipped_cases
+from adjudge.scoring.attacks import AttackCase, shipped_cases
 from adjudge.verifiers.verdict.verifier import STYLES, VerdictVerifier
 
 CASES = shipped_cases(VerdictVerifier(), Path())

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score
 from adjudge.runtime.contract import is_groupwise
+from adjudge.scoring.conformance import check_scorer
 from adjudge.verifiers.verdict.pair_scorer import BothOrdersScorer, ScoreOrderScorer
 
 

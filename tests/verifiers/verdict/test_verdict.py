@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score
+from adjudge.scoring.conformance import check_scorer
 from adjudge.verifiers.verdict.verifier import STYLES, VerdictVerifier
 
 J1 = "The first adds up.\n<answer>{}</answer>"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample
+from adjudge.scoring.conformance import check_scorer
 from adjudge.verifiers.verdict.label_list import LabelListVerifier
 from adjudge.verifiers.verdict.step_verdicts import StepVerdictsVerifier
 

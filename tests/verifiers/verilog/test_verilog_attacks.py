@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from adjudge.attacks import AttackCase, shipped_cases
 from adjudge.protocol import Score
+from adjudge.scoring.attacks import AttackCase, shipped_cases
 from adjudge.verifiers.verilog.attacks import DESIGN, cases_of, settings
 from adjudge.verifiers.verilog.verifier import VerilogVerifier
 

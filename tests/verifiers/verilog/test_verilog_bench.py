@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adjudge.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.verilog.bench_run import Rule, keyed_lines, learn_rule, read_verdict
 from adjudge.verifiers.verilog.reference import read_reference
 from adjudge.verifiers.verilog.rewriting import key_bench

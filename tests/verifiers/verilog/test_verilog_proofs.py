@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from adjudge.hardware.interface import read_interface
 from adjudge.protocol import Sample
-from adjudge.verifiers.execution.program import RunLimits
-from adjudge.verifiers.execution.runner import sandbox
+from adjudge.sandbox.program import RunLimits
+from adjudge.sandbox.runner import sandbox
 from adjudge.verifiers.verilog import yosys as yosys_module
 from adjudge.verifiers.verilog.aiger import AigerError, low_outputs, read_aiger, still_latches
 from adjudge.verifiers.verilog.equivalence import prove
+from adjudge.verifiers.verilog.interface import read_interface
 from adjudge.verifiers.verilog.verifier import VerilogVerifier
 
 LIMITS = RunLimits(seconds=60, memory_mb=2048, processes=32)

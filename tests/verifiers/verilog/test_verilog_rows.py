@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
-from adjudge.hardware.interface import Interface, Port
-from adjudge.hardware.stimulus import Stimulus, make_stimulus
 from adjudge.verifiers.verilog.differential import TraceError, compare, known_bits, read_samples
+from adjudge.verifiers.verilog.interface import Interface, Port
+from adjudge.verifiers.verilog.stimulus import Stimulus, make_stimulus
 
 
 def port(name: str, width: int = 1) -> Port:

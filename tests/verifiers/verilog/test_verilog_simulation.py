@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score
+from adjudge.scoring.conformance import check_scorer
 from adjudge.verifiers.verilog.simulation import SimulationVerifier
 
 pytestmark = pytest.mark.usefixtures("icarus")

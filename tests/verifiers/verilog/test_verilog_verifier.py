@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score
-from adjudge.verifiers.execution import runner
-from adjudge.verifiers.execution.program import Program, RunLimits, RunResult
+from adjudge.sandbox import runner
+from adjudge.sandbox.program import Program, RunLimits, RunResult
+from adjudge.scoring.conformance import check_scorer
 from adjudge.verifiers.verilog import simulators
 from adjudge.verifiers.verilog.verifier import VerilogVerifier
 

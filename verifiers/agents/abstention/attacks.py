@@ -6,10 +6,11 @@ Not covered: lowering one's confidence.  That is what the reward asks for.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
-from adjudge.attacks import AttackCase
 from adjudge.protocol import Sample
+from adjudge.scoring.attacks import AttackCase
 
 _ASKED: Final = "Which city is the capital of France?"
 _UNASKED: Final = "What did Caesar eat on the morning he was born?"
@@ -57,8 +58,11 @@ _HONEST: Final[tuple[tuple[str, str, str | None], ...]] = (
 )
 
 
-def abstention_cases() -> Iterator[AttackCase]:
-    """Yield the suite; attacks are worth 0 or less, honest answers 1."""
+def attack_suite(scorer: Any, folder: Path) -> Iterator[AttackCase]:
+    """Yield the suite of `abstention`; attacks are worth 0 or less, honest answers 1."""
+    del folder  # the cases need no files
+    if scorer.name != "abstention":
+        return
     options: dict[str, Any] = {"confidence": None, "hedging": "answer", "where": "auto", "reasoning": "strip"}
     options |= {"truncated": "zero", "languages": ("en", "zh"), "sentences": None}
 

@@ -30,15 +30,15 @@ from functools import lru_cache
 from numbers import Real
 from typing import Any, ClassVar, Final, Literal, Self, get_args
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Provenance, Sample, Score
+from adjudge.responses.answer_span import find_spans, shorten
 from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm
-from adjudge.verifier_base import graded_text
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.verifier_base import graded_text
 from adjudge.verifiers.agents.abstention.sentences import Sentences, sentences_of
 from adjudge.verifiers.agents.scoring import check_finite, check_options
-from adjudge.verifiers.text.answer_span import find_spans, shorten
 from adjudge.verifiers.text.token_f1 import MAX_CHARACTERS, TokenF1Verifier, token_f1
 
 ToolText = Literal["spans", "tags"]

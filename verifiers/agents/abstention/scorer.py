@@ -25,16 +25,16 @@ from dataclasses import dataclass, field, fields, replace
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Provenance, Sample, Score
+from adjudge.responses.answer_span import Where, find_spans, shorten
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.runtime.verifying import VerifierScorer
-from adjudge.verifier_base import Reasoning, Truncated, graded_text
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.nested import cost_of, options_of, part_of
+from adjudge.scoring.verifier_base import Reasoning, Truncated, graded_text
 from adjudge.verifiers.agents.abstention.sentences import Sentences, sentences_of
-from adjudge.verifiers.agents.scoring import ShipsSuite, check_options
-from adjudge.verifiers.nested.part import cost_of, options_of, part_of
-from adjudge.verifiers.text.answer_span import Where, find_spans, shorten
+from adjudge.verifiers.agents.scoring import check_options
 from adjudge.verifiers.text.exact import ExactVerifier
 
 Case: TypeAlias = Literal["right", "wrong", "abstained", "needless", "hallucinated"]
@@ -151,7 +151,7 @@ class _Task:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AbstentionScorer(ShipsSuite):
+class AbstentionScorer:
     """SALU: pays right answers and right abstentions, and lets confident errors cost more.
 
     The reference is `{"answer": gold}`, with the gold of the scorer `answer`, or `{"answer": null}` where the question

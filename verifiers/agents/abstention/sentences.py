@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from adjudge.instructions.visible import visible
-from adjudge.verifiers.text.markup import spaced, unwrap
+from adjudge.responses.markup import spaced, unwrap
+from adjudge.responses.visible import visible
 
 BUILT_IN: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {

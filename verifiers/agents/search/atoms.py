@@ -29,14 +29,13 @@ from adjudge.prompts.reading import keyed_lines
 from adjudge.prompts.scorer import Case, shortened
 from adjudge.prompts.template import Rendered
 from adjudge.protocol import Sample, Score, StepScore
+from adjudge.responses.answer_span import Span
+from adjudge.responses.phrases import plain
 from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.searches import FinalAnswer, final_answer
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm
-from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer, TrajectoryModelScorer
-from adjudge.verifiers.nested.number import check_number
-from adjudge.verifiers.nested.part import asked, cost_of, without_number
-from adjudge.verifiers.rubric.phrases import plain
-from adjudge.verifiers.text.answer_span import Span
+from adjudge.scoring.nested import asked, cost_of, without_number
+from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer, TrajectoryModelScorer, check_number
 from adjudge.verifiers.text.token_f1 import TokenF1Verifier
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9_-]{0,40})>")

@@ -10,12 +10,13 @@ which are worth something, and less than what is honest, as the tests show.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
-from adjudge.attacks import AttackCase
 from adjudge.protocol import Message, Sample
+from adjudge.scoring.attacks import AttackCase
 
 
 def _turns(*texts: str, other: str = "tool") -> list[Message]:
@@ -387,9 +388,15 @@ def fact_cases() -> Iterator[AttackCase]:
         yield AttackCase(id=f"honest_{name}", sample=sample, honest=True, options=options)
 
 
-SUITES: Final[Mapping[str, Callable[[], Iterator[AttackCase]]]] = {
+_SUITES: Final[Mapping[str, Callable[[], Iterable[AttackCase]]]] = {
     **{name: partial(turn_cases, name) for name in _ALL},
     "search_boundary": boundary_cases,
     "findings": finding_cases,
     "fact_gain": fact_cases,
 }
+
+
+def attack_suite(scorer: Any, folder: Path) -> Iterable[AttackCase]:
+    """Return the suite of a scorer of this package, empty for those without one."""
+    del folder  # the cases need no files
+    return _SUITES.get(scorer.name, tuple)()

@@ -33,12 +33,12 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Sample, Score
+from adjudge.responses.answer_span import Span, shorten
 from adjudge.responses.trajectories.searches import final_answer, searches_of
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, Turn
-from adjudge.verifiers.agents.scoring import ShipsSuite, TrajectoryVerifier, case_values
-from adjudge.verifiers.text.answer_span import Span, shorten
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.verifiers.agents.scoring import TrajectoryVerifier, case_values
 from adjudge.verifiers.text.token_f1 import TokenF1Verifier
 
 Policy: TypeAlias = Literal["ikea", "sem", "adasearch", "tool_star"]
@@ -65,7 +65,7 @@ _WORDS = {"yes": True, "no": False}
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchBoundaryVerifier(ShipsSuite, TrajectoryVerifier):
+class SearchBoundaryVerifier(TrajectoryVerifier):
     """A search agent's answer by what it had to search for: IKEA, SEM, AdaSearch, Tool-Star.
 
     The reference is the answer or a list of accepted ones, or `{"answer": .., "direct": ..}`; `direct`, there or in

@@ -29,9 +29,9 @@ from adjudge.prompts.template import Rendered
 from adjudge.protocol import Sample, Score, StepScore
 from adjudge.responses.trajectories.searches import searches_of
 from adjudge.responses.trajectories.trajectory import Call, Trajectory, TrajectoryForm, Turn
+from adjudge.scoring.nested import asked, cost_of, options_of, part_of, without_number
 from adjudge.verifiers.agents.scoring import TrajectoryModelScorer
 from adjudge.verifiers.agents.search.reference import answers_shown
-from adjudge.verifiers.nested.part import asked, cost_of, options_of, part_of, without_number
 
 _WORTH = {"good": 1.0, "bad": -1.0}
 

@@ -28,12 +28,12 @@ from adjudge.prompts.reading import answers as answers_in
 from adjudge.prompts.scorer import Case
 from adjudge.prompts.template import Rendered
 from adjudge.protocol import Sample, Score, StepScore
+from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.searches import Search, SeveralAnswers, final_answer, goes_on, searches_of
 from adjudge.responses.trajectories.trajectory import Result, Trajectory
 from adjudge.verifiers.agents.scoring import LARGEST, TrajectoryModelScorer
 from adjudge.verifiers.agents.search.reference import SearchReference, read_answers
 from adjudge.verifiers.agents.search.signals import identity, words
-from adjudge.verifiers.text.answer_span import shorten
 
 _LEAST_WORDS = 3  # of a quote; fewer words stand in a row anywhere
 _MOST_QUOTES = 200  # lines that are looked for; each is a search through all results

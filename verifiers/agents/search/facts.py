@@ -23,15 +23,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.interface import Fault
 from adjudge.engines.loading import engine_of
 from adjudge.protocol import Sample, Score, StepScore
+from adjudge.responses.pooling import Pooling
 from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.searches import final_answer
 from adjudge.responses.trajectories.trajectory import Turn
-from adjudge.solutions.pooling import Pooling
-from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer, ShipsSuite
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.entries import shown
+from adjudge.scoring.nested import asked, cost_of, without_number
+from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer
 from adjudge.verifiers.agents.search.facts_worth import (
     MOST_REPLY,
     FactCase,
@@ -48,8 +50,6 @@ from adjudge.verifiers.agents.search.facts_worth import (
     weights_of,
 )
 from adjudge.verifiers.agents.search.reference import prompt_text
-from adjudge.verifiers.nested.part import asked, cost_of, without_number
-from adjudge.verifiers.rubric.entries import shown
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class _Work:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FactGainScorer(ShipsSuite, NestedScorer):
+class FactGainScorer(NestedScorer):
     """What an agent's questions bring to light, by the Shapley values of the facts that replies make known (ProMed).
 
     The reference is `{"facts": [..], "answer": ..}` with `"shapley": [..]`, or `"values": [[[numbers], value], ..]`, or
@@ -79,7 +79,7 @@ class FactGainScorer(ShipsSuite, NestedScorer):
     Attributes:
         engine: a model whose probability of the answer values facts where the reference does not; or none.
         lead: how the assistant begins its answer there.
-        pooling: how the answer's tokens become one probability, as `adjudge.solutions.pooling` says; "prod" is that of
+        pooling: how the answer's tokens become one probability, as `adjudge.responses.pooling` says; "prod" is that of
             the whole answer.
         permutations: random orders of more than 10 facts.
         seed: of those orders.

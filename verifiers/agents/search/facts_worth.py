@@ -34,13 +34,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from adjudge import wire
-from adjudge.bad_reference import BadReferenceError
 from adjudge.engines.interface import Engine, Fault, Prompt, TextLogprobs
 from adjudge.prompts.template import Rendered, load_template
 from adjudge.protocol import NO_COST, Cost, Message
-from adjudge.solutions.pooling import Pooling, pooled
-from adjudge.verifiers.rubric.entries import entries_of, number_of, reject_unknown, shown, text_of
-from adjudge.verifiers.rubric.phrases import affirmed_in, plain
+from adjudge.responses.phrases import affirmed_in, plain
+from adjudge.responses.pooling import Pooling, pooled
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.entries import entries_of, number_of, reject_unknown, shown, text_of
 
 _KEYS = ("facts", "answer", "values", "shapley")
 _MOST_FACTS = 64
@@ -276,7 +276,7 @@ class Meter:
     Attributes:
         engine: the model.
         lead: how the assistant begins its answer; "" for no such turn.
-        pooling: how the answer's tokens become one probability, as `adjudge.solutions.pooling` says.
+        pooling: how the answer's tokens become one probability, as `adjudge.responses.pooling` says.
         permutations: random orders where there are more than 10 facts.
         seed: of those orders.
     """

@@ -27,10 +27,10 @@ from typing import Any, ClassVar, Literal
 from adjudge.protocol import Sample, Score, StepScore
 from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.searches import final_answer, searches_of
-from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer, ShipsSuite
+from adjudge.scoring.nested import asked, cost_of, without_number
+from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer
 from adjudge.verifiers.agents.search.reference import folded, read_findings
 from adjudge.verifiers.agents.search.signals import Rule, finding_f1, likeness, matched, spread, words_of
-from adjudge.verifiers.nested.part import asked, cost_of, without_number
 
 _MOST_QUERIES = 20  # as released
 _BULLET = re.compile(r"[ \t]{0,16}(?:[-*•]|\d{1,3}[.)])[ \t]+")
@@ -82,7 +82,7 @@ class _Work:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FindingsScorer(ShipsSuite, NestedScorer):
+class FindingsScorer(NestedScorer):
     """A list of findings beside reference findings: format, F1 by one-to-one matching, diversity (O2-Searcher).
 
     The reference is `{"findings": ["..", ..]}` or a list of texts.

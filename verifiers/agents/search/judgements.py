@@ -34,14 +34,14 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from adjudge.protocol import Sample, Score, StepScore
+from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.searches import FinalAnswer, Search, SeveralAnswers, final_answer, searches_of
 from adjudge.responses.trajectories.trajectory import Block, Trajectory, TrajectoryForm
-from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer, ShipsSuite, case_values
+from adjudge.scoring.nested import asked, cost_of, without_number
+from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer, case_values
 from adjudge.verifiers.agents.search.reference import SearchReference, read_answers
 from adjudge.verifiers.agents.search.signals import holds, identity
-from adjudge.verifiers.nested.part import asked, cost_of, without_number
-from adjudge.verifiers.text.answer_span import shorten
 
 _CASES = (
     "yes_answered",
@@ -120,7 +120,7 @@ class _Episode:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchJudgementsScorer(ShipsSuite, NestedScorer):
+class SearchJudgementsScorer(NestedScorer):
     """ReSeek: exact match of the answer, plus a value for each judgement of a result.
 
     The reference is the answer, or a list of accepted ones, or `{"answer": ..}`.

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Message, content_text
+from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.reading import read_json
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.entries import shown
 from adjudge.verifiers.agents.search.signals import words, words_of
-from adjudge.verifiers.rubric.entries import shown
-from adjudge.verifiers.text.answer_span import shorten
 from adjudge.verifiers.text.answer_verifier import alternatives
 from adjudge.verifiers.text.token_f1 import token_f1
 

@@ -23,9 +23,9 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from adjudge.responses.phrases import found_in
 from adjudge.responses.trajectories.trajectory import Document
 from adjudge.verifiers.agents.matching import most_pairs
-from adjudge.verifiers.rubric.phrases import found_in
 from adjudge.verifiers.text.token_f1 import TokenF1Verifier, token_f1
 
 Rule: TypeAlias = Literal["token_f1", "cosine"]
@@ -49,7 +49,7 @@ def words_of(text: str) -> Counter[str]:
 def holds(text: str, phrases: Sequence[str]) -> bool:
     """Return whether a text holds one of the phrases as whole words; a phrase without a word is held by none.
 
-    A phrase stands there in any case, accents and invisible characters aside (`adjudge.verifiers.rubric.phrases`), or
+    A phrase stands there in any case, accents and invisible characters aside (`adjudge.responses.phrases`), or
     its words stand in a row, so that "The U.S." is held by "in the US".
     """
     return any(in_a_row(phrase, text) or found_in(phrase, text) for phrase in phrases if words(phrase))

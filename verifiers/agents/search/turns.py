@@ -35,9 +35,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from adjudge.protocol import Sample, Score, StepScore
+from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.searches import Search, SeveralAnswers, final_answer, goes_on, searches_of
 from adjudge.responses.trajectories.trajectory import Trajectory
-from adjudge.verifiers.agents.scoring import LARGEST, Range, ShipsSuite, TrajectoryVerifier
+from adjudge.verifiers.agents.scoring import LARGEST, Range, TrajectoryVerifier
 from adjudge.verifiers.agents.search.reference import SearchReference, prompt_text, read_reference
 from adjudge.verifiers.agents.search.signals import (
     best_similarities,
@@ -48,11 +49,10 @@ from adjudge.verifiers.agents.search.signals import (
     repeats,
     words,
 )
-from adjudge.verifiers.text.answer_span import shorten
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchTurnsVerifier(ShipsSuite, TrajectoryVerifier):
+class SearchTurnsVerifier(TrajectoryVerifier):
     """Base of the verifiers that give each search a value.
 
     Attributes:

@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.extras import install_hint
-from adjudge.verifiers.text.answer_span import shorten
+from adjudge.responses.answer_span import shorten
+from adjudge.scoring.bad_reference import BadReferenceError
 
 Strings: TypeAlias = Literal["exact", "normal"]
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from adjudge.protocol import Sample, Score, StepScore
+from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.trajectory import Call
 from adjudge.verifiers.agents.matching import match
 from adjudge.verifiers.agents.tools.arguments import Equality, Strings, normal
@@ -25,7 +26,6 @@ from adjudge.verifiers.agents.tools.reading import (
     CallsVerifier,
 )
 from adjudge.verifiers.agents.tools.reference import CallReference, Wanted, read_reference
-from adjudge.verifiers.text.answer_span import shorten
 
 _SHOWN = 8  # faults in the evidence
 

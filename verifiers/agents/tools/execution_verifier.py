@@ -25,9 +25,11 @@ from functools import partial
 from typing import Any, ClassVar, Final, Literal
 
 from adjudge import wire
-from adjudge.bad_reference import BadReferenceError
 from adjudge.protocol import Limits, Sample, Score, StepScore
 from adjudge.responses.trajectories.trajectory import Call
+from adjudge.sandbox.bubblewrap import SandboxUnavailableError
+from adjudge.sandbox.sandbox import Isolation
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.agents.matching import match
 from adjudge.verifiers.agents.tools.reading import (
     Called,
@@ -38,8 +40,6 @@ from adjudge.verifiers.agents.tools.tool_session import Played, Returned, Sessio
 from adjudge.verifiers.code.comparison import Rules, same_value
 from adjudge.verifiers.code.outcome import shorten
 from adjudge.verifiers.code.sandboxed import SandboxedVerifier
-from adjudge.verifiers.execution.bubblewrap import SandboxUnavailableError
-from adjudge.verifiers.execution.sandbox import Isolation
 
 _SPARE_SECONDS: Final = 30.0  # starting sandboxes, killing, a second try
 _MOST_KEPT: Final = 1024  # sessions, of at most so many characters:

@@ -21,12 +21,13 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
-from adjudge.bad_reference import BadReferenceError
-from adjudge.instructions.rendering import without_hidden
 from adjudge.protocol import Sample, Score, Verifier, split_reasoning
+from adjudge.responses.answer_span import shorten
+from adjudge.responses.rendering import without_hidden
 from adjudge.responses.trajectories.reading import check_trajectory, read_json, read_trajectory
 from adjudge.responses.trajectories.trajectory import Block, Call, Trajectory, TrajectoryForm, Turn
-from adjudge.verifiers.agents.scoring import ReadsTrajectories, ShipsSuite
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.verifiers.agents.scoring import ReadsTrajectories
 from adjudge.verifiers.agents.tools.arguments import NoSchemasError, NotDataError, data
 from adjudge.verifiers.agents.tools.attempts import attempted_calls, makes_up_results, takes_back
 from adjudge.verifiers.agents.tools.dialects import (
@@ -38,7 +39,6 @@ from adjudge.verifiers.agents.tools.dialects import (
     python_calls,
     unwrapped,
 )
-from adjudge.verifiers.text.answer_span import shorten
 
 Bare: TypeAlias = Literal["auto", "json", "python", "none"]
 
@@ -88,7 +88,7 @@ class ReadsCalls(ReadsTrajectories):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CallsVerifier(ShipsSuite, ReadsCalls, Verifier):
+class CallsVerifier(ReadsCalls, Verifier):
     """Base of the verifiers that compare calls, or what they give, with wanted ones.
 
     Attributes:

@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.responses.trajectories.trajectory import Call
+from adjudge.sandbox import codec
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.agents.matching import ORDERS, Order
 from adjudge.verifiers.agents.tools.arguments import (
     MOST_ALLOWED,
@@ -33,7 +34,6 @@ from adjudge.verifiers.agents.tools.arguments import (
 from adjudge.verifiers.agents.tools.dialects import MOST_CALLS
 from adjudge.verifiers.agents.tools.tool_session import Played, Toolbox, make_toolbox
 from adjudge.verifiers.code.outcome import shorten
-from adjudge.verifiers.execution import codec
 
 _FIELDS: Final = frozenset({"calls", "tools", "order"})
 

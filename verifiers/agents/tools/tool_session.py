@@ -13,16 +13,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.responses.trajectories.trajectory import Call
+from adjudge.sandbox import codec, frames
+from adjudge.sandbox.peer import Peer, PeerLostError, Raised, serves_nothing
+from adjudge.sandbox.program import RunLimits
+from adjudge.sandbox.sandbox import Isolation
+from adjudge.sandbox.warm_python import flavour_of, shared
+from adjudge.sandbox.zygote import ZygoteLostError
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.code.outcome import shorten
 from adjudge.verifiers.code.python_candidate import Candidate, NotLoadedError
-from adjudge.verifiers.execution import codec, frames
-from adjudge.verifiers.execution.peer import Peer, PeerLostError, Raised, serves_nothing
-from adjudge.verifiers.execution.program import RunLimits
-from adjudge.verifiers.execution.sandbox import Isolation
-from adjudge.verifiers.execution.warm_python import flavour_of, shared
-from adjudge.verifiers.execution.zygote import ZygoteLostError
 
 _STATE: Final = "adjudge_final_state"
 _PROCESSES: Final = 16

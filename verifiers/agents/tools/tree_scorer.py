@@ -25,17 +25,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Provenance, Sample, Score, StepScore
 from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.trajectory import Turn
 from adjudge.responses.trajectories.tree_values import node_values, prefix_paths, sibling_scores, z_scores
 from adjudge.runtime.contract import score_checked, validate_sample
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.nested import cost_of, options_of, part_of
 from adjudge.verifiers.agents.scoring import LARGEST
 from adjudge.verifiers.agents.tools.arguments import NoSchemasError, Tools, read_tools
 from adjudge.verifiers.agents.tools.reading import ReadsCalls, calls_of_turn, check_response, with_spans
-from adjudge.verifiers.nested.part import cost_of, options_of, part_of
 
 
 @dataclass(frozen=True, kw_only=True)

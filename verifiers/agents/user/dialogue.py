@@ -21,10 +21,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from adjudge.bad_reference import BadReferenceError
 from adjudge.prompts.scorer import guard
 from adjudge.protocol import Message, Sample, content_text, split_reasoning
-from adjudge.verifiers.rubric.entries import MOST_CHARACTERS, number_of, reject_unknown, shown
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.entries import MOST_CHARACTERS, number_of, reject_unknown, shown
 
 Band: TypeAlias = Literal["happy", "A", "B", "C", "angry"]
 

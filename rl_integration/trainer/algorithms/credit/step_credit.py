@@ -2,7 +2,7 @@
 
 Rewards of the steps of an answer, shaped so that more steps do not pay, and summed up to what follows.
 
-The formulas are `adjudge.solutions.refine`'s; scorers of steps can refine by themselves, and these are for scores that
+The formulas are `adjudge.responses.refine`'s; scorers of steps can refine by themselves, and these are for scores that
 come as they are.  The sum of `delta` from step k on is v_k, whatever comes after it; that of `min_form` from the first
 is about the least v.
 
@@ -53,6 +53,8 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from adjudge.responses.refine import Refinement, refine
+from adjudge.responses.step_values import TEMPERATURE
 from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers, over_tokens, rows_of_tokens
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
 from adjudge.rl_integration.trainer.contract.arrays import Floats, Integers, floats, same_shape
@@ -65,8 +67,6 @@ from adjudge.rl_integration.trainer.contract.options import (
     check_min,
 )
 from adjudge.rl_integration.trainer.rewards.groups import Groups
-from adjudge.solutions.refine import Refinement, refine
-from adjudge.solutions.step_values import TEMPERATURE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class Shape:
     """From the values of steps to their rewards.
 
     Attributes:
-        how: the formula, such as "clip", "delta", "clip_delta", "min_form" (`adjudge.solutions.refine`).
+        how: the formula, such as "clip", "delta", "clip_delta", "min_form" (`adjudge.responses.refine`).
         eta: the threshold of the clipped ones; the paper's is the mean value on training questions.
         start: the value before the first step, for "gain".
         temperature: of "min_form"; PURE's 0.1 is for values in [-1, 1].

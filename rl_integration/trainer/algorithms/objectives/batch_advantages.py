@@ -57,7 +57,7 @@ t runs over the tokens that the policy wrote.  Text between them, such as a tool
 token is the next token of the policy.  After the last one V is 0, also where a response was cut off.
 
 Not covered: discounting and token rewards; REINFORCE++ with a penalty in the reward is `shaping` first, then this; OPMD
-with the mean as the baseline: that is `GroupRelative(scale="none")`; rewards outside [0, 1]; `adjudge.compose` brings
+with the mean as the baseline: that is `GroupRelative(scale="none")`; rewards outside [0, 1]; `scoring.compose` brings
 them there; the leave-one-out and cross-fitted forms of the series.
 """
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from adjudge.instructions.constraint import Constraint
-from adjudge.instructions.text_units import SCRIPTS
+from adjudge.verifiers.instructions.constraint import Constraint
+from adjudge.verifiers.instructions.text_units import SCRIPTS
 
 _BOUNDS = (
     ("both", r"between (\d+)(?: and |-| to )(\d+) {unit}"),

@@ -14,10 +14,17 @@ from hypothesis import strategies as st
 from tests.data_pipelines.tasks.constraints import published
 
 from adjudge.data_pipelines.tasks.constraint_witness import witness
-from adjudge.instructions.composed import COMPOSED, core
-from adjudge.instructions.conflicts import conflicts
-from adjudge.instructions.constraint import Constraint, all_met
-from adjudge.instructions.text_units import COUNTS, bullets, headings, occurrences, table_rows, words
+from adjudge.verifiers.instructions.composed import COMPOSED, core
+from adjudge.verifiers.instructions.conflicts import conflicts
+from adjudge.verifiers.instructions.constraint import Constraint, all_met
+from adjudge.verifiers.instructions.text_units import (
+    COUNTS,
+    bullets,
+    headings,
+    occurrences,
+    table_rows,
+    words,
+)
 
 DATA = os.environ.get("ADJUDGE_DATA")
 

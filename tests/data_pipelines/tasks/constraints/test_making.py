@@ -13,10 +13,10 @@ import pytest
 
 from adjudge.data_pipelines.tasks.config import LEVELS, PATTERNS, ConstraintsConfig
 from adjudge.data_pipelines.tasks.constraints import drawn, make_constraints, phrase_of
-from adjudge.instructions.composed import COMPOSED
-from adjudge.instructions.conflicts import conflicts
-from adjudge.instructions.constraint import Constraint, all_met
 from adjudge.io.jobs.report import JobReport
+from adjudge.verifiers.instructions.composed import COMPOSED
+from adjudge.verifiers.instructions.conflicts import conflicts
+from adjudge.verifiers.instructions.constraint import Constraint, all_met
 
 PROMPTS = [
     {"prompt": f"Explain how {thing} keep warm in winter."} for thing in ("penguins", "houses", "engines", "bees")

@@ -9,7 +9,7 @@ import pytest
 
 from adjudge.data_pipelines.tasks.config import EDGES
 from adjudge.data_pipelines.tasks.database_filling import add_edge_rows
-from adjudge.databases.schema_shape import read_schema
+from adjudge.verifiers.sql.databases.schema_shape import read_schema
 
 SCHEMA = """CREATE TABLE sale (id INTEGER PRIMARY KEY, name TEXT, price REAL, sold DATE, code INT UNIQUE,
                                fixed TEXT NOT NULL, paid TEXT CHECK (paid IN ('yes', 'no')))"""

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge.data_pipelines.tasks.database_filling import foreign_keys, repair
-from adjudge.databases.schema_shape import Schema, read_schema
+from adjudge.verifiers.sql.databases.schema_shape import Schema, read_schema
 
 Rows = list[tuple[object, ...]]
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from adjudge import registry
-from adjudge.api import score_batch
 from adjudge.data_pipelines.tasks.config import DatabasesConfig
 from adjudge.data_pipelines.tasks.database_filling import foreign_keys
 from adjudge.data_pipelines.tasks.databases import Judges, make_databases
-from adjudge.databases.row_maker import RowMaker
-from adjudge.databases.schema_shape import read_schema, schema_of_file
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.report import JobReport
 from adjudge.protocol import Sample
+from adjudge.scoring import registry
+from adjudge.scoring.api import score_batch
+from adjudge.verifiers.sql.databases.row_maker import RowMaker
+from adjudge.verifiers.sql.databases.schema_shape import read_schema, schema_of_file
 
 SCHEMA = """
 CREATE TABLE singer (id INTEGER PRIMARY KEY, name TEXT NOT NULL, country TEXT, age INT);

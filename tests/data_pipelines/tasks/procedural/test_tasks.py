@@ -17,10 +17,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge import api, wire
+from adjudge import wire
 from adjudge.data_pipelines.tasks.config import TasksConfig
 from adjudge.data_pipelines.tasks.gym import GymFamily, seed_of
 from adjudge.data_pipelines.tasks.procedural import FAMILIES, families_of, make_tasks, part_of
+from adjudge.scoring import api
 
 OWN = tuple(FAMILIES)
 GYM = ("gym/chain_sum", "gym/rubiks_cube", "gym/family_relationships", "gym/sudoku")

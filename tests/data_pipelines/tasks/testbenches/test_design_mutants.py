@@ -7,8 +7,8 @@ import difflib
 import pytest
 
 from adjudge.data_pipelines.tasks.bench_designs import design_mutants
-from adjudge.hardware.front_end import parse
-from adjudge.hardware.interface import read_ports
+from adjudge.verifiers.verilog.front_end import parse
+from adjudge.verifiers.verilog.interface import read_ports
 
 pytestmark = pytest.mark.usefixtures("parser")
 

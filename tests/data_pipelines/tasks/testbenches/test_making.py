@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from adjudge import registry
-from adjudge.api import score_batch
 from adjudge.data_pipelines.tasks.bench_designs import Bench, Design
 from adjudge.data_pipelines.tasks.bench_writer import NotTriedError, Trials
 from adjudge.data_pipelines.tasks.config import TestbenchesConfig as Config
 from adjudge.data_pipelines.tasks.testbenches import make_testbenches
 from adjudge.io.jobs.report import JobReport
 from adjudge.protocol import Sample
+from adjudge.scoring import registry
+from adjudge.scoring.api import score_batch
 
 pytestmark = pytest.mark.usefixtures("icarus")
 

@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engines.scripted import ScriptedEngine, fault, field_of, text_of
 
-from adjudge import api
 from adjudge.data_pipelines.tasks.config import TheoremsConfig
 from adjudge.data_pipelines.tasks.theorem_rules import conclusion_of, latex_number
 from adjudge.data_pipelines.tasks.theorems import make_theorems
 from adjudge.engines.interface import Completion, Prompt
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.report import JobReport
+from adjudge.scoring import api
 
 NUMERIC = [
     "The binomial coefficient satisfies $\\binom{6}{2} = 15$.",

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge import api
 from adjudge.data_pipelines.tasks.calls_guest import NoData, literal
 from adjudge.data_pipelines.tasks.unit_test_problems import Call
 from adjudge.data_pipelines.tasks.unit_test_runs import Output
 from adjudge.data_pipelines.tasks.unit_tests import Agreed, agreed, has_form, output_key, reference_of
+from adjudge.scoring import api
 
 DATA = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()

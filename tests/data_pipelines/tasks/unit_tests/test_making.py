@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from tests.engines.scripted import ScriptedEngine, fault, field_of, text_of
 
-from adjudge import api
 from adjudge.data_pipelines.tasks.config import UnitTestsConfig
 from adjudge.data_pipelines.tasks.unit_tests import make_unit_tests
 from adjudge.engines.interface import Completion
 from adjudge.io.errors import JobError
 from adjudge.io.jobs.report import JobReport
+from adjudge.scoring import api
 
 DATA = os.environ.get("ADJUDGE_DATA")
 FEW = {"solutions": 3, "agree": 2, "passing": 3, "inputs": 20, "tests": 8}

@@ -24,7 +24,7 @@ from adjudge.evals.benchmarks.process_bench import (
     processbench_f1,
 )
 from adjudge.protocol import Sample, Score, StepScore, response_text
-from adjudge.solutions.steps import given_steps, split_steps
+from adjudge.responses.steps import given_steps, split_steps
 from adjudge.statistics.intervals import NO_DRAWS
 
 

@@ -69,7 +69,7 @@ def test_a_missing_verdict_follows_nothing() -> None:
 
 @pytest.mark.parametrize("benchmark_class", [IfEval, IfBench])
 def test_each_instruction_is_a_sample_with_its_own_constraint(benchmark_class: Any, tmp_path: Path) -> None:
-    pytest.importorskip("adjudge.instructions.rows")
+    pytest.importorskip("adjudge.verifiers.instructions.rows")
     prompts = written(tmp_path / "prompts.json", [PROMPT, {**PROMPT, "key": 2, "prompt": "Other."}])
     benchmark = benchmark_class(prompts=prompts)
     by_key = {"key": "1", "response": "a", "instruction_id_list": KINDS[:2], "strict": [True, False]}

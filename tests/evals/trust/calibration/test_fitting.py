@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from adjudge.compose import Calibration
 from adjudge.evals.trust.reliability import calibration_error, log_loss
 from adjudge.evals.trust.scored_rows import cross_fit, fit_temperature, group_folds, log_odds
+from adjudge.scoring.compose import Calibration
 from adjudge.statistics.logistic import sigmoid
 
 

@@ -18,7 +18,7 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.server.config import ServerConfig
+from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.dashboard import board
 from adjudge.rl_integration.server.running import server
 from adjudge.rl_integration.service.service import RewardService

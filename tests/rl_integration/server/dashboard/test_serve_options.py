@@ -10,7 +10,7 @@ import pytest
 
 from adjudge.cli.serve import ServeCommand
 from adjudge.rl_integration.server import running
-from adjudge.rl_integration.server.config import ServerConfig
+from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.service.service import RewardService
 from adjudge.rl_integration.watch.panel import WatchPanel
 

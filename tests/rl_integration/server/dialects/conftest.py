@@ -12,7 +12,7 @@ import pytest
 from tests.rl_integration.server.conftest import served
 
 from adjudge.protocol import Sample, Score, StepScore, response_text
-from adjudge.rl_integration.server.config import ServerConfig
+from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.service.config import LaneConfig
 
 SCORES = {

@@ -20,7 +20,7 @@ from tests.rl_integration.server.dialects.conftest import Bench, Obedient
 from tests.verifiers.code.conftest import sandbox_works
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.server.config import ServerConfig
+from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.verifiers.code.extraction import extract, fenced
 

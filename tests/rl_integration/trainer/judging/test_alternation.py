@@ -13,7 +13,6 @@ import pytest
 import torch
 from tests.rl_integration.trainer.judging.written import written
 
-from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
 from adjudge.rl_integration.trainer.contract.task import Task
@@ -28,6 +27,7 @@ from adjudge.rl_integration.trainer.loop.run import Run
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
+from adjudge.scoring.conformance import check_scorer
 
 TASKS = [Task(id=str(number), prompt=f"{number}:") for number in range(6)]
 STEP, FINAL = ("Verdict 1: 1\n", "Verdict 1: -1\n"), ("Final verdict: 1", "Final verdict: 0")

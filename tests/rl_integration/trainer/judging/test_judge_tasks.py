@@ -11,10 +11,7 @@ from typing import Any
 import pytest
 from tests.rl_integration.trainer.judging.written import written
 
-from adjudge.compose.by_kind import ByKind
-from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score
-from adjudge.registry import load
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task, TaskOrder
 from adjudge.rl_integration.trainer.judging.fixed_shares import FixedShares, of_kind
@@ -30,6 +27,9 @@ from adjudge.rl_integration.trainer.judging.pairs import (
     one_by_one,
 )
 from adjudge.rl_integration.trainer.rollouts.cohort_order import CohortOrder, order_effects
+from adjudge.scoring.compose.by_kind import ByKind
+from adjudge.scoring.conformance import check_scorer
+from adjudge.scoring.registry import load
 
 PAIRS = [Pair(id=f"p{number}", prompt="2+2?", chosen=f"{number} right", rejected="wrong") for number in range(6)]
 

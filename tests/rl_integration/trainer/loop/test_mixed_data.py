@@ -9,12 +9,12 @@ import pytest
 import yaml
 from tests.rl_integration.mixed_data import FORMS, completions, dataset
 
-from adjudge.api import load, score_rows
 from adjudge.rl_integration.trainer.loop.config import RunFile
 from adjudge.rl_integration.trainer.loop.policy_run import train_policy_run
 from adjudge.rl_integration.trainer.rollouts.task_files import TaskFiles
 from adjudge.rl_integration.trainer.rollouts.task_reader import read_tasks
 from adjudge.runtime.loop import run_blocking
+from adjudge.scoring.api import load, score_rows
 from adjudge.training.config_file import load_config
 
 FORM = {"scorer": "format", "weight": 0.5}

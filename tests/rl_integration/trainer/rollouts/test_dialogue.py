@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.rl_integration.trainer.rollouts.chat_policy import chat_policy
 from tests.rl_integration.trainer.rollouts.scripted_generator import Script, ScriptedGenerator
-from tests.rl_integration.trainer.rollouts.tools.chat_policy import chat_policy
-from tests.rl_integration.trainer.rollouts.tools.small_tools import Doing, Lookup, Slow
+from tests.rl_integration.trainer.rollouts.small_tools import Doing, Lookup, Slow
 
 from adjudge.protocol import response_text
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
+from adjudge.rl_integration.trainer.rollouts.calls import Call, CallStyle, TagCalls, Toolbox
+from adjudge.rl_integration.trainer.rollouts.chat_calls import ChatCalls
 from adjudge.rl_integration.trainer.rollouts.dialogue import Dialogue
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
-from adjudge.rl_integration.trainer.rollouts.tools.calls import Call, CallStyle, TagCalls, Toolbox
-from adjudge.rl_integration.trainer.rollouts.tools.chat_calls import ChatCalls
-from adjudge.rl_integration.trainer.rollouts.tools.tool import Tool, ToolDown
+from adjudge.rl_integration.trainer.rollouts.tool import Tool, ToolDown
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 
 CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789<>/?!{}[]|=:,;.()-'_ " + "\n·"

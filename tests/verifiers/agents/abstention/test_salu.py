@@ -6,7 +6,6 @@ import asyncio
 import dataclasses
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge import check_scorer, load
-from adjudge.attacks import AttackCase
 from adjudge.protocol import Sample, Score
+from adjudge.scoring.attacks import AttackCase, shipped_cases
 from adjudge.verifiers.agents.abstention.scorer import (
     CASES,
     AbstentionScorer,
@@ -272,7 +271,7 @@ def test_options_that_mean_nothing_are_refused(options: dict[str, Any]) -> None:
         AbstentionScorer(**options)
 
 
-CASES_OF_SUITE = list(AbstentionScorer().attacks(Path()))
+CASES_OF_SUITE = shipped_cases(AbstentionScorer())
 
 
 def test_attacks_earn_nothing_and_their_honest_neighbours_do() -> None:

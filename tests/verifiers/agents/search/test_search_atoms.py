@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engines import scripted
 
-from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score, response_text
 from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.trajectory import TrajectoryForm
+from adjudge.scoring.conformance import check_scorer
 from adjudge.verifiers.agents.search.atoms import Atom, AtomicThoughtScorer, atoms_of
 
 THOUGHT = "<think><plan>Ask for the capital.</plan> so <risk-check>It may have moved.</risk-check></think>"

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score
 from adjudge.reasons import CANDIDATE
+from adjudge.scoring.attacks import shipped_cases
+from adjudge.scoring.conformance import check_scorer
 from adjudge.verifiers.agents.search.boundary import SearchBoundaryVerifier, decision_f1
 
 FOUND = 'Doc 1(Title: "Paris") Paris is the capital of France.'
@@ -215,9 +215,9 @@ def test_a_response_that_had_to_be_killed_is_malformed() -> None:
     assert SearchBoundaryVerifier().killed(sample, "candidate_timeout").value == -1.0
 
 
-def test_no_attack_gets_through_and_no_honest_answer_is_refused(tmp_path: Path) -> None:
+def test_no_attack_gets_through_and_no_honest_answer_is_refused() -> None:
     verifier = SearchBoundaryVerifier()
-    cases = list(verifier.attacks(tmp_path))
+    cases = shipped_cases(verifier)
     assert len({case.id for case in cases}) == len(cases) >= 25
     for case in cases:
         value = replace(verifier, **case.options).verify(case.sample).value

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.engines import scripted
 
-from adjudge.conformance import check_scorer
 from adjudge.protocol import Cost, Sample, Score, response_text
+from adjudge.scoring.conformance import check_scorer
 from adjudge.verifiers.agents.search.critic import TurnCriticScorer, TurnLabels
 from adjudge.verifiers.text.token_f1 import TokenF1Verifier
 

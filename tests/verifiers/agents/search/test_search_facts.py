@@ -8,7 +8,6 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engines import scripted
 
-from adjudge.conformance import check_scorer
 from adjudge.engines.interface import Fault, Prompt, TextLogprobs
 from adjudge.protocol import Cost, Sample, Score, response_text
+from adjudge.scoring.attacks import shipped_cases
+from adjudge.scoring.conformance import check_scorer
 from adjudge.verifiers.agents.search.facts import FactGainScorer
 from adjudge.verifiers.agents.search.facts_worth import (
     MOST_REPLY,
@@ -314,9 +314,9 @@ def test_flat_text_and_tools_are_read_alike(texts: tuple[str, str]) -> None:
     assert run(FactGainScorer(**SHARES), forged)[0].value == 0.0
 
 
-def test_no_attack_gets_through_and_no_honest_consultation_is_refused(tmp_path: Path) -> None:
+def test_no_attack_gets_through_and_no_honest_consultation_is_refused() -> None:
     scorer = FactGainScorer()
-    for case in scorer.attacks(tmp_path):
+    for case in shipped_cases(scorer):
         (score,) = run(replace(scorer, **case.options), case.sample)
         assert score.value == (1.0 if case.honest else 0.0), case.id
 

@@ -6,7 +6,6 @@ import asyncio
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from adjudge.conformance import check_scorer
 from adjudge.protocol import Sample, Score, response_text
+from adjudge.scoring.attacks import shipped_cases
+from adjudge.scoring.conformance import check_scorer
 from adjudge.verifiers.agents.search.findings import FindingsScorer, findings_of
 from adjudge.verifiers.agents.search.signals import finding_f1, likeness, matched, spread, words_of
 from adjudge.verifiers.text.token_f1 import TokenF1Verifier
@@ -224,9 +224,9 @@ def test_a_scorer_may_say_what_is_alike() -> None:
     assert run(verifier, answer("red green"))[0].value == run(FindingsScorer(), answer("red green"))[0].value
 
 
-def test_no_attack_gets_through_and_no_honest_list_is_refused(tmp_path: Path) -> None:
+def test_no_attack_gets_through_and_no_honest_list_is_refused() -> None:
     scorer = FindingsScorer()
-    for case in scorer.attacks(tmp_path):
+    for case in shipped_cases(scorer):
         (score,) = asyncio.run(replace(scorer, **case.options).score([case.sample]))
         assert score.value == (1.0 if case.honest else 0.0), case.id
 

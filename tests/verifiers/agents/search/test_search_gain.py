@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge import check_scorer, score_batch
-from adjudge.attacks import AttackCase
 from adjudge.protocol import Sample, Score
+from adjudge.scoring.attacks import AttackCase, shipped_cases
 from adjudge.verifiers.agents.search.judgements import SearchJudgementsScorer
 from adjudge.verifiers.agents.search.turns import SearchGainVerifier, SearchStepsVerifier
 
@@ -21,7 +20,7 @@ REFERENCE = {"answer": "Tacoma", "evidence": ["Dune is by Frank Herbert", "Herbe
 FIRST = "The novel Dune is by Frank Herbert."
 SECOND = "Frank Herbert was born in Tacoma."
 SCORERS = (SearchStepsVerifier(), SearchGainVerifier(), SearchJudgementsScorer())
-CASES = [(scorer, case) for scorer in SCORERS for case in scorer.attacks(Path())]
+CASES = [(scorer, case) for scorer in SCORERS for case in shipped_cases(scorer)]
 
 
 def turns(*texts: str) -> list[dict[str, str]]:

@@ -1,19 +1,18 @@
-"""The attacks of `verifiers/tools/attacks.json` score 0 for the reason they should, and honest calls keep their 1."""
+"""The attacks of `tools/attacks.json` score 0 for the reason they should, and honest calls keep their 1."""
 
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 import pytest
 
-from adjudge.attacks import AttackCase
 from adjudge.protocol import Verifier
+from adjudge.scoring.attacks import AttackCase, shipped_cases
 from adjudge.verifiers.agents.tools.call_verifier import ToolCallVerifier
 from adjudge.verifiers.agents.tools.execution_verifier import ToolExecutionVerifier
 
 VERIFIERS = (ToolCallVerifier(), ToolExecutionVerifier())
-CASES = [(verifier, case) for verifier in VERIFIERS for case in verifier.attacks(Path())]
+CASES = [(verifier, case) for verifier in VERIFIERS for case in shipped_cases(verifier)]
 
 
 def named(value: object) -> str:
@@ -38,4 +37,4 @@ def test_an_honest_response_near_an_attack_is_right(verifier: Verifier, case: At
 
 
 def test_every_case_has_a_name_of_its_own() -> None:
-    assert len({case.id for _, case in CASES}) == len(CASES)
+    assert len({(verifier.name, case.id) for verifier, case in CASES}) == len(CASES)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from adjudge import Sample, Score
-from adjudge.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.agents.tools.call_verifier import ToolCallVerifier
 from adjudge.verifiers.agents.tools.execution_verifier import ToolExecutionVerifier
 from adjudge.verifiers.agents.tools.reference import bfcl_reference

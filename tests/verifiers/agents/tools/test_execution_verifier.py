@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from adjudge import Sample, Score, check_scorer
+from adjudge.sandbox.bubblewrap import SandboxUnavailableError
 from adjudge.verifiers.agents.tools import execution_verifier
 from adjudge.verifiers.agents.tools.execution_verifier import ToolExecutionVerifier
 from adjudge.verifiers.agents.tools.tool_session import play
-from adjudge.verifiers.execution.bubblewrap import SandboxUnavailableError
 
 BANK = """
 import itertools

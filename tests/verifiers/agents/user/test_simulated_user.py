@@ -16,10 +16,10 @@ from tests.verifiers.agents.user.playing import honest, quotes_after, quotes_bef
 from tests.verifiers.agents.user.tries import attack_cases
 
 from adjudge import load
-from adjudge.attacks import AttackCase
-from adjudge.conformance import check_scorer
 from adjudge.engines.interface import Fault, Prompt
 from adjudge.protocol import Sample, Score, response_text
+from adjudge.scoring.attacks import AttackCase
+from adjudge.scoring.conformance import check_scorer
 from adjudge.verifiers.agents.user.dialogue import turns_of
 from adjudge.verifiers.agents.user.scorer import SimulatedUserScorer
 from adjudge.verifiers.agents.user.session import Reaction, UserSession, read_words

@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from adjudge.attacks import AttackCase
 from adjudge.protocol import Sample
+from adjudge.scoring.attacks import AttackCase
 
 _LOW: Final = 10
 _HIGH: Final = 90

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.rl_integration.trainer.algorithms.objectives.batches import batches, mean, spread
 
 from adjudge.protocol import StepScore
+from adjudge.responses.refine import Refinement
 from adjudge.rl_integration.trainer.algorithms.credit.answers import (
     at_last_tokens,
     over_tokens,
@@ -35,7 +36,6 @@ from adjudge.rl_integration.trainer.algorithms.credit.step_credit import (
 )
 from adjudge.rl_integration.trainer.contract.arrays import Floats
 from adjudge.rl_integration.trainer.rewards.groups import Groups
-from adjudge.solutions.refine import Refinement
 
 VALUES = st.lists(st.floats(-2, 2, width=16), max_size=6)
 

@@ -1,0 +1,312 @@
+"""What every route needs: the service, who asks, and how refusals become answers.
+
+Answers kept for a while under the key the client gave, so that a repeated request is not paid for twice.
+
+A client whose connection broke does not know whether it was heard, and asks again with the same key: it gets the answer
+of the first time, or waits for it together with the first request.  If nobody comes back, the work is given up after a
+while.  A key that comes with another body is refused: its answer would be another request's.  Only answers are kept,
+never refusals.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.server.base.config import ServerConfig
+from adjudge.rl_integration.server.base.errors import HttpError
+from adjudge.rl_integration.server.base.score_log import ScoreLog
+from adjudge.rl_integration.service.refusals import Refused
+from adjudge.rl_integration.service.request import Traffic
+from adjudge.rl_integration.service.service import RewardService
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from starlette.requests import Request as HttpRequest
+import asyncio
+from collections import Counter, OrderedDict
+from collections.abc import Coroutine, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+_SECONDS = 600.0
+_BYTES = 256 << 20
+_ENTRY = 512  # bytes that an entry takes beside its answer
+_ORPHANED = 120.0  # seconds; clients come back after 30 at most
+
+_Name: TypeAlias = tuple[str, str]
+
+
+@dataclass(kw_only=True)
+class _Work:
+    """What is being answered, and how many wait for it."""
+
+    digest: bytes
+    task: asyncio.Task[bytes]
+    waiting: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Kept:
+    """An answer, and until when it is kept."""
+
+    digest: bytes
+    answer: bytes
+    until: float
+
+
+class Replays:
+    """Answers by client and key; for use on one event loop.
+
+    Args:
+        seconds: how long an answer is kept.
+        most_bytes: how much is kept at most.
+        orphaned: seconds after which work is given up that nobody waits for.
+        clock: seconds from any start.
+    """
+
+    def __init__(
+        self,
+        *,
+        seconds: float = _SECONDS,
+        most_bytes: int = _BYTES,
+        orphaned: float = _ORPHANED,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._seconds = seconds
+        self._most = most_bytes
+        self._orphaned = orphaned
+        self._clock = clock
+        self._under_way: dict[_Name, _Work] = {}
+        self._kept: OrderedDict[_Name, _Kept] = OrderedDict()  # in the order of their ends
+        self._bytes = 0
+
+    async def once(self, client: str, key: str, digest: bytes, work: Callable[[], Awaitable[bytes]]) -> bytes:
+        """Return the answer of the work that was done under this key, and do it if there is none.
+
+        The work goes on when the caller is cancelled: it was accepted, and the caller may ask again.
+
+        Args:
+            client: whose key it is.
+            key: the key; without one the work is done, and ends with the caller.
+            digest: of the request, to tell it from others.
+            work: what is to be done once.
+
+        Raises:
+            HttpError: 422, the key was another request's.
+        """
+        if not key:
+            return await work()
+        name = (client, key)
+        self._forget()
+        if (kept := self._kept.get(name)) is not None:
+            _same(kept.digest, digest)
+            return kept.answer
+        known = self._under_way.get(name)
+        if known is None or known.task.cancelling():
+            known = self._under_way[name] = _Work(digest=digest, task=asyncio.create_task(_done(work)))
+            known.task.add_done_callback(lambda _: self._settle(name, known))
+        _same(known.digest, digest)
+        known.waiting += 1
+        try:
+            return await asyncio.shield(known.task)
+        finally:
+            known.waiting -= 1
+            if not known.waiting and not known.task.done():
+                asyncio.get_running_loop().call_later(self._orphaned, self._give_up, known)
+
+    def _give_up(self, work: _Work) -> None:
+        if not work.waiting:
+            work.task.cancel()
+
+    def _settle(self, name: _Name, work: _Work) -> None:
+        if self._under_way.get(name) is work:
+            del self._under_way[name]
+        if work.task.cancelled() or work.task.exception() is not None:
+            return
+        answer = work.task.result()
+        self._kept[name] = _Kept(digest=work.digest, answer=answer, until=self._clock() + self._seconds)
+        self._bytes += len(answer) + _ENTRY
+        self._forget()
+
+    def _forget(self) -> None:
+        now = self._clock()
+        while self._kept:
+            oldest, kept = next(iter(self._kept.items()))
+            if kept.until >= now and self._bytes <= self._most:
+                return
+            del self._kept[oldest]
+            self._bytes -= len(kept.answer) + _ENTRY
+
+
+def _same(known: bytes, given: bytes) -> None:
+    if known != given:
+        raise HttpError(422, "key_reused", "this idempotency key came with another request; give each its own")
+
+
+def _done(work: Callable[[], Awaitable[bytes]]) -> Coroutine[Any, Any, bytes]:
+    async def awaited() -> bytes:
+        return await work()
+
+    return awaited()
+
+
+class Allowance:
+    """Counts samples under way by client; for use on one event loop.
+
+    Args:
+        most: most samples of one client at once.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._under_way: Counter[str] = Counter()
+
+    @contextmanager
+    def taken(self, client: str, count: int) -> Iterator[None]:
+        """Hold a client's samples as under way.
+
+        Raises:
+            HttpError: 429, that would be too many.
+        """
+        here = self._under_way[client]
+        if here and here + count > self._most:
+            raise HttpError(
+                429,
+                "too_many_under_way",
+                f"{here} samples of this client are under way, and at most {self._most} may be",
+                retry_after=1.0,
+            )
+        self._under_way[client] += count
+        try:
+            yield
+        finally:
+            self._under_way[client] -= count
+            if not self._under_way[client]:
+                del self._under_way[client]
+
+
+_CLOSED = "closed"  # the reason of what a stopping server could not answer in time; another try elsewhere can
+
+
+class Host:
+    """The service as the routes see it.
+
+    Args:
+        service: what scores.
+        config: the limits.
+        score_log: told each score that is given; None for none.
+    """
+
+    def __init__(self, service: RewardService, config: ServerConfig, score_log: ScoreLog | None = None) -> None:
+        self.service = service
+        self.config = config
+        self.score_log = score_log
+        self.replays = Replays()
+        self.started = time.time()
+        self.draining = False
+        self._allowance = Allowance(config.most_under_way)
+
+    def only_scorer(self, asked: str | None) -> str:
+        """Return the scorer a request means: the one it names, or the only one there is.
+
+        Raises:
+            HttpError: 404, there is none of that name; 422, several could be meant.
+        """
+        names = self.service.names
+        if asked is None and len(names) == 1:
+            return names[0]
+        if asked is None:
+            raise HttpError(422, "which_scorer", f"name the scorer; there are {', '.join(names)}")
+        if asked not in names:
+            raise HttpError(404, "unknown_scorer", f"there is no scorer {asked!r}; there are {', '.join(names)}")
+        return asked
+
+    async def score(
+        self,
+        request: HttpRequest,
+        scorer: str,
+        samples: Sequence[Sample],
+        *,
+        traffic: Traffic = "train",
+        within: float | None = None,
+    ) -> list[Score]:
+        """Score samples for whoever sent the request."""
+        client, begun = self._noted(request, scorer, samples), time.perf_counter()
+        with self._answers(client, len(samples)):
+            scores = await self.service.score(scorer, samples, client=client, traffic=traffic, within=within)
+        if any(score.reason == _CLOSED for score in scores):
+            raise _closing()
+        request.state.log["failed"] = sum(score.status == "failed" for score in scores)
+        self._log_scores(request, scorer, samples, scores, begun, traffic)
+        return scores
+
+    async def stream(
+        self,
+        request: HttpRequest,
+        scorer: str,
+        samples: Sequence[Sample],
+        *,
+        traffic: Traffic = "train",
+        within: float | None = None,
+    ) -> AsyncGenerator[tuple[int, Score], None]:
+        """Yield scores as they come; see `score`."""
+        client, begun = self._noted(request, scorer, samples), time.perf_counter()
+        with self._answers(client, len(samples)):
+            found = self.service.stream(scorer, samples, client=client, traffic=traffic, within=within)
+            async with aclosing(found):
+                async for place, score in found:
+                    if score.reason == _CLOSED:
+                        raise _closing()
+                    self._log_scores(request, scorer, [samples[place]], [score], begun, traffic)
+                    yield place, score
+
+    async def once(self, request: HttpRequest, key: str, work: Callable[[], Awaitable[bytes]]) -> bytes:
+        """Return the answer of work that is done once for a client's key, if it gave one; see `Replays.once`."""
+        digest = hashlib.sha256(await request.body()).digest() if key else b""
+        return await self.replays.once(request.state.client, key, digest, work)
+
+    def _noted(self, request: HttpRequest, scorer: str, samples: Sequence[Sample]) -> str:
+        log: dict[str, Any] = {"scorer": scorer, "samples": len(samples)}
+        if self.config.log_texts:
+            log["texts"] = [{"prompt": one.prompt, "response": one.response} for one in samples]
+        request.state.log = log
+        client: str = request.state.client
+        return client
+
+    def _log_scores(
+        self,
+        request: HttpRequest,
+        scorer: str,
+        samples: Sequence[Sample],
+        scores: Sequence[Score],
+        begun: float,
+        traffic: Traffic,
+    ) -> None:
+        if self.score_log is not None:
+            self.score_log.add(
+                scorer,
+                samples,
+                scores,
+                latency=time.perf_counter() - begun,
+                client=request.state.client,
+                route=request.url.path,
+                traffic=traffic,
+            )
+
+    @contextmanager
+    def _answers(self, client: str, count: int) -> Iterator[None]:
+        with self._allowance.taken(client, count):
+            try:
+                yield
+            except Refused as refused:
+                raise HttpError.of(refused) from refused
+
+
+def _closing() -> HttpError:
+    return HttpError(503, "draining", "the server had to stop before it could answer; ask again", retry_after=5.0)

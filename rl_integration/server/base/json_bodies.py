@@ -1,0 +1,120 @@
+"""Bodies of requests, taken as JSON and strictly.
+
+Refused before anything looks at them: what is no JSON, and what Python's reader lets through although others do not or
+read it otherwise: NaN, numbers beyond a double, objects that say a key twice, and nesting without end.
+
+Not covered: what the JSON must hold; the routes' models say that.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from email.message import Message
+from typing import Any, Never
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+
+from adjudge.rl_integration.server.base.errors import HttpError
+
+_DEEPEST = 100  # levels; what handles samples later calls itself for each of them
+
+
+class JsonRoute(APIRoute):
+    """A route whose body, if it takes one, is strict JSON."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what handles a request."""
+        handle = super().get_route_handler()
+        field = self.body_field
+        if field is None:
+            return handle
+        required = field.field_info.is_required()
+
+        async def handler(request: Request) -> Response:
+            given = _JsonRequest(request.scope, request.receive)
+            if required or await given.body():
+                _check_headers(given)
+                await given.json()
+            return await handle(given)
+
+        return handler
+
+
+class _JsonRequest(Request):
+    """A request that reads its body once, strictly; FastAPI asks it for the same object again."""
+
+    _read: Any = None
+
+    async def json(self) -> Any:
+        if self._read is None:
+            self._read = read_json(await self.body())
+        return self._read
+
+
+def read_json(body: bytes) -> Any:
+    """Return what a body holds.
+
+    Raises:
+        HttpError: 400, it is not strict JSON.
+    """
+    if not body.strip():
+        raise HttpError(400, "not_json", "the body is empty; send a JSON object")
+    try:
+        found = json.loads(body, parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_object)
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:  # of the syntax, of bytes that are no UTF-8, of integers beyond 4300 digits
+        raise HttpError(400, "not_json", f"the body is not JSON: {str(error)[:200]}") from error
+    if body.count(b"[") + body.count(b"{") > _DEEPEST and _deeper(found, _DEEPEST):
+        raise _too_deep()
+    return found
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    """Return whether a value is nested deeper than so many levels."""
+    layer = [value] if isinstance(value, dict | list) else []
+    for _ in range(levels):
+        inner = (outer.values() if isinstance(outer, dict) else outer for outer in layer)
+        layer = [item for items in inner for item in items if isinstance(item, dict | list)]
+        if not layer:
+            return False
+    return True
+
+
+def _too_deep() -> HttpError:
+    return HttpError(400, "not_json", f"the body is nested more than {_DEEPEST} levels deep")
+
+
+def _check_headers(request: Request) -> None:
+    if (coding := request.headers.get("content-encoding", "identity").strip().lower()) != "identity":
+        raise HttpError(415, "compressed", f"the body is encoded as {coding[:40]!r}; send it as it is")
+    header = Message()
+    header["content-type"] = request.headers.get("content-type", "")
+    kind = header.get_content_type()
+    if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
+        shown = request.headers.get("content-type", "")[:80]
+        raise HttpError(415, "not_json", f"the content-type is {shown!r}; send JSON, as content-type: application/json")
+
+
+def _no_number(text: str) -> Never:
+    raise ValueError(f"{text} is no number in JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text[:40]} is beyond the largest number, 1.8e308")
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        count = Counter(name for name, _ in pairs)
+        ((twice, _),) = count.most_common(1)
+        raise ValueError(f"an object has the key {twice[:80]!r} twice")
+    return found

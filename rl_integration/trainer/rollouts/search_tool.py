@@ -1,0 +1,138 @@
+"""A search index over texts in a file, ranked by BM25.
+
+Not covered: word forms and meanings; a word is found where it stands as it is, in capitals or not; passages of long
+texts: the beginning of a text is shown, so cut long ones before.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from adjudge.rl_integration.trainer.rollouts.tool import ToolAnswer, one_text
+
+_WORD = re.compile(r"\w+")
+
+
+class Bm25:
+    """An index of texts, in memory.
+
+    Args:
+        texts: what is searched.
+        saturation: how soon more of the same word stops counting (k1).
+        length: how much long texts are held back, from 0 to 1 (b).
+    """
+
+    def __init__(self, texts: Sequence[str], *, saturation: float = 1.2, length: float = 0.75) -> None:
+        counts = [Counter(words(text)) for text in texts]
+        sizes = [sum(count.values()) for count in counts]
+        mean = max(1.0, sum(sizes) / max(1, len(sizes)))
+        self._found: dict[str, list[tuple[int, float]]] = {}
+        for place, (count, size) in enumerate(zip(counts, sizes, strict=True)):
+            held = saturation * (1 - length + length * size / mean)
+            for word, times in count.items():
+                self._found.setdefault(word, []).append((place, times / (times + held)))
+        self._size = len(texts)
+
+    def best(self, query: str, count: int) -> list[int]:
+        """Return the places of the texts that fit best, the best first; of equals, the one that comes first.
+
+        Args:
+            query: words; one that is there twice counts twice.
+            count: most places; fewer where fewer texts have any of the words.
+        """
+        scores: dict[int, float] = {}
+        for word in words(query):
+            held_by = self._found.get(word, [])
+            weight = math.log(1 + (self._size - len(held_by) + 0.5) / (len(held_by) + 0.5))
+            for place, share in held_by:
+                scores[place] = scores.get(place, 0.0) + weight * share
+        return sorted(scores, key=lambda place: (-scores[place], place))[:count]
+
+
+def words(text: str) -> list[str]:
+    """Return a text's words, without regard to capitals."""
+    return _WORD.findall(text.casefold())
+
+
+_MAX_WORDS = 64
+"""Words of a query that are looked at."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchTool:
+    """Finds texts by their words.
+
+    Attributes:
+        documents: path of a JSON-lines file; each line is an object with "text", and may have "title".
+        name: what it is called by.
+        count: most texts of an answer.
+        max_text: characters of each that are shown.
+    """
+
+    documents: str
+    name: str = "search"
+    count: int = 3
+    max_text: int = 500
+
+    def __post_init__(self) -> None:
+        for option in ("count", "max_text"):
+            if getattr(self, option) < 1:
+                raise ValueError(f"the search tool's {option} is {getattr(self, option)!r}; it must be at least 1")
+        self._index  # noqa: B018 a bad file is told before any work
+
+    @property
+    def description(self) -> str:
+        """What it does."""
+        return "Search a collection of texts. The best matches are returned."
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """One text: the query."""
+        return one_text("query", "words to look for")
+
+    def call(self, arguments: Mapping[str, Any]) -> ToolAnswer:
+        """Answer a query."""
+        asked = words(arguments["query"])[:_MAX_WORDS]
+        if not asked:
+            return ToolAnswer(text="error: the query has no words", ok=False)
+        places = self._index.best(" ".join(asked), self.count)
+        return ToolAnswer(text="\n".join(map(self._shown, places)) or "(nothing was found)")
+
+    @cached_property
+    def _texts(self) -> list[tuple[str, str]]:
+        """Title and text of each document."""
+        try:
+            with open(self.documents, encoding="utf-8") as file:
+                found = [_document(line, f"{self.documents}:{at}") for at, line in enumerate(file, 1) if line.strip()]
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"the search tool's documents {self.documents!r} cannot be read: {error}") from error
+        if not found:
+            raise ValueError(f"the search tool's documents {self.documents!r} hold nothing; give a text in each line")
+        return found
+
+    @cached_property
+    def _index(self) -> Bm25:
+        return Bm25([f"{title}\n{text}" for title, text in self._texts])
+
+    def _shown(self, place: int) -> str:
+        title, text = self._texts[place]
+        shown = text if len(text) <= self.max_text else f"{text[: self.max_text]}... ({len(text)} characters)"
+        return f"[{title}] {shown}" if title else shown
+
+
+def _document(line: str, where: str) -> tuple[str, str]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{where} is no JSON: {error}") from error
+    if not isinstance(record, dict) or not isinstance(record.get("text"), str):
+        raise ValueError(f'{where} has no text; write an object such as {{"text": "...", "title": "..."}}')
+    title = record.get("title")
+    return "" if title is None else " ".join(str(title).split())[:200], record["text"]

@@ -1,1 +1,0 @@
-"""What a policy may call while it answers, and how calls are written."""

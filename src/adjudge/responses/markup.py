@@ -1,0 +1,140 @@
+r"""Take the wrapping off a short piece of text: quotes, Markdown emphasis, LaTeX text commands.
+
+Characters that show nothing, and what a page hides or strikes out, are taken out wherever they stand.
+
+Not covered: parsing Markdown or LaTeX.  Only what encloses the whole text is taken off, a bounded number of times.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+from adjudge.responses.rendering import without_hidden
+
+_PAIRS: tuple[tuple[str, str], ...] = (
+    ("$$", "$$"),
+    ("$", "$"),
+    ("**", "**"),
+    ("__", "__"),
+    ("*", "*"),
+    ("```", "```"),
+    ("`", "`"),
+    ('"', '"'),
+    ("'", "'"),
+    ("“", "”"),
+    ("‘", "’"),
+    ("«", "»"),
+    ("「", "」"),
+    (r"\(", r"\)"),
+    (r"\[", r"\]"),
+)
+_FIRST = frozenset(opening[0] for opening, _ in _PAIRS)
+_COMMAND = re.compile(r"\\(?:text|textbf|textit|textrm|texttt|mathrm|mathbf|mathsf|mathit|mbox|boxed|fbox)\s{0,3}\{")
+_MAX_LAYERS = 8
+_MAX_TEXT = 20_000
+
+
+def unwrap(text: str) -> str:
+    r"""Return `text` without the marks that enclose all of it; never empty when `text` is not.
+
+    `"**B**"`, `"$\\text{B}$"` and `"“B”"` all give `"B"`.  At most eight layers are taken off, and none from a text
+    longer than 20,000 characters.
+    """
+    if len(text) > _MAX_TEXT:
+        return text
+    for _ in range(_MAX_LAYERS):
+        inner = _one_layer(text).strip()
+        if not inner or len(inner) == len(text):
+            return text
+        text = inner
+    return text
+
+
+def _one_layer(text: str) -> str:
+    if text[:1] == "\\" and text[-1:] == "}" and (command := _COMMAND.match(text)):
+        inner = text[command.end() : -1]
+        return inner if _balanced(inner) else text
+    if text[:1] in _FIRST:
+        for opening, closing in _PAIRS:
+            if len(text) > len(opening) + len(closing) and text.startswith(opening) and text.endswith(closing):
+                inner = text[len(opening) : -len(closing)]
+                # "x" or "y" is not one quoted text.
+                return text if opening in inner or closing in inner else inner
+    return text
+
+
+def _balanced(text: str) -> bool:
+    depth = 0
+    for brace in re.finditer(r"\\.|[{}]", text, re.DOTALL):
+        depth += {"{": 1, "}": -1}.get(brace[0], 0)
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def invisible(text: str) -> str:
+    """Return `text` without characters that show nothing: format and control characters, whitespace kept."""
+    dropped = {
+        ord(char): None
+        for char in set(text)
+        if not char.isspace() and (unicodedata.category(char) in ("Cf", "Cc") or char in _FILLERS)
+    }
+    return text.translate(dropped) if dropped else text
+
+
+# Letters by category, but drawn as nothing: Hangul fillers, the combining grapheme joiner, variation selectors.
+_FILLERS = frozenset("\u115f\u1160\u3164\uffa0\u034f") | frozenset(map(chr, range(0xFE00, 0xFE10)))
+
+
+_COMMAND_SIGNS: Final = re.compile(  # letters first: seven times as fast
+    r"\\(?=[hvpibctosx])(?:[hv]?phantom|iffalse|begin\s{0,3}\{comment|(?:text)?color|(?:text)?transparent|opacity|sout|st\s?\{"
+    r"|[bx]?cancel)"
+)
+_TAG: Final = re.compile(r"<(?!/?(?:answer|think)>)[!?A-Za-z]")
+_SEQUENCE: Final = re.compile(r"\A\s*<s>(?!.*<s>)(.*)</s>\s*\Z", re.DOTALL)
+_STRUCK: Final = re.compile(
+    r"(?<![\\~])~~(?=[^\s~])(?:[^\n~]|~(?!~)|\n(?!\s*\n)){1,2000}?(?<=\S)~~(?!~)"
+    r"|<(s|del|strike)(?:\s[^<>]{0,200})?>(?:[^<]|<(?!/?\1\b)){0,4000}?</\1\s*>"
+    r"|<([a-z]\w{0,20})\s[^<>]{0,200}line-through[^<>]{0,200}>(?:[^<]|<(?!/?\2\b)){0,4000}?</\2\s*>"
+    r"|\\(?:sout|st)\s?\{[^{}\n]{0,200}(?:\{[^{}\n]{0,200}\}[^{}\n]{0,200}){0,8}\}"
+    r"|\\[bx]?cancel\{[^{}\n]{0,200}\\boxed\{[^{}\n]{0,200}(?:\{[^{}\n]{0,200}\}[^{}\n]{0,200}){0,8}\}[^{}\n]{0,200}\}"
+    r"|(?:.\u0336)+",
+    re.DOTALL | re.IGNORECASE,
+)
+_REMARK: Final = re.compile(
+    r"(?:^|(?<=[.!?,:;])|(?<=[.!?,:;] ))[ \t]*%(?!\d| of\b)[^\n]*|(?<=\s)%[ \t]*\\boxed[^\n]*"
+    r"|\[(?://|comment)\]:[ \t]*#[^\n]*",
+    re.MULTILINE,
+)
+
+
+def visible_answer(text: str) -> str:
+    r"""Return `text` without what its reader does not see or sees struck out.
+
+    Out are comments of HTML and TeX, link definitions of Markdown, elements and commands that hide what they hold
+    (white, phantom, folded), and `~~struck~~`, `<s>`, `<del>` and `\sout` text.  A percent sign begins a comment of
+    TeX only where it cannot stand behind a number.
+    """
+    if "%" in text or "]:" in text:
+        text = _REMARK.sub("", text)
+    marked = "<" in text and _TAG.search(text)
+    signed = ("~" in text and "~~" in text) or "\x1b" in text or "]:" in text or "\u0336" in text
+    if not (marked or signed or _COMMAND_SIGNS.search(text)):
+        return text
+    if marked and (whole := _SEQUENCE.match(text)):
+        text = whole[1]  # the first and last token of a sequence, not an element that strikes out
+    hidden = without_hidden("\n" + text)[1:]  # a line in front: `---` on the first is a rule, no front matter
+    return _STRUCK.sub("", hidden)
+
+
+# Thai and Lao, Myanmar, Khmer, kana, CJK ideographs with their extensions.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+
+
+def spaced(text: str) -> str:
+    """Return the text with a space on both sides of every character of such a script."""
+    return text if text.isascii() else _UNSPACED.sub(r" \g<0> ", text)

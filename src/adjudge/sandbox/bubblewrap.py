@@ -1,0 +1,281 @@
+"""The command line of bubblewrap: what a sandboxed program sees of the machine, and who it is there.
+
+It sees `/usr` and its links, a handful of files of `/etc`, and the folders it was given, all read-only; an empty
+working directory and `/dev/shm` in memory; devices that hold no data; its own processes.  It is user 1000 on a host
+named "sandbox", without capabilities, in fresh user, pid, mount, network, ipc, uts and cgroup namespaces.
+
+Started by the superuser, the program must not be root in disguise: bubblewrap then enters a user namespace in which
+user 1000 is the host's user 65534, and the program is handed to that user after the mounts are made.
+
+Not covered: hosts without user namespaces, and bubblewrap installed setuid root.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import ClassVar
+
+from adjudge.sandbox.program import RunLimits
+
+WORK = "/tmp/work"  # in the sandbox
+USER = 1000
+NOBODY = 65534
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+ENVIRONMENT: Mapping[str, str] = {
+    "PATH": SYSTEM_PATH,
+    "HOME": WORK,
+    "TMPDIR": "/tmp",
+    "LANG": "C.UTF-8",
+    "PYTHONHASHSEED": "0",
+    "TZ": "UTC",
+    "OMP_NUM_THREADS": "1",  # a pool of threads for numpy costs every fork, and results would depend on the cores
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
+
+_ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "java-*")
+_LINKED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+_PASSWD = b"user:x:1000:1000::/tmp/work:/bin/sh\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n"
+_GROUPS = b"user:x:1000:\nnogroup:x:65534:\n"
+
+
+class SandboxUnavailableError(RuntimeError):
+    """This host cannot keep programs apart; the message says what is missing and how to get it.
+
+    Attributes:
+        reason: the code of `adjudge.reasons` that a score gets.
+    """
+
+    reason: ClassVar[str] = "engine_unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What the host has.
+
+    Attributes:
+        bwrap: bubblewrap's path.
+        setpriv: the path of util-linux's setpriv, which gives root's powers up; "" where it is not needed.
+    """
+
+    bwrap: str
+    setpriv: str
+
+
+def find_tools() -> Tools:
+    """Return the tools that isolation needs.
+
+    Raises:
+        SandboxUnavailableError: there is no bubblewrap, or no Linux.
+    """
+    if not sys.platform.startswith("linux"):
+        raise SandboxUnavailableError(
+            f"untrusted programs are kept apart with Linux namespaces, which {sys.platform} has not; run on Linux "
+            "(a container will do), or, for programs you trust, say isolation='none'"
+        )
+    bwrap = shutil.which("bwrap")
+    if bwrap is None:
+        raise SandboxUnavailableError(
+            "untrusted programs are kept apart with bubblewrap, and there is no `bwrap`; install it "
+            "(apt-get install bubblewrap), or, for programs you trust, say isolation='none'"
+        )
+    setpriv = ""
+    if os.geteuid() == 0:
+        for name in ("nsenter", "unshare", "setpriv"):
+            if shutil.which(name, path=SYSTEM_PATH) is None:
+                raise SandboxUnavailableError(f"a sandbox started by root needs `{name}`; apt-get install util-linux")
+        setpriv = shutil.which("setpriv", path=SYSTEM_PATH) or ""
+    return Tools(bwrap, setpriv)
+
+
+def explain(stderr: str) -> str:
+    """Return what bubblewrap's complaint means and what to do about it."""
+    advice = "run `bwrap --unshare-all --ro-bind / / true` to see what this host refuses"
+    lowered = stderr.lower()
+    if "namespace" in lowered or "uid map" in lowered or "operation not permitted" in lowered:
+        advice = (
+            "allow user namespaces: sysctl -w user.max_user_namespaces=15000, on Ubuntu also "
+            "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0; in Docker, run with "
+            "--security-opt seccomp=unconfined --security-opt systempaths=unconfined"
+        )
+    return f"bubblewrap cannot make a sandbox here ({stderr.strip()[:300]}); {advice}"
+
+
+@cache
+def _superuser_namespace(pid: int) -> int:
+    """Return a descriptor of a user namespace that knows root and user 1000, the latter as the host's nobody."""
+    command = ["unshare", "--user", "sh", "-c", "echo; read x"]  # of util-linux, like setpriv
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as helper:
+        assert helper.stdout is not None
+        assert helper.stderr is not None
+        if not helper.stdout.readline():
+            raise SandboxUnavailableError(explain(helper.stderr.read().decode(errors="replace")))
+        try:
+            for name in ("uid_map", "gid_map"):
+                Path(f"/proc/{helper.pid}/{name}").write_text(f"0 0 1\n{USER} {NOBODY} 1\n", encoding="ascii")
+            return os.open(f"/proc/{helper.pid}/ns/user", os.O_RDONLY)
+        except OSError as error:
+            raise SandboxUnavailableError(explain(f"namespace: {error}")) from error
+
+
+class Layout:
+    """One bubblewrap command line and the descriptors that go with it.
+
+    Args:
+        tools: the host's tools.
+        limits: what the run may use.
+        server: whether the program is ours and makes namespaces itself: it then stays the namespace's root.
+    """
+
+    def __init__(self, tools: Tools, limits: RunLimits, server: bool = False) -> None:
+        self._tools = tools
+        self._root = os.geteuid() == 0
+        self.fds: list[int] = []  # to pass on, and to close once bubblewrap has started
+        self._arguments: list[str] = []
+        self._enter: list[str] = []
+        self._identity: list[str] = []
+        self._made = {"/usr", "/tmp", "/dev", "/proc"}
+        if self._root:
+            # by path: bubblewrap's own --userns would leave the descriptor open in the program
+            path = f"/proc/{os.getpid()}/fd/{_superuser_namespace(os.getpid())}"
+            self._enter = ["nsenter", f"--user={path}", "--"]
+            self._add(*(f"--unshare-{name}" for name in ("ipc", "pid", "net", "uts", "cgroup")))
+        else:
+            # with any other user than 0, bubblewrap adds a second user namespace, which does not own the others
+            user = "0" if server else str(USER)
+            self._add("--unshare-all", "--uid", user, "--gid", user)
+        self._add("--as-pid-1")
+        if server:
+            self._add("--cap-add", "ALL")
+        self._add("--hostname", "sandbox", "--new-session", "--clearenv")
+        self._system()
+        size = str(limits.disk_mb << 20)
+        self._add("--proc", "/proc", "--dev", "/dev")
+        self._add("--perms", "1777", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev")
+        self._add("--perms", "1777", "--size", size, "--tmpfs", "/tmp", "--perms", "0777", "--dir", WORK)
+
+    def _add(self, *arguments: str) -> None:
+        self._arguments += arguments
+
+    def _system(self) -> None:
+        self._add("--ro-bind", "/usr", "/usr")
+        for name in _LINKED:
+            path = f"/{name}"
+            if os.path.islink(path):
+                self._add("--symlink", os.readlink(path), path)
+            elif os.path.isdir(path):
+                self._add("--ro-bind", path, path)
+        self._parents("/etc/x")
+        for path in (path for name in _ETC for path in sorted(glob.glob(f"/etc/{name}"))):
+            self._add("--ro-bind", path, path)
+        self.file("/etc/passwd", _PASSWD, writable=False)
+        self.file("/etc/group", _GROUPS, writable=False)
+
+    def read_only(self, folders: Sequence[str]) -> None:
+        """Show folders of the host, at their own places.
+
+        Raises:
+            ValueError: one is no absolute path of a folder or file that exists.
+        """
+        for folder in folders:
+            if not os.path.isabs(folder) or not os.path.exists(folder):
+                raise ValueError(f"Program.read_only names {folder!r}; give absolute paths that exist")
+            if not folder.startswith("/usr/"):
+                self._parents(folder)
+                self._add("--ro-bind", os.path.realpath(folder), folder)
+
+    def show(self, folder: str, place: str) -> None:
+        """Show a folder of the host, read-only, at another place."""
+        self._parents(place)
+        self._add("--ro-bind", os.path.realpath(folder), place)
+
+    def _parents(self, path: str) -> None:
+        """Make the folders above a path; those that bubblewrap makes by itself are closed to other users."""
+        for parent in reversed(PurePosixPath(path).parents[:-1]):
+            if str(parent) not in self._made:
+                self._made.add(str(parent))
+                self._add("--perms", "0755", "--dir", str(parent))
+
+    def file(self, path: str, content: bytes, writable: bool = True) -> None:
+        """Put a file into the sandbox, without one on the host."""
+        fd = os.memfd_create("adjudge")
+        self.fds.append(fd)
+        with open(fd, "wb", closefd=False) as file:
+            file.write(content)
+        os.lseek(fd, 0, os.SEEK_SET)
+        if writable:
+            self._add("--perms", "0777", "--file", str(fd), path)
+        else:
+            self._parents(path)
+            self._add("--perms", "0444", "--ro-bind-data", str(fd), path)
+
+    def folder(self, path: str) -> None:
+        """Make a folder that the program may write to."""
+        self._add("--perms", "0777", "--dir", path)
+
+    def pass_fd(self, option: str, fd: int) -> None:
+        """Give bubblewrap an option whose value is a descriptor; it is closed here after the start."""
+        self.fds.append(fd)
+        self._add(option, str(fd))
+
+    def seccomp(self, program: bytes) -> None:
+        """Filter the program's system calls."""
+        fd = os.memfd_create("adjudge")
+        os.write(fd, program)
+        os.lseek(fd, 0, os.SEEK_SET)
+        self.pass_fd("--seccomp", fd)
+
+    def drop_privileges(self) -> None:
+        """Hand the program to the unprivileged user."""
+        if self._root:
+            self._add("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP")
+            self._identity = [self._tools.setpriv, f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
+            self._identity += ["--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--"]
+
+    def start(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        stdin: int,
+        stdout: int,
+        stderr: int,
+        before: Sequence[str] = (),
+    ) -> subprocess.Popen[bytes]:
+        """Start the program; this object is spent afterwards.
+
+        Args:
+            command: the program and its arguments, as the sandbox sees them.
+            environment: all of its variables.
+            stdin: as for `subprocess.Popen`, and so `stdout` and `stderr`.
+            stdout: see `stdin`.
+            stderr: see `stdin`.
+            before: a command of the host's that does something and then becomes the command that follows it.
+        """
+        for name, value in environment.items():
+            self._add("--setenv", name, value)
+        self._add("--remount-ro", "/", "--chdir", WORK)
+        try:
+            return subprocess.Popen(
+                [*before, *self._enter, self._tools.bwrap, *self._arguments, "--", *self._identity, *command],
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                pass_fds=self.fds,
+                env={},
+                umask=0o022,
+            )
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Close the descriptors."""
+        while self.fds:
+            os.close(self.fds.pop())

@@ -1,0 +1,167 @@
+"""Reading what a program prints, feeding what it reads, and noticing when it goes over its limits.
+
+Not covered: who kills; the caller does, told by the return value.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from adjudge.sandbox.time_limit import TimeLimit
+
+_CHUNK = 1 << 16
+OPEN_TO_ALL = 0o666
+"""Mode of a program's pipes: it runs as another user than the one who made them, and may open `/dev/stdin` by name."""
+
+Excess = Literal["timeout", "memory", "output"]
+
+
+@dataclass(slots=True)
+class Captured:
+    """What a program printed so far.
+
+    Attributes:
+        stdout: standard output, cut at the limit.
+        stderr: standard error, cut at the limit.
+        excess: the limit that was passed, or None.
+    """
+
+    stdout: bytearray = field(default_factory=bytearray)
+    stderr: bytearray = field(default_factory=bytearray)
+    excess: Excess | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """Our ends of a program's pipes, and a descriptor that becomes readable when its main process ends."""
+
+    stdin: int
+    stdout: int
+    stderr: int
+    ended: int
+
+
+def streams_of(process: subprocess.Popen[bytes], held: contextlib.ExitStack) -> Streams:
+    """Return the streams of a process with pipes for all three; `held` closes what `converse` leaves open."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    held.enter_context(process.stdout)
+    held.enter_context(process.stderr)
+    ended = os.pidfd_open(process.pid)
+    held.callback(os.close, ended)
+    for stream in (process.stdin, process.stdout, process.stderr):
+        os.fchmod(stream.fileno(), OPEN_TO_ALL)
+    stdin = os.dup(process.stdin.fileno())
+    process.stdin.close()
+    return Streams(stdin, process.stdout.fileno(), process.stderr.fileno(), ended)
+
+
+def converse(
+    streams: Streams,
+    stdin: bytes,
+    limit: TimeLimit,
+    output_bytes: int,
+    over_memory: Callable[[], bool] | None = None,
+    interval: float = 0.02,
+) -> Captured:
+    """Exchange data with a program until it ends or passes a limit; the program is left running in the latter case.
+
+    Its standard input is closed when all was sent, or when the program no longer listens.
+
+    Args:
+        streams: the pipes; the two for output stay open.
+        stdin: what it reads.
+        limit: how long it may take.
+        output_bytes: most bytes of either stream.
+        over_memory: asked every `interval` seconds, where the kernel does not watch.
+        interval: seconds between two such questions.
+
+    Raises:
+        OverloadedError: the machine let it wait for too long.
+    """
+    got = Captured()
+    into = {streams.stdout: got.stdout, streams.stderr: got.stderr}
+    unsent = memoryview(stdin)
+    with selectors.DefaultSelector() as selector:
+        for fd in (streams.stdin, *into):
+            os.set_blocking(fd, False)
+        if stdin:
+            selector.register(streams.stdin, selectors.EVENT_WRITE)
+        else:
+            os.close(streams.stdin)
+        for fd in (*into, streams.ended):
+            selector.register(fd, selectors.EVENT_READ)
+        try:
+            while True:
+                left = limit.left()
+                if left <= 0:
+                    got.excess = "timeout"
+                    return got
+                ready = {key.fd for key, _ in selector.select(min(left, interval) if over_memory else left)}
+                if streams.stdin in ready and unsent:
+                    unsent = _feed(selector, streams.stdin, unsent)
+                for fd, sink in into.items():
+                    if fd in ready and not _drain(selector, fd, sink, output_bytes):
+                        got.excess = "output"
+                        return got
+                if streams.ended in ready:
+                    if not all(_empty(fd, sink, output_bytes) for fd, sink in into.items()):
+                        got.excess = "output"
+                    return got
+                if over_memory is not None and over_memory():
+                    got.excess = "memory"
+                    return got
+        finally:
+            if unsent:
+                os.close(streams.stdin)
+
+
+def _feed(selector: selectors.BaseSelector, fd: int, unsent: memoryview) -> memoryview:
+    try:
+        unsent = unsent[os.write(fd, unsent[:_CHUNK]) :]
+    except BlockingIOError:
+        return unsent
+    except OSError:
+        unsent = unsent[:0]  # the program closed its standard input
+    if not unsent:
+        selector.unregister(fd)
+        os.close(fd)
+    return unsent
+
+
+def _drain(selector: selectors.BaseSelector, fd: int, sink: bytearray, most: int) -> bool:
+    """Read once; return whether the program stayed within its limit."""
+    try:
+        data = os.read(fd, _CHUNK)
+    except BlockingIOError:
+        return True
+    if not data:
+        selector.unregister(fd)
+        return True
+    sink += data
+    if len(sink) <= most:
+        return True
+    del sink[most:]
+    return False
+
+
+def _empty(fd: int, sink: bytearray, most: int) -> bool:
+    """Read what a program left in a pipe when it ended; what its own children would still write is not awaited."""
+    while True:
+        try:
+            data = os.read(fd, _CHUNK)
+        except BlockingIOError:
+            return True
+        if not data:
+            return True
+        sink += data
+        if len(sink) > most:
+            del sink[most:]
+            return False

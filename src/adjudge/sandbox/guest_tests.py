@@ -1,0 +1,347 @@
+"""Running tests against a candidate that lives in another process.
+
+The tests see the candidate's functions as stand-ins (`peer`) and everything else as their own: what they import, what
+their setup defines, the built-ins.  Each test's outcome is reported as it is known, so that a test that never ends
+costs only itself.
+
+Reports on the channel: `("asked",)` before the candidate is asked for the first time, so that who listens knows
+whether it can have brought about what follows; `("collected", count)` once a pytest file is read; `("result", index,
+name, passed, blame, text, seconds)` with `blame` "wrong", "raised" (the candidate's code raised), "memory" (it raised
+MemoryError), "lost" (the candidate's process is gone) or "tests" (the tests failed before any answer of the candidate
+reached them); `("skipped", index)` for a test that is marked so and therefore says nothing; then `("end", count)`.
+
+The file uses the standard library alone, and pytest for pytest files.  Not covered: tests that patch modules the
+candidate uses; the two share no modules.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import functools
+import io
+import os
+import socket
+import sys
+import time
+import traceback
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from adjudge.sandbox import codec, frames
+from adjudge.sandbox.peer import Peer, PeerLostError
+from adjudge.sandbox.raised import SAID, places_of
+from adjudge.sandbox.served import TESTS, Served
+
+_SHOWN = 1000
+_FILE = "test_candidate.py"
+_HELD = "adjudge:held"  # no name of a candidate's
+_UNUSED = (
+    "cacheprovider faulthandler junitxml pastebin setuponly setupplan stepwise threadexception unraisableexception"
+)
+_CLOSE = ("allclose", "isclose")
+_CLOSE_ASSERTS = (
+    *("assert_allclose", "assert_almost_equal", "assert_approx_equal", "assert_array_almost_equal"),
+    *("assert_array_equal", "assert_equal", "assert_array_less"),
+)
+_WITHOUT = [word for name in _UNUSED.split() for word in ("-p", f"no:{name}")]  # a seventh of a run
+_ARITHMETIC = "add sub mul truediv floordiv mod divmod pow lshift rshift and xor or matmul".split()
+_BINARY = [f"__{way}{name}__" for name in _ARITHMETIC for way in ("", "r")] + ["__lt__", "__le__", "__gt__", "__ge__"]
+_UNARY = [f"__{name}__" for name in "neg pos abs invert int float index len iter next getitem contains enter".split()]
+
+
+def run(channel: socket.socket, connection: socket.socket, job: dict[str, Any]) -> int:
+    """Run the job's tests and report; return the exit status."""
+    session = Session(channel, connection, job)
+    try:
+        session.prepare()
+    except BaseException as error:  # noqa: BLE001 the tests' own setup, before the candidate could answer anything
+        session.report(0, "setup", False, error, time.monotonic())
+        session.tell("end", 0)
+        return 0
+    if job["style"] == "pytest":
+        session.run_pytest()
+    else:
+        session.run_units()
+    return 0
+
+
+class Session:
+    """One run of tests.
+
+    Args:
+        channel: where the reports go.
+        connection: the socket to the candidate.
+        job: "style", "setup", "tests" (a list of sources), "names" (what the candidate has), "take" (names the tests
+            get from it), "own" (names that they define themselves), "imports" (modules they get), "entry_point",
+            "named" (classes they name), "classes" (those that their text shows to be classes, each with what they use
+            on its instances), "start", "module".
+    """
+
+    def __init__(self, channel: socket.socket, connection: socket.socket, job: dict[str, Any]) -> None:
+        self._channel = channel
+        self._job = job
+        serves = Served(os.getcwd())
+        self._peer = Peer(connection, serves, serves.own, frozenset(job["named"]))
+        self._peer.before_first = lambda: self.tell("asked")
+        self._classes = {name: frozenset(uses) for name, uses in job["classes"].items() if name not in job["own"]}
+        sys.modules[TESTS] = types.ModuleType(TESTS)  # data classes look for the module that they are made in
+        self._names = sys.modules[TESTS].__dict__
+        self._names["__builtins__"] = builtins
+
+    @functools.cached_property
+    def _noted(self) -> Callable[..., type[BaseException]]:
+        return _noting(self.touch)  # when it is needed: it is a tenth of a millisecond's work
+
+    def prepare(self) -> None:
+        """Fill the tests' namespace."""
+        if "numpy" in sys.modules:  # which the server has imported where the tests do
+            _strict(sys.modules["numpy"])
+        if self._job["setup"]:
+            exec(compile(self._job["setup"], "<setup>", "exec"), self._names)
+        for name, module in self._job["imports"].items():
+            __import__(module)
+            self._names[name] = sys.modules[module]
+        known = {name: (name, kind, value) for name, kind, value in self._job["names"]}
+        for name, kind, value in _bases_first(known[name] for name in self._job["take"]):
+            if _is_data(kind, value):
+                self.touch()
+            self._names[name] = self._stand_in(name, kind, value)
+
+    def _stand_in(self, name: str, kind: str, value: Any) -> Any:
+        if kind == "exception":
+            names, places = [[word for word in value if (":" in word) is placed] for placed in (False, True)]
+            base = self._peer.exceptions.class_of(names, places)
+            if places[:1] == places_of(base)[:1]:
+                return base  # a library's
+            return self._peer.exceptions.known.setdefault(name, self._noted(name, (base,), {"__str__": _said}))
+        if isinstance(value, codec.Handle):
+            return self._peer.stand_in(value, self._job["module"], self._classes.get(name))
+        return value
+
+    def touch(self) -> None:
+        """Note that the tests have data of the candidate's, so that what follows can be its doing."""
+        self._peer.received += 1
+
+    def run_units(self) -> None:
+        """Run tests that are sources: statements, or a `check` function that is given the candidate."""
+        tests = self._job["tests"]
+        for index in range(self._job["start"], len(tests)):
+            started = time.monotonic()
+            error: BaseException | None = None
+            try:
+                exec(compile(tests[index], f"<test {index}>", "exec"), self._names)
+                if self._job["style"] == "humaneval":
+                    self._names["check"](self._entry())
+            except BaseException as caught:  # noqa: BLE001 whatever a test raises, it did not pass
+                error = caught
+            self.report(index, tests[index][:_SHOWN], error is None, error, started)
+            if isinstance(error, PeerLostError):
+                break
+        self.tell("end", len(tests))
+
+    def _entry(self) -> Any:
+        """Return what `check` is called with: the candidate's function, or a method of an object of its class."""
+        name, _, method = self._job["entry_point"].replace("()", "").partition(".")
+        return getattr(self._names[name](), method) if method else self._names[name]
+
+    def report(self, index: int, name: str, passed: bool, error: BaseException | None, started: float) -> None:
+        """Tell the outcome of a test."""
+        blame = text = ""
+        if error is not None:
+            text = _last_lines(error)
+            if any(error is raised for raised in self._peer.raised):
+                blame = "memory" if isinstance(error, MemoryError) else "raised"
+            elif isinstance(error, PeerLostError):
+                blame = "lost"
+            else:
+                blame = "wrong" if self._peer.received or isinstance(error, AssertionError) else "tests"
+        self.tell("result", index, name, passed, blame, text, time.monotonic() - started)
+
+    def tell(self, *message: object) -> None:
+        """Send a report."""
+        frames.send(self._channel, codec.dumps(message))
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing of the candidate's has reached the tests yet."""
+        return not self._peer.received
+
+    def run_pytest(self) -> None:
+        """Run a test file with pytest; the candidate's names can be imported, and are there without an import."""
+        import pytest
+
+        data = {name: value for name, kind, value in self._job["names"] if _is_data(kind, value)}
+        module = _Candidate(self._job["module"], data, self.touch)
+        for name, kind, value in _bases_first(self._job["names"]):
+            if name not in data:
+                setattr(module, name, self._stand_in(name, kind, value))
+        taken = {*dir(builtins), *self._job["own"]}  # `import *` must not replace what the tests judge with
+        module.__all__ = [name for name, _, _ in self._job["names"] if name not in taken and not name.startswith("_")]
+        sys.modules[self._job["module"]] = module
+        for name in (*self._job["take"], *self._job["imports"]):
+            setattr(builtins, name, self._names[name])
+        with open(_FILE, "w", encoding="utf-8") as file:
+            file.write("\n".join(self._job["tests"]))
+        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # the host's plugins are no part of the tests
+        recorder = _Recorder(self, self._job["start"])
+        options = ["-q", "-c", "/dev/null", "--rootdir=.", "--import-mode=importlib", "--assert=plain"]
+        started = time.monotonic()
+        with _quiet():
+            status = pytest.main([*options, *_WITHOUT, _FILE], plugins=[recorder])
+        if recorder.silent and status in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR):
+            error = RuntimeError("pytest was ended while it read the tests")  # as by a SystemExit of the candidate's
+            self.report(self._job["start"], "collection", False, error, started)
+        self.tell("end", recorder.collected)
+
+
+def _strict(numpy: Any) -> None:
+    """Have numpy's comparisons say that what is empty is not close to what is not: by broadcasting, nothing differs."""
+
+    def differ(values: tuple[Any, ...]) -> bool:
+        try:
+            one, other = (numpy.asarray(value).size for value in values[:2])
+        except Exception:  # noqa: BLE001 numpy's own function says what is wrong
+            return False
+        return bool((one == 0) != (other == 0))
+
+    def judged(compare: Callable[..., Any], *values: Any, **named: Any) -> Any:
+        return False if differ(values) else compare(*values, **named)
+
+    def asserted(compare: Callable[..., Any], *values: Any, **named: Any) -> Any:
+        if differ(values):
+            raise AssertionError("one of the two is empty")
+        return compare(*values, **named)
+
+    for module, way, names in ((numpy, judged, _CLOSE), (numpy.testing, asserted, _CLOSE_ASSERTS)):
+        for name in names:
+            setattr(module, name, functools.partial(way, getattr(module, name)))
+
+
+class _Candidate(types.ModuleType):
+    """The module that a test file imports; that a candidate has data does not matter until the tests read it."""
+
+    __all__: list[str]
+
+    def __init__(self, name: str, data: dict[str, Any], touch: Callable[[], None]) -> None:
+        super().__init__(name)
+        self.__dict__[_HELD] = (data, touch)
+
+    def __getattr__(self, name: str) -> Any:
+        data, touch = self.__dict__[_HELD]
+        if name not in data:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        touch()
+        return data[name]
+
+
+class _Recorder:
+    """A pytest plugin that reports each test as it ends.
+
+    A test that the file marks `skip`, `skipif` or `xfail` counts neither way, as long as nothing of the candidate's
+    came before the marks were made; any other test that does not pass fails, whatever it raises.
+    """
+
+    def __init__(self, session: Session, start: int) -> None:
+        self._session = session
+        self._index = self._start = start
+        self._done: set[str] = set()
+        self._marks_are_ours = False
+        self.collected = 0
+
+    @property
+    def silent(self) -> bool:
+        """Whether it has told nothing."""
+        return not self.collected and self._index == self._start
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        self.collected = len(items)
+        self._marks_are_ours = self._session.untouched
+        self._session.tell("collected", len(items))
+        del items[: self._start]
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed:
+            error = RuntimeError(str(report.longrepr)[-_SHOWN:])
+            self._session.report(self._index, "collection", False, error, time.monotonic())
+            self._index += 1
+
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
+        error = None if call.excinfo is None else call.excinfo.value
+        if item.nodeid in self._done or (error is None and call.when != "teardown"):
+            return
+        self._done.add(item.nodeid)
+        if self._excused(item, error):
+            self._session.tell("skipped", self._index)
+        else:
+            started = time.monotonic() - call.duration
+            self._session.report(self._index, item.nodeid, error is None, error, started)
+        self._index += 1
+
+    def _excused(self, item: Any, error: BaseException | None) -> bool:
+        if not self._marks_are_ours:
+            return False
+        if item.get_closest_marker("xfail") is not None:
+            return True
+        marked = any(item.get_closest_marker(mark) is not None for mark in ("skip", "skipif"))
+        return marked and type(error).__name__ == "Skipped"
+
+
+def _noting(touch: Callable[[], None]) -> Callable[..., type[BaseException]]:
+    """Return the class of a candidate's exception classes: whatever tests do but expect one is noted.
+
+    Where a function or a number is asked for and the candidate has an exception, what goes wrong is its doing.
+    """
+
+    def refuse(*_: Any) -> Any:
+        touch()
+        return NotImplemented
+
+    def fail(kind: type, *_: Any) -> Any:
+        touch()
+        raise TypeError(f"{kind.__name__} is an exception")
+
+    def call(kind: type, *values: Any, **named: Any) -> Any:
+        touch()
+        return type.__call__(kind, *values, **named)
+
+    def attribute(kind: type, name: str) -> Any:
+        if not name.startswith("_"):  # pytest asks whatever a file imports for private ones
+            touch()
+        raise AttributeError(f"{kind.__name__} has no attribute {name!r}")
+
+    operations = {**dict.fromkeys(_BINARY, refuse), **dict.fromkeys(_UNARY, fail)}
+    return type(
+        "Noted", (type,), {**operations, "__call__": call, "__getattr__": attribute, "__bool__": lambda _: True}
+    )
+
+
+def _said(error: BaseException) -> str:
+    """Return what an exception of the candidate's says, or said where it was raised."""
+    return str(vars(error).get(SAID, BaseException.__str__(error)))
+
+
+def _bases_first(names: Iterable[tuple[str, str, Any]]) -> list[tuple[str, str, Any]]:
+    """Return (name, kind, value) of a candidate's names, exceptions after those above them."""
+    return sorted(names, key=lambda entry: len(entry[2]) if entry[1] == "exception" else 0)
+
+
+def _is_data(kind: str, value: Any) -> bool:
+    return kind == "object" and not isinstance(value, codec.Handle)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    sink = io.StringIO()
+    with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
+        yield
+
+
+def _last_lines(error: BaseException) -> str:
+    """Return what went wrong and at which line of the tests."""
+    place = ""
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename.startswith(("<test", "<setup")) or frame.filename.endswith(_FILE):
+            place = f"line {frame.lineno}: "
+    return (place + "".join(traceback.format_exception_only(error)).strip())[:_SHOWN]

@@ -1,0 +1,389 @@
+"""Stand-ins for objects of the other process.
+
+A `Remote` asks for what is done with it.  Where the tests run, an expected value must not travel that way, and an
+object must not pass for the plain data that is expected:
+
+- two objects of the candidate's may be compared with each other, and combined where the tests name their classes;
+- with plain data, an object is combined or compared only by an operator that the tests' text uses on what they made of
+  its class, and only if they made it: what a method returns may stand for a number;
+- what the tests did not make has one value as a number, one length and one sequence of items, and no methods that say
+  yes or no of plain data (`_VERDICTS`).
+
+The end of a candidate has nothing to hide (`Peer.trusting`) and asks for all.
+
+The file uses the standard library alone, because the sandbox's Python loads it too.  Not covered: asynchronous
+callables; classes of the tests' that extend one of the candidate's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from adjudge.sandbox import codec
+from adjudge.sandbox.raised import Raised
+
+T = TypeVar("T")
+
+_PROBES = ("_mock_name", "_pytestfixturefunction", "_fields")  # what pytest and the codec ask of whatever they meet
+_TOLD = ("__name__", "__qualname__", "__doc__", "__dict__")
+ARITHMETIC = tuple("add sub mul truediv floordiv mod pow matmul lshift rshift and or xor".split())
+"""Binary operators that have a reflected form."""
+ORDER = ("lt", "le", "gt", "ge")
+_SCALING = frozenset({"mul", "rmul", "matmul", "rmatmul", "pow"})  # no test scales by what it expects
+_MAKING = frozenset({"enter", "copy", "deepcopy", "neg", "pos", "abs", "invert", "round"}).union(
+    f"{way}{name}" for name in ARITHMETIC for way in ("", "r", "i")
+)
+"""What gives the tests an object of their making, if they do it to one."""
+_VERDICTS = frozenset(
+    "startswith endswith isalnum isalpha isascii isdecimal isdigit isidentifier islower isnumeric isprintable isspace "
+    "istitle isupper is_integer issubset issuperset isdisjoint count index equals eq ne all any".split()
+)
+_FACTS = frozenset({"is_unique", "is_monotonic_increasing", "is_monotonic_decreasing"})
+"""Methods and attributes of texts, sets, lists and tables that judge plain data, or what they hold."""
+
+
+class Remote:
+    """An object of the other process.
+
+    Args:
+        peer: this end of the connection, an `adjudge.sandbox.peer.Peer`.
+        handle: what the other end knows the object by.
+    """
+
+    __slots__ = ("__weakref__", "_handle", "_made", "_peer")
+    _handle: codec.Handle
+    _peer: Any
+    _made: bool
+
+    def __init__(self, peer: Any, handle: codec.Handle) -> None:
+        object.__setattr__(self, "_peer", peer)
+        object.__setattr__(self, "_handle", handle)
+        object.__setattr__(self, "_made", False)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Call it over there."""
+        if handle_of(self).number in _peer(self).barred:
+            raise TypeError("a method of the program's own class is not the one of plain data that it is called like")
+        return _ask(self, "call", *arguments, keywords=keywords)
+
+    def __getattr__(self, name: str) -> Any:
+        dunder = name.startswith("__") and name.endswith("__")
+        if name in _PROBES or (dunder and name not in _TOLD):
+            raise AttributeError(name)
+        if dunder and _peer(self).trusting:
+            return _told(self, name)
+        value = _live(self, "getattr", name)
+        if not _may(self, name):
+            if name in _FACTS:
+                raise AttributeError(f"an object of the program's own class has not the {name!r} of plain data")
+            if name in _VERDICTS and is_remote(value):
+                _peer(self).barred.add(handle_of(value).number)
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _ask(self, "setattr", name, value)
+
+    def __delattr__(self, name: str) -> None:
+        _ask(self, "delattr", name)
+
+    def __getitem__(self, key: Any) -> Any:
+        if type(key) in (int, slice) and (items := _items(self)) is not None:
+            return items[key]
+        return _live(self, "getitem", key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        _ask(self, "setitem", key, value)
+
+    def __delitem__(self, key: Any) -> None:
+        _ask(self, "delitem", key)
+
+    def __iter__(self) -> Iterator[Any]:
+        if (items := _items(self)) is not None:
+            return iter(items)
+        over: Any = _ask(self, "iter")
+        if over is self:
+            return over
+        steps: Iterator[Any] = _Steps(over) if is_remote(over) else iter(over)
+        return steps
+
+    def __reversed__(self) -> Iterator[Any]:
+        if (items := _items(self)) is not None:
+            return iter(items[::-1])
+        if _peer(self).trusting:
+            return iter([self[at] for at in range(len(self) - 1, -1, -1)])
+        over: Any = _ask(self, "reversed")
+        steps: Iterator[Any] = _Steps(over) if is_remote(over) else iter(over)
+        return steps
+
+    def __next__(self) -> Any:
+        return _ask(self, "next")
+
+    def __contains__(self, value: Any) -> bool:
+        if _peer(self).trusting or _may(self, "__contains__"):
+            return bool(_ask(self, "contains", value))
+        return any(item is value or item == value for item in self)  # here, so that the value stays here
+
+    def __instancecheck__(self, value: Any) -> bool:
+        return is_remote(value) and _plain(_ask(self, "instance", value), bool)
+
+    def __len__(self) -> int:
+        items = _items(self)
+        return _plain(_ask(self, "len"), int) if items is None else len(items)
+
+    def __bool__(self) -> bool:
+        return _plain(_ask(self, "bool"), bool)
+
+    def __int__(self) -> int:
+        return _plain(_once(self, "int"), int)
+
+    def __index__(self) -> int:
+        return _plain(_once(self, "index"), int)
+
+    def __float__(self) -> float:
+        return _plain(_once(self, "float"), float)
+
+    def __complex__(self) -> complex:
+        return complex(float(self)) if _peer(self).trusting else _plain(_once(self, "complex"), complex)
+
+    def __bytes__(self) -> bytes:
+        return bytes([*self]) if _peer(self).trusting else _plain(_ask(self, "bytes"), bytes)
+
+    def __str__(self) -> str:
+        return _plain(_ask(self, "str"), str)
+
+    def __repr__(self) -> str:
+        return _plain(_ask(self, "repr"), str)
+
+    def __format__(self, spec: str) -> str:
+        return str(self) if _peer(self).trusting and not spec else _plain(_ask(self, "format", spec), str)
+
+    def __hash__(self) -> int:
+        peer = _peer(self)
+        return handle_of(self).number if peer.trusting else _plain(_ask(self, "hash"), int)
+
+    def __neg__(self) -> Any:
+        return _ask(self, "neg")
+
+    def __pos__(self) -> Any:
+        return _ask(self, "pos")
+
+    def __invert__(self) -> Any:
+        return _ask(self, "invert")
+
+    def __abs__(self) -> Any:
+        return _once(self, "abs")
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return _once(self, "round", *(() if digits is None else (digits,)))
+
+    def __copy__(self) -> Any:
+        return _ask(self, "copy")
+
+    def __deepcopy__(self, memory: dict[int, Any]) -> Any:
+        return _ask(self, "deepcopy")
+
+    def __enter__(self) -> Any:
+        return _ask(self, "enter")
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> bool:
+        """End a block; an error of the tests' is told, and never taken away by what the candidate answers."""
+        peer = _peer(self)
+        answer = _ask(self, "exit", *(() if error is None else peer.described(error)))
+        return peer.trusting and answer is True
+
+    def __eq__(self, other: object) -> bool:
+        if is_remote(other) and handle_of(self).number == handle_of(other).number:
+            return True
+        if _peer(self).trusting or is_remote(other):
+            return _plain(_ask(self, "eq", other), bool)
+        if not _may(self, "__eq__"):
+            data = _peer(self).exchange("data", handle_of(self), (), {})
+            plain = not is_remote(data) and not isinstance(data, Raised)
+            return plain and bool(data == other)  # compared here, as plain data
+        return _peer(self).exchange("eq", handle_of(self), (other,), {}) is True
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
+class RemoteClass(type):
+    """The type of stand-ins for classes of the other process, whose instances are instances of them here, too."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], names: dict[str, Any]) -> Any:
+        """Refuse a class that extends one."""
+        raise TypeError("a class of the tests' cannot extend one of the candidate's: the two run apart")
+
+    def __call__(cls, *arguments: Any, **keywords: Any) -> Any:
+        """Call it over there; what comes is the tests' to compare and combine."""
+        return _ask(cls, "call", *arguments, keywords=keywords)
+
+    def __bool__(cls) -> bool:
+        return True
+
+    def __subclasscheck__(cls, other: Any) -> bool:
+        return type(other) is RemoteClass and _plain(_ask(cls, "subclass", other), bool)
+
+
+for _name in "getattr setattr delattr getitem iter len contains instancecheck".split():
+    setattr(RemoteClass, f"__{_name}__", vars(Remote)[f"__{_name}__"])
+setattr(Remote, "__doc__", property(lambda self: self.__getattr__("__doc__")))  # noqa: B010 an object's own is asked for
+
+
+class _Steps:
+    def __init__(self, over: Remote) -> None:
+        self._over = over
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._over)
+
+
+def class_of(peer: Any, handle: codec.Handle, module: str) -> Any:
+    """Return a stand-in for a class."""
+    return type.__new__(
+        RemoteClass, handle.kind, (Remote,), {"__slots__": (), "__module__": module, "_class": (peer, handle)}
+    )
+
+
+def remote_of(peer: Any, handle: codec.Handle, kind: Any) -> Remote:
+    """Return a stand-in for an object: of a class that has one, or of `Remote`."""
+    made: Remote = object.__new__(kind)
+    Remote.__init__(made, peer, handle)
+    return made
+
+
+def is_remote(value: Any) -> bool:
+    """Return whether a value is a stand-in."""
+    return type(value) is RemoteClass or issubclass(type(value), Remote)
+
+
+def handle_of(remote: Any) -> codec.Handle:
+    """Return what the other end knows an object by."""
+    if type(remote) is RemoteClass:
+        return type.__getattribute__(remote, "_class")[1]  # type: ignore[no-any-return]
+    return object.__getattribute__(remote, "_handle")  # type: ignore[no-any-return]
+
+
+def forget(remote: Remote) -> None:
+    """Note that an object came as an answer: it is not, or no longer, only what the tests made."""
+    if type(remote) is not RemoteClass:
+        object.__setattr__(remote, "_made", False)
+
+
+def _peer(remote: Any) -> Any:
+    if type(remote) is RemoteClass:
+        return type.__getattribute__(remote, "_class")[0]
+    return object.__getattribute__(remote, "_peer")
+
+
+def _is_made(remote: Any) -> bool:
+    return bool(type(remote) is RemoteClass or object.__getattribute__(remote, "_made"))
+
+
+def _ask(remote: Any, operation: str, *arguments: Any, keywords: dict[str, Any] | None = None) -> Any:
+    peer = _peer(remote)
+    made = not peer.trusting and _is_made(remote)
+    result = peer.request(operation, handle_of(remote), *arguments, keywords=keywords)
+    if made and is_remote(result) and type(result) is not RemoteClass:
+        object.__setattr__(result, "_made", operation in _MAKING or type(remote) is RemoteClass)
+    return result
+
+
+def _told(remote: Any, name: str) -> Any:
+    """Return what a function of the tests' is called and says of itself; `functools.wraps` takes what there is."""
+    try:
+        return _ask(remote, "getattr", name)
+    except TypeError:
+        raise AttributeError(name) from None
+
+
+def _live(remote: Any, operation: str, key: Any) -> Any:
+    """Ask for a part; where it is a list or the like, what the tests do to it is done to the original as well."""
+    value = _ask(remote, operation, key)
+    return value if _peer(remote).trusting else _peer(remote).follow(operation, handle_of(remote), key, value)
+
+
+def _once(remote: Any, operation: str, *arguments: Any) -> Any:
+    """Ask for a number; what the tests did not make has one answer."""
+    peer = _peer(remote)
+    if peer.trusting or _is_made(remote):
+        return _ask(remote, operation, *arguments)
+    key = (handle_of(remote).number, operation, arguments)
+    if key not in peer.once:
+        peer.once[key] = _ask(remote, operation, *arguments)
+    return peer.once[key]
+
+
+def _items(remote: Any) -> list[Any] | None:
+    """Return the items of a sequence that the tests did not make, read once; None for anything else.
+
+    Raises:
+        TypeError: it says that it has more items, or fewer, than it gives.
+    """
+    peer = _peer(remote)
+    if peer.trusting or _is_made(remote) or "__getitem__" in peer.used(remote):
+        return None
+    number = handle_of(remote).number
+    if number not in peer.views:
+        given = _ask(remote, "items")
+        if given is not None:
+            length, items = given
+            if type(items) is not list or type(length) is not int or length != len(items):
+                raise TypeError(f"an object that has {length} items gives others")
+        peer.views[number] = given and given[1]
+    found: list[Any] | None = peer.views[number]
+    return found
+
+
+def _plain(value: Any, kind: type[T]) -> T:
+    if type(value) is not kind:
+        raise TypeError(f"expected {kind.__name__}, got {type(value).__name__}")
+    return value
+
+
+def _may(remote: Any, word: str) -> bool:
+    """Return whether plain data may meet an object in an attribute or operator that the tests use on its class."""
+    peer = _peer(remote)
+    return bool(peer.trusting or (_is_made(remote) and word in peer.used(remote)))
+
+
+def _together(one: Any, other: Any, operation: str) -> bool:
+    """Return whether an operation may be asked for."""
+    peer = _peer(one)
+    if peer.trusting:
+        return True
+    if is_remote(other):
+        return bool(peer.is_named(one) and peer.is_named(other))
+    if operation in _SCALING or (operation == "radd" and type(other) is int and other == 0):  # the start of a sum
+        return bool(peer.is_of_task(one))
+    return _may(one, f"__{operation}__")
+
+
+def _binary(operation: str) -> Callable[[Remote, Any], Any]:
+    def method(self: Remote, other: Any) -> Any:
+        if _together(self, other, operation):
+            return _ask(self, operation, other)
+        _peer(self).received += 1  # an object where a number is asked for is the other end's doing
+        return NotImplemented
+
+    return method
+
+
+def _in_place(name: str) -> Callable[[Remote, Any], Any]:
+    def method(self: Remote, other: Any) -> Any:
+        if _peer(self).trusting or not _together(self, other, name):
+            return NotImplemented
+        return _ask(self, f"i{name}", other)
+
+    return method
+
+
+for _name in (*ARITHMETIC, *ORDER, "divmod"):
+    setattr(Remote, f"__{_name}__", _binary(_name))
+for _name in (*ARITHMETIC, "divmod"):
+    setattr(Remote, f"__r{_name}__", _binary(f"r{_name}"))
+for _name in ARITHMETIC:
+    setattr(Remote, f"__i{_name}__", _in_place(_name))

@@ -1,0 +1,356 @@
+"""`Sandbox.run`: one untrusted program, apart from the host and from every other program, within its limits.
+
+With `isolation="bubblewrap"` each run has namespaces of its own (see `adjudge.sandbox.bubblewrap`), a
+system call filter, no network, and files in memory only.  Memory and processes are held by a control group where the
+host grants one, else by resource limits and a watch on the process tree.  When a limit is passed, and in any case
+when the program's first process has ended, everything it started is killed with its process namespace.
+
+With `isolation="none"` the program runs as this user, with resource limits only: for programs you trust, and for
+hosts without namespaces.
+
+Bringing files back from a place that an untrusted program could write to.
+
+Only plain files below the given folder count, reached without following a link; a name that is a link, a folder, a
+pipe or a device counts as absent.
+
+Not covered: side channels, kernel bugs, and CPU shares among concurrent runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import Literal, Self
+
+from adjudge.sandbox import memory_watch
+from adjudge.sandbox.bubblewrap import (
+    ENVIRONMENT,
+    SYSTEM_PATH,
+    WORK,
+    Layout,
+    SandboxUnavailableError,
+    explain,
+    find_tools,
+)
+from adjudge.sandbox.capture import Captured, converse, streams_of
+from adjudge.sandbox.cgroup import Group
+from adjudge.sandbox.enclosure import START_SECONDS, Enclosure, wait_readable
+from adjudge.sandbox.program import Ending, Program, RunLimits, RunResult
+from adjudge.sandbox.seccomp import syscall_filter
+from adjudge.sandbox.time_limit import TimeLimit
+
+
+def collect(folder: int, names: Sequence[str], most: int) -> dict[str, bytes]:
+    """Return the contents of those files that exist.
+
+    Args:
+        folder: a descriptor of the folder.
+        names: relative paths without "..".
+        most: most bytes of all of them together; what goes beyond counts as absent.
+    """
+    found: dict[str, bytes] = {}
+    for name in names:
+        content = _read(folder, PurePosixPath(name).parts, most)
+        if content is not None:
+            found[name] = content
+            most -= len(content)
+    return found
+
+
+def _read(folder: int, parts: Sequence[str], most: int) -> bytes | None:
+    with contextlib.ExitStack() as held:
+        try:
+            for part in parts[:-1]:
+                folder = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+                held.callback(os.close, folder)
+            fd = os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        except OSError:
+            return None
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > most:
+            os.close(fd)
+            return None
+        with open(fd, "rb") as file:
+            content = file.read(most + 1)
+    return content if len(content) <= most else None
+
+
+# ulimit counts memory in KiB and files in blocks of 512 bytes; what a platform cannot limit is left as it is
+_LIMITED = 'ulimit -c 0; ulimit -d "$1" 2>&-; ulimit -f "$2" 2>&-; ulimit -n 256 2>&-; shift 2; exec "$@"'
+
+
+def run_unconfined(program: Program, limits: RunLimits) -> RunResult:
+    """Run a program as this user.
+
+    Raises:
+        SandboxUnavailableError: there is no shell to set the limits.
+        OverloadedError: the machine let the program wait for too long.
+    """
+    with tempfile.TemporaryDirectory(prefix="adjudge-", ignore_cleanup_errors=True) as folder:
+        for path, content in program.files.items():
+            file = Path(folder, path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+            file.chmod(0o755)
+        environment = {**ENVIRONMENT, "HOME": folder, "TMPDIR": folder, **program.environment}
+        shell = ["/bin/sh", "-c", _LIMITED, "sh", str(limits.memory_mb << 10), str(limits.disk_mb << 11)]
+        started = time.monotonic()
+        try:
+            process = subprocess.Popen(
+                [*shell, *program.command],
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SandboxUnavailableError(f"a program cannot be started: {error}") from error
+        with contextlib.ExitStack() as held:
+            held.callback(process.wait)
+            held.callback(_kill, process)
+            limit = TimeLimit(limits.seconds, [process.pid])
+            got = converse(streams_of(process, held), program.stdin, limit, limits.output_bytes)
+            seconds = time.monotonic() - started
+            _kill(process)
+            code = process.wait()
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            outputs = collect(opened, program.outputs, limits.disk_mb << 20)
+        finally:
+            os.close(opened)
+    return RunResult(
+        ending=got.excess or ("signalled" if code < 0 else "exited"),
+        code=None if got.excess else abs(code),
+        stdout=bytes(got.stdout),
+        stderr=bytes(got.stderr),
+        outputs=outputs,
+        seconds=seconds,
+        charged=limit.total,
+    )
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+__all__ = ["Isolation", "Sandbox", "SandboxUnavailableError"]
+
+Isolation = Literal["bubblewrap", "none"]
+
+# The first process of the sandbox is a shell under the program's own system call filter: bubblewrap's would be under
+# none, and an ordinary user's program may write to it.  Held back, it waits until we hold the working directory;
+# `--block-fd` blocks before the mounts are made, and a short program ends at once.
+_FIRST = ("/bin/sh", "-c", '"$@"; exit $?', "sh")
+_HELD_BACK = ("/bin/sh", "-c", 'echo; read x; "$@"; exit $?', "sh")
+
+
+class Sandbox:
+    """Runs programs apart; safe to use from several threads, each with a run of its own.
+
+    Args:
+        isolation: "bubblewrap", or "none" for programs you trust.
+
+    Raises:
+        SandboxUnavailableError: this host cannot isolate.
+        ValueError: `isolation` is neither.
+    """
+
+    def __init__(self, isolation: Isolation = "bubblewrap") -> None:
+        if isolation not in ("bubblewrap", "none"):
+            raise ValueError(f"Sandbox isolation={isolation!r}; it must be 'bubblewrap' or 'none'")
+        self._isolation: Isolation = isolation
+        self._tools = None if isolation == "none" else find_tools()
+        self._groups: list[Group] = []
+        self._owner = os.getpid()
+        self._no_groups = False
+        self._lock = threading.Lock()
+        if isolation == "none":
+            warnings.warn(
+                "isolation='none': programs run as this user, with its files and its network; "
+                "never run what a model wrote this way on a machine you care about",
+                stacklevel=2,
+            )
+
+    @property
+    def isolation(self) -> Isolation:
+        """What keeps programs apart, for the record."""
+        return self._isolation
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the control groups back; the sandbox can still be used afterwards."""
+        with self._lock:
+            groups, self._groups = self._groups if self._owner == os.getpid() else [], []
+        for group in groups:
+            group.close()
+
+    def run(self, program: Program, limits: RunLimits) -> RunResult:
+        """Run a program and return what came of it.
+
+        `RunResult.code` of a program that a signal ended is the signal's number; a program that exits with 128 plus
+        a signal's number, as shells do, is taken for one.
+
+        Raises:
+            SandboxUnavailableError: the sandbox cannot be made, or the host has no such program.
+            OverloadedError: the machine let the program wait for too long.
+            ValueError: the program's files, outputs or folders are not relative paths, or not there.
+        """
+        _check_paths(program)
+        if self._tools is None:
+            return run_unconfined(program, limits)
+        _find_program(program)
+        layout = Layout(self._tools, limits)
+        try:
+            _fill(layout, program)
+            layout.seccomp(seccomp_program())
+            layout.drop_privileges()
+            with self._group(limits) as group:
+                return self._run(layout, program, limits, group)
+        finally:
+            layout.close()
+
+    def _run(self, layout: Layout, program: Program, limits: RunLimits, group: Group | None) -> RunResult:
+        pipe = subprocess.PIPE
+        first = _HELD_BACK if program.outputs else _FIRST
+        environment = {**ENVIRONMENT, **program.environment}
+        box = Enclosure(layout, (*first, *program.command), environment, pipe, pipe, group)
+        root = -1
+        with contextlib.ExitStack() as held:
+            held.callback(box.close)
+            box.hold(limits, grouped=group is not None)
+            box.open()
+            started = time.monotonic()
+            watch = None
+            if group is None:
+                watch = functools.partial(memory_watch.exceeds, box.pid, limits.memory_mb << 20)
+            if program.outputs:
+                root = _work_folder(box)
+                held.callback(os.close, root)
+            streams = streams_of(box.process, held)
+            limit = TimeLimit(limits.seconds, [box.pid])
+            got = converse(streams, program.stdin, limit, limits.output_bytes, watch)
+            seconds = time.monotonic() - started
+            box.kill()
+            ending, code = _ending(got, box.process.wait(), box.exit_code(), group)
+            return RunResult(
+                ending=ending,
+                code=code,
+                stdout=bytes(got.stdout),
+                stderr=bytes(got.stderr),
+                outputs=collect(root, program.outputs, limits.disk_mb << 20) if root >= 0 else {},
+                seconds=seconds,
+                charged=limit.total,
+                memory_mb=_megabytes(group),
+            )
+
+    @contextlib.contextmanager
+    def _group(self, limits: RunLimits) -> Iterator[Group | None]:
+        with self._lock:
+            if self._owner != os.getpid():  # after a fork the groups are still the parent's
+                self._owner, self._groups = os.getpid(), []
+            group = self._groups.pop() if self._groups else None
+        if group is None and not self._no_groups:
+            group = Group.make()
+            self._no_groups = group is None
+        try:
+            if group is not None:
+                # bubblewrap's own process and the sandbox's first one are counted, too
+                group.hold(limits.memory_mb << 20, limits.processes + 2)
+            yield group
+        finally:
+            if group is not None:
+                with self._lock:
+                    self._groups.append(group)
+
+
+@functools.cache
+def seccomp_program() -> bytes:
+    """Return the system call filter of this machine.
+
+    Raises:
+        SandboxUnavailableError: there is none.
+    """
+    try:
+        return syscall_filter()
+    except ValueError as error:
+        raise SandboxUnavailableError(f"{error}; say isolation='none' for programs you trust") from error
+
+
+def _check_paths(program: Program) -> None:
+    for kind, paths in (("files", program.files), ("outputs", program.outputs)):
+        for path in paths:
+            parts = PurePosixPath(path).parts
+            if not parts or path.startswith("/") or ".." in parts or "\0" in path:
+                raise ValueError(f"Program.{kind} names {path!r}; give paths below the working directory")
+    if not program.command:
+        raise ValueError("Program.command is empty; give the program and its arguments")
+
+
+def _find_program(program: Program) -> None:
+    name = program.command[0]
+    if "/" not in name and shutil.which(name, path=SYSTEM_PATH) is None:
+        raise SandboxUnavailableError(f"there is no program {name!r} in {SYSTEM_PATH}; install it")
+
+
+def _fill(layout: Layout, program: Program) -> None:
+    layout.read_only(program.read_only)
+    folders = {str(parent) for path in program.files for parent in PurePosixPath(path).parents if str(parent) != "."}
+    for folder in sorted(folders):
+        layout.folder(f"{WORK}/{folder}")
+    for path, content in program.files.items():
+        layout.file(f"{WORK}/{path}", content)
+
+
+def _work_folder(box: Enclosure) -> int:
+    """Let go of a program that was held back, and return a descriptor of its folder, which outlives it."""
+    stdin, stdout = box.process.stdin, box.process.stdout
+    assert stdin is not None
+    assert stdout is not None
+    if not wait_readable(stdout.fileno(), START_SECONDS) or os.read(stdout.fileno(), 1) != b"\n":
+        box.kill()
+        raise box.refused()
+    # before it may go on: a short program ends at once, and its folder's path with it
+    folder = os.open(f"/proc/{box.pid}/root{WORK}", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    os.write(stdin.fileno(), b"\n")
+    return folder
+
+
+def _ending(got: Captured, own: int, code: int | None, group: Group | None) -> tuple[Ending, int | None]:
+    if group is not None and group.killed():
+        return "memory", None
+    if got.excess is not None:
+        return got.excess, None
+    if code is None:
+        raise SandboxUnavailableError(explain(got.stderr.decode(errors="replace") or f"it ended with {own}"))
+    if code == 128 + signal.SIGXFSZ:
+        return "disk", None
+    if 128 < code <= 128 + 64:
+        return "signalled", code - 128
+    return "exited", code
+
+
+def _megabytes(group: Group | None) -> float | None:
+    peak = None if group is None else group.peak()
+    return None if peak is None else peak / (1 << 20)

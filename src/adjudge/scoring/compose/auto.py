@@ -1,0 +1,158 @@
+"""The scorer `auto`: each sample goes to the scorer that its reference calls for.
+
+Not covered: rewards without a reference (a format, a length); mix those in: `{weighted: {auto: 1.0, format: 0.1}}`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final, Self
+
+from adjudge.fingerprints import signed
+from adjudge.protocol import MissingReferenceError, Sample, Score, Scorer
+from adjudge.runtime.contract import score_checked, validate_sample
+from adjudge.scoring.compose.spec import Loader
+
+CODE_KEYS: Final = (
+    "tests", "test_cases", "test_list", "test", "outputs", "assert_case", "input_output", "unit_tests",
+    "public_test_cases", "private_test_cases", "public_tests", "private_tests", "generated_tests",
+)  # fmt: skip
+"""Keys of the layouts that `code` reads (`adjudge.verifiers.code.layouts`)."""
+
+_KEYS_OF: Final = {
+    "choices": "choice",
+    **dict.fromkeys(CODE_KEYS, "code"),
+    "sql": "sql",
+    "testbench": "verilog",
+    "top": "verilog",
+    "constraints": "instructions",
+    "answer": "math",
+}
+_TEST_KEYS: Final = frozenset({"input", "stdin", "args", "kwargs"})
+_ASKING: Final = ("rubric", "nuggets", "principles")  # keys, and names, of scorers that ask a model
+
+ENGINE: Final = "ADJUDGE_ENGINE"
+"""The environment variable that names the model "auto" asks: "openai:MODEL", "transformers:MODEL", "vllm:MODEL"."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Auto:
+    """The scorer of each sample, chosen by its reference; see `auto_scorer`.
+
+    Attributes:
+        loader: makes the scorers, each when the first sample calls for it.
+        name: short name, used in reports; scores name the scorer that was chosen.
+    """
+
+    loader: Loader
+    name: str = "auto"
+    _loaded: dict[str, Scorer] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @classmethod
+    def from_spec(cls, body: Any, loader: Loader) -> Self:
+        """Read `auto`, which has no options."""
+        if body:
+            raise ValueError(f"auto takes no options, and it got {body!r}; name the scorer to give it options")
+        return cls(loader=loader)
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprints of all scorers that may be chosen."""
+        chosen = [self._scorer(name) for name in sorted(set(_KEYS_OF.values()))]
+        return signed(self.name, chosen, os.environ.get(ENGINE, ""))
+
+    def validate(self, sample: Sample) -> None:
+        """Raise `ValueError` if no scorer goes with the sample's reference, or that scorer refuses the sample."""
+        validate_sample(self._scorer(auto_scorer(sample.reference)), sample)
+
+    async def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Return one score per sample, in order."""
+        places: dict[str, list[int]] = {}
+        found: dict[int, Score] = {}
+        for place, sample in enumerate(samples):
+            try:
+                places.setdefault(auto_scorer(sample.reference), []).append(place)
+            except ValueError as error:
+                found[place] = Score.failed("bad_sample", error=str(error))
+        for name, chosen in places.items():
+            scores = await score_checked(self._scorer(name), [samples[place] for place in chosen])
+            found.update(zip(chosen, scores, strict=True))
+        return [found[place] for place in range(len(samples))]
+
+    def _scorer(self, name: str) -> Scorer:
+        if name not in self._loaded:
+            self._loaded[name] = self.loader.scorer(name)
+        return self._loaded[name]
+
+
+def auto_scorer(reference: Any) -> str:
+    """Return the scorer that `scorer="auto"` means for a reference, as a name or a spec.
+
+    A text or a number, or a list of accepted ones, means "math": it compares text literally before it reads
+    mathematics, so answers such as "Paris" or "B" are judged by it too.  A mapping is told by its keys, and a list of
+    mappings or of asserts is a list of tests.
+
+    Raises:
+        MissingReferenceError: there is no reference.
+        ValueError: no scorer of this version goes with it.
+    """
+    if reference is None:
+        raise MissingReferenceError(
+            'scorer="auto" chooses by the reference, and there is none; give a reference, or name a scorer that needs '
+            'none, such as scorer="format"'
+        )
+    if isinstance(reference, Mapping):
+        return _scorer_for_keys(reference)
+    answers = reference if isinstance(reference, list | tuple) else [reference]
+    if answers and isinstance(reference, list | tuple) and all(map(_is_test, answers)):
+        return "code"
+    if answers and all(_is_answer(item) for item in answers):
+        return "math"
+    raise ValueError(
+        f'scorer="auto" cannot tell what to do with the reference {_short(reference)}; give the answer as text or a '
+        "number, a list of accepted answers, or name the scorer"
+    )
+
+
+def _scorer_for_keys(reference: Mapping[Any, Any]) -> str:
+    for key, name in _KEYS_OF.items():
+        if key in reference:
+            return name
+    for name in _ASKING:
+        if name in reference:
+            return _asking(name)
+    known = ", ".join([*(key for key in _KEYS_OF if key not in CODE_KEYS[1:]), *_ASKING])
+    raise ValueError(
+        f'scorer="auto" cannot tell what to do with a reference that has the keys {_short(list(reference))}; it knows '
+        f"{known}. Name the scorer instead"
+    )
+
+
+def _asking(name: str) -> str:
+    engine = os.environ.get(ENGINE, "")
+    if not engine:
+        raise ValueError(
+            f"a reference with {name!r} is judged by a language model, and which one is yours to say: set {ENGINE} to "
+            f'"openai:MODEL", "transformers:MODEL" or "vllm:MODEL", or give scorer={{"{name}": {{"engine": ...}}}}'
+        )
+    return json.dumps({name: {"engine": engine}})
+
+
+def _is_test(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return not _TEST_KEYS.isdisjoint(value)
+    return isinstance(value, str) and value.startswith("assert ")
+
+
+def _is_answer(value: Any) -> bool:
+    return isinstance(value, str | int | float | Fraction | Decimal) and not isinstance(value, bool)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

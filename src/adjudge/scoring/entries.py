@@ -1,0 +1,72 @@
+"""The lists that references of rubrics, nuggets and principles hold, read with errors that say what to write."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adjudge.scoring.bad_reference import BadReferenceError
+
+MOST_ENTRIES = 500  # HealthBench's longest rubric has 48; beyond this a list is a mistake or an attack on the budget
+MOST_CHARACTERS = 20_000  # of one entry
+
+
+def entries_of(reference: Any, key: str, *, inside: str) -> list[Any]:
+    """Return the list behind `key`; a plain list stands for itself.
+
+    Raises:
+        BadReferenceError: there is no such list, or it is empty or absurdly long.
+    """
+    listed = reference.get(key) if isinstance(reference, Mapping) else reference
+    if isinstance(listed, str) or not isinstance(listed, Sequence):
+        raise BadReferenceError(
+            f"the {inside} reference is {shown(reference)}; give a mapping with the list {key!r}, such as "
+            f'{{"{key}": [{{"text": "..."}}]}}'
+        )
+    if not listed:
+        raise BadReferenceError(f"the {inside} reference has an empty list {key!r}; give at least one entry")
+    if len(listed) > MOST_ENTRIES:
+        raise BadReferenceError(f"the {inside} reference has {len(listed)} entries; at most {MOST_ENTRIES} are judged")
+    return list(listed)
+
+
+def text_of(entry: Mapping[str, Any], names: Sequence[str], *, where: str) -> str:
+    """Return the text that stands under one of several names; none, two or an empty one is an error."""
+    given = [name for name in names if name in entry]
+    if len(given) != 1:
+        raise BadReferenceError(f"{where} needs exactly one of {', '.join(map(repr, names))}; got {shown(dict(entry))}")
+    text = entry[given[0]]
+    if not isinstance(text, str) or not text.strip():
+        raise BadReferenceError(f"{where} has the {given[0]} {shown(text)}; it must be a text that is not empty")
+    if len(text) > MOST_CHARACTERS:
+        raise BadReferenceError(f"{where} has {len(text)} characters; at most {MOST_CHARACTERS} are judged")
+    return text.strip()
+
+
+def number_of(value: Any, *, where: str, what: str) -> float:
+    """Return a finite number, or raise naming the value."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise BadReferenceError(f"{where} has the {what} {shown(value)}; it must be a finite number")
+    return float(value)
+
+
+def flag_of(entry: Mapping[str, Any], name: str, *, where: str) -> bool:
+    """Return a true or false that defaults to false."""
+    value = entry.get(name, False)
+    if not isinstance(value, bool):
+        raise BadReferenceError(f"{where} has {name} = {shown(value)}; it must be true or false")
+    return value
+
+
+def reject_unknown(entry: Mapping[str, Any], known: Sequence[str], *, where: str) -> None:
+    """Raise for a key that nobody reads: a misspelt "weight" would silently weigh 1."""
+    unknown = sorted(str(key) for key in entry if key not in known)
+    if unknown:
+        raise BadReferenceError(f"{where} has the key {unknown[0]!r}; known are {', '.join(known)}")
+
+
+def shown(value: Any) -> str:
+    """Return a short picture of a value for error messages."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

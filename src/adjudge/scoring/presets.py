@@ -1,0 +1,139 @@
+"""Published scorers as data: `NAME.yaml` in `adjudge/presets` is the scorer that `adjudge.load("NAME")` makes.
+
+    description: MT-Bench's rating of one answer, from 1 to 10.     # one sentence
+    notes: where it differs from the released code                  # optional
+    source: MT-Bench (arXiv 2306.05685)
+    version: "1"                                                    # optional, see below
+    options: {engine: the model that is asked}                      # what each `$NAME` of the spec is
+    scorer:
+      judge: {template: judges/mt_bench, output: scale}             # a spec with one key
+
+A preset takes the options of its scorer; those that are given override the file's.  Where the spec holds `$NAME`, the
+preset's only options are these names, each required, and what is given for one stands in its place: so the engine of a
+scorer inside another can be given.
+
+With a `version`, scores are signed with the preset's own name and that version, and the file's options count as
+defaults; raise it when the same sample could get another score.  Without one, scores are signed by the scorer itself,
+with all options.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from adjudge.io.yaml_text import parsed
+from adjudge.options import options_of
+
+_FOLDER = Path(__file__).parent.parent / "presets"
+_KEYS = {"description", "source", "scorer"}
+_MORE = {"notes", "version", "options"}
+
+
+@functools.cache
+def names() -> tuple[str, ...]:
+    """Return the names of all presets, in alphabetical order."""
+    return tuple(sorted(path.stem for path in _FOLDER.glob("*.yaml")))
+
+
+@functools.cache
+def preset(name: str) -> type[Any]:
+    """Return the class behind a preset: its scorer's class with other defaults, or one that reads a spec.
+
+    Raises:
+        ValueError: the file is malformed, or its scorer is unknown.
+    """
+    from adjudge.scoring.registry import resolve
+
+    data = parsed((_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"), where=f"the preset {name!r}")
+    if not (isinstance(data, dict) and set(data) - _MORE == _KEYS and len(data["scorer"]) == 1):
+        raise ValueError(
+            f"the preset {name!r} must have {', '.join(sorted(_KEYS))}; it may have notes, a version and options"
+        )
+    ((scorer, given),) = data["scorer"].items()
+    base = resolve(scorer)
+    doc = f"{data['description'].strip()}\n\n{data.get('notes', '')}".strip()
+    if options := "".join(f"\n    {option}: {what}" for option, what in data.get("options", {}).items()):
+        doc += f"\n\nAttributes:{options}"
+    said = {
+        "__doc__": doc,
+        "__module__": __name__,  # where pickle and specs find it, by `__getattr__`
+        "__qualname__": name,
+        "source": data["source"],
+    }
+    if "version" in data:
+        fields = [(key, Any, _default(value)) for key, value in given.items()]
+        said |= {"name": name, "version": data["version"]}
+        return dataclasses.make_dataclass(name, fields, bases=(base,), namespace=said, frozen=True, kw_only=True)
+    return type(name, (base,), {**said, **_reading(name, scorer, given, base)})
+
+
+def __getattr__(name: str) -> type[Any]:
+    """Return the class of a preset, so that "adjudge.scoring.presets:NAME" is its address."""
+    if name in names():
+        return preset(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _reading(name: str, scorer: str, given: Any, base: type) -> dict[str, Any]:
+    """What makes a class read its part of a spec into that of another scorer."""
+    places = tuple(dict.fromkeys(_places(given)))
+
+    def from_spec(cls: type, body: Any, loader: Any) -> Any:
+        """Read the options."""
+        if places:
+            return loader.scorer({scorer: _filled(given, options_of(body or {}, places, inside=name, required=places))})
+        if not isinstance(body, Mapping | None):
+            raise ValueError(f"the scorer {name!r} takes a mapping of options, not {body!r}")
+        return loader.scorer({scorer: {**(given or {}), **(body or {})}})
+
+    def new(cls: type, **options: Any) -> Any:
+        """Return the scorer with these options."""
+        from adjudge.scoring.registry import load
+
+        return load({name: options or None})
+
+    kind = inspect.Parameter.KEYWORD_ONLY
+    if places:
+        parameters = [inspect.Parameter(place, kind) for place in places]
+    else:
+        usual = [each for each in inspect.signature(base).parameters.values() if each.kind is kind]
+        made = {
+            item.name: item.default_factory()
+            for item in getattr(base, "__dataclass_fields__", {}).values()
+            if item.default_factory is not dataclasses.MISSING
+        }
+        defaults = {each.name: each.default for each in usual} | made
+        known = set(given or {}) <= set(defaults)  # the parts of a composite are no options
+        parameters = [each.replace(default={**defaults, **(given or {})}[each.name]) for each in usual if known]
+    signature = inspect.Signature(parameters)
+    own = {"from_spec": classmethod(from_spec), "__new__": new}
+    return {**own, "__signature__": signature, "__dataclass_fields__": {}}
+
+
+def _default(value: Any) -> Any:
+    """The default of an option; lists become tuples, as in every spec."""
+    if isinstance(value, Mapping):
+        return dataclasses.field(default_factory=lambda: dict(value))
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _places(spec: Any) -> Iterator[str]:
+    """Yield each `$NAME` in a spec, without the sign."""
+    if isinstance(spec, str) and spec.startswith("$"):
+        yield spec[1:]
+    elif isinstance(spec, Mapping | list):
+        for part in spec.values() if isinstance(spec, Mapping) else spec:
+            yield from _places(part)
+
+
+def _filled(spec: Any, options: Mapping[str, Any]) -> Any:
+    if isinstance(spec, str) and spec.startswith("$"):
+        return options[spec[1:]]
+    if isinstance(spec, Mapping):
+        return {key: _filled(part, options) for key, part in spec.items()}
+    return [_filled(part, options) for part in spec] if isinstance(spec, list) else spec

@@ -1,0 +1,226 @@
+"""The life of a verifier that compares a response with a reference, written once for all of them.
+
+A verifier says how its reference is read, which part of a response is judged, and what that part is worth.  The rest
+is here: a bad reference is `gold_unparsable` in `verify` and, where its form is wrong, a `ValueError` in `validate`; a
+missing engine is `engine_unavailable`; options are held to their annotations; reasoning is cut off, and what was
+truncated or has no answer is a scored 0.
+
+Not covered: where an answer stands in a text; see `adjudge.verifiers.text.answer_verifier`.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import types
+import typing
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
+
+from adjudge.protocol import Sample, Score, Verifier, response_text, split_reasoning
+from adjudge.scoring.bad_reference import BadReferenceError
+
+Gold = TypeVar("Gold")
+Answer = TypeVar("Answer")
+
+Reasoning: TypeAlias = Literal["strip", "keep"]
+Truncated: TypeAlias = Literal["zero", "grade"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceVerifier(Verifier, Generic[Gold, Answer]):
+    """Base of the verifiers that compare a response with a reference.
+
+    The reference is looked at first, so that a bad one is reported even when the response is empty.
+
+    Attributes:
+        unavailable: errors that say that an engine is missing; a `reason` that they have is the score's.
+    """
+
+    unavailable: ClassVar[tuple[type[Exception], ...]] = ()
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+    @abstractmethod
+    def read_reference(self, reference: Any) -> Gold:
+        """Return what the response is compared with.
+
+        Raises:
+            BadReferenceError: the reference cannot be read.
+        """
+
+    @abstractmethod
+    def find(self, sample: Sample, gold: Gold) -> Answer | Score:
+        """Return what is judged of a response, or its score where there is nothing to judge."""
+
+    @abstractmethod
+    def judge(self, answer: Answer, gold: Gold) -> Score:
+        """Return the score of what `find` has found.
+
+        Raises:
+            BadReferenceError: only judging has shown that the reference cannot be used.
+        """
+
+    def gold_of(self, sample: Sample) -> Gold:
+        """Return what a sample's response is compared with: its reference, read."""
+        return self.read_reference(sample.reference)
+
+    def check_reference(self, sample: Sample) -> None:
+        """Look at a sample's reference before any work; override it where `gold_of` runs something.
+
+        Raises:
+            BadReferenceError: the reference cannot be read.
+        """
+        self.gold_of(sample)
+
+    def verify(self, sample: Sample) -> Score:
+        """Return the score of a response; a reference that cannot be read is `gold_unparsable`."""
+        try:
+            gold = self.gold_of(sample)
+            found = self.find(sample, gold)
+            return found if isinstance(found, Score) else self.judge(found, gold)
+        except BadReferenceError as error:
+            return Score.failed("gold_timeout" if error.limit else "gold_unparsable", error=str(error))
+        except self.unavailable as error:
+            return Score.failed(getattr(error, "reason", "engine_unavailable"), error=str(error))
+
+    def validate(self, sample: Sample) -> None:
+        """Raise `ValueError` when the reference is missing or has not the form that this verifier takes."""
+        super().validate(sample)
+        try:
+            refuse_mistakes(self.name, sample, lambda: self.check_reference(sample))
+        except self.unavailable as error:
+            raise ValueError(str(error)) from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextVerifier(ReferenceVerifier[Gold, Answer], Generic[Gold, Answer]):
+    """Base of the verifiers that look for an answer in the text of a response.
+
+    Attributes:
+        reasoning: "strip" grades only what follows the last end-of-thinking tag, and a response that ends inside
+            its reasoning gets 0; "keep" grades the whole text.
+        truncated: what a response with `finish_reason="length"` gets: "zero", or "grade" as if it were complete.
+    """
+
+    reasoning: Reasoning = "strip"
+    truncated: Truncated = "zero"
+
+    @abstractmethod
+    def find_in(self, text: str, sample: Sample, gold: Gold) -> Answer | Score:
+        """Return what is judged of the graded text, or the score where there is nothing to judge."""
+
+    def nothing(self, reason: str, sample: Sample, gold: Gold) -> Score:
+        """Return the score of a response without a text to grade."""
+        return Score.scored(0.0, reason)
+
+    def find(self, sample: Sample, gold: Gold) -> Answer | Score:
+        """Return what is judged of a response, or its score where there is nothing to judge."""
+        text, fault = graded_text(sample, self.reasoning, self.truncated)
+        return self.nothing(fault, sample, gold) if fault else self.find_in(text, sample, gold)
+
+
+def refuse_mistakes(name: str, sample: Sample, read: Callable[[], object]) -> None:
+    """Read a sample's reference for `validate`: a wrong form is the user's mistake, and the verdict tells the rest.
+
+    Args:
+        name: the scorer's name.
+        sample: named in the message.
+        read: reads the reference.
+
+    Raises:
+        ValueError: its form is wrong.
+    """
+    try:
+        read()
+    except BadReferenceError as error:
+        if error.mistake:
+            raise ValueError(f"{name}{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
+
+
+def graded_text(sample: Sample, reasoning: str, truncated: str = "grade") -> tuple[str, str]:
+    """Return the text to grade, and the reason for a zero when there is none.
+
+    Args:
+        sample: its response is looked at.
+        reasoning: "strip" leaves out what stands before the end-of-thinking tag; "keep" leaves out nothing.
+        truncated: whether a response that was cut off is worth 0 ("zero") or graded like any other ("grade").
+
+    Returns:
+        The text and "", or "" and "unfinished_reasoning" or "truncated".
+    """
+    text = response_text(sample)
+    if reasoning == "strip":
+        _, text, unfinished = split_reasoning(text)
+        if unfinished:
+            return "", "unfinished_reasoning"
+    if truncated == "zero" and sample.finish_reason == "length":
+        return "", "truncated"
+    return text, ""
+
+
+# -- options ----------------------------------------------------------------------------------------------------
+
+
+def check_options(scorer: Any) -> None:
+    """Hold the options of a dataclass to their annotations: those that are a `Literal`, true or false, or a number.
+
+    Raises:
+        ValueError: one has another value.
+    """
+    kind: Any = type(scorer)
+    for option, allowed in _closed(kind):
+        value = getattr(scorer, option)
+        if allowed == (True, False):
+            if type(value) is not bool:
+                raise ValueError(f"{scorer.name}: {option} is {value!r}; it must be true or false")
+        else:
+            require_choice(scorer, option, allowed)
+
+
+@cache
+def _closed(kind: type) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    """Return the options of a class that have a closed list of values, each with its values."""
+    hints = typing.get_type_hints(kind)
+    found = ((item.name, _values(hints[item.name])) for item in fields(kind) if item.init)
+    return tuple((name, allowed) for name, allowed in found if allowed)
+
+
+def _values(hint: Any) -> tuple[Any, ...]:
+    if hint is bool:
+        return (True, False)
+    if typing.get_origin(hint) is Literal:
+        return typing.get_args(hint)
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        parts = [_values(part) for part in typing.get_args(hint)]
+        return tuple(value for part in parts for value in part) if all(parts) else ()
+    return ()
+
+
+def require_choice(scorer: Any, option: str, allowed: tuple[Any, ...]) -> None:
+    """Raise `ValueError` unless the option has one of the allowed values."""
+    value = getattr(scorer, option)
+    if not any(value == one and type(value) is type(one) for one in allowed):  # True is no 1
+        raise ValueError(f"{scorer.name}: {option} is {value!r}; it must be one of {', '.join(map(str, allowed))}")
+
+
+def require_numbers(scorer: Any, **ranges: tuple[float, float]) -> None:
+    """Raise `ValueError` unless each option is a finite number in its range, both ends included."""
+    for option, (low, high) in ranges.items():
+        value = getattr(scorer, option)
+        if type(value) not in (int, float) or not (abs(value) <= sys.float_info.max and low <= value <= high):
+            upto = f"from {low:g} to {high:g}" if math.isfinite(high) else f"from {low:g}"
+            raise ValueError(f"{scorer.name}: {option} is {value!r}; it must be a number {upto}")
+
+
+def require_whole(scorer: Any, **ranges: tuple[int, float]) -> None:
+    """Raise `ValueError` unless each option is a whole number in its range, both ends included."""
+    for option, (low, high) in ranges.items():
+        value = getattr(scorer, option)
+        if type(value) is not int or not low <= value <= high:
+            upto = f"from {low} to {high}" if math.isfinite(high) else f"from {low}"
+            raise ValueError(f"{scorer.name}: {option} is {value!r}; it must be a whole number {upto}")

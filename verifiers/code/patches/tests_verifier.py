@@ -1,0 +1,219 @@
+"""Do a repository's tests pass after the edits of a response?
+
+The edits are applied here; what they make is imported in one sandbox and tested from another
+(`suite_run`).  Edits of the tests, of what tests share and of every other protected file are
+left out, and the evidence names them.  Where the reference tells the change that was made, that one has to pass first:
+tests that cannot be run this way are the reference's fault, not a response's.
+
+Not covered: repositories that have to be built, and dependencies that are not installed beside adjudge.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from adjudge.protocol import Limits, Sample, Score
+from adjudge.sandbox.program import RunLimits
+from adjudge.sandbox.runner import Isolation
+from adjudge.sandbox.warm_python import shared
+from adjudge.sandbox.zygote import ZygoteLostError
+from adjudge.scoring.verifier_base import ReferenceVerifier, require_numbers, require_whole
+from adjudge.verifiers.code.outcome import TestsBrokenError, Verdict
+from adjudge.verifiers.code.patches.edits import BadEditError, Matching, Thought, apply_edits, read_edits, solution_of
+from adjudge.verifiers.code.patches.repository import MOST_BYTES, MOST_FILES
+from adjudge.verifiers.code.patches.suite_run import run_list
+from adjudge.verifiers.code.patches.task import PROTECTED, Task, read_task
+from adjudge.verifiers.code.patches.verifier import check_tags
+from adjudge.verifiers.code.sandboxed import SandboxedVerifier
+
+_Gold: TypeAlias = tuple[Task, Mapping[str, int]]
+_Change: TypeAlias = Mapping[str, str]
+
+PatchCredit = Literal["all", "fraction"]
+Touched = Literal["ignore", "zero"]
+
+_SPARE_SECONDS = 60.0
+_RUNS = 6  # two lists for the gold change and the response, and each of the latter's a second time
+_MOST_KNOWN = 4096
+_gold_totals: dict[tuple[str, str], dict[str, int]] = {}  # how many tests a gold change passed, by list
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchTestsVerifier(SandboxedVerifier, ReferenceVerifier[_Gold, _Change]):
+    """Do the tests of a repository pass after the edits of a response?
+
+    The reference is a mapping with "files" (`{path: text}`) or "repository" (the path of a folder or an archive), and
+    any of "tests" (`{path: text}`), "command" ("python -m unittest ..."), "fail_to_pass" and "pass_to_pass", "patch" or
+    "edits" or "after" (the gold change), "roots", "timeout" and "memory_mb" (docs/patches.md).
+
+    Attributes:
+        credit: "all" is 1 if every test passes; "fraction" the share of tests, or of fail_to_pass if all of
+            pass_to_pass pass.
+        protected: patterns of paths that edits do not reach; the tests' own files never are reached.
+        touched: what a response gets that edits such a path: "ignore" leaves the edit out, "zero" is 0.
+        matching: how SEARCH is found, as for `patch`.
+        thought: whether a thinking block is needed, as for `patch`.
+        think_tag: name of the thinking tags.
+        solution_tag: name of the tags around the edits.
+        check_gold: whether the gold change, where the reference has one, must pass first.
+        seconds: seconds for one test, and for importing the repository.
+        total_seconds: for all tests of a list together.
+        memory_mb: MiB for the repository's process, where the reference has no "memory_mb".
+        processes: processes and threads at one time.
+        isolation: "bubblewrap", or "none" for programs you trust.
+    """
+
+    name: ClassVar[str] = "patch_tests"
+    version: ClassVar[str] = "2"
+
+    credit: PatchCredit = "all"
+    protected: tuple[str, ...] = PROTECTED
+    touched: Touched = "ignore"
+    matching: Matching = "unique"
+    thought: Thought = "required"
+    think_tag: str = "think"
+    solution_tag: str = "solution"
+    check_gold: bool = True
+    seconds: float = 10.0
+    total_seconds: float = 120.0
+    memory_mb: int = 1024
+    processes: int = 64
+    isolation: Isolation = "bubblewrap"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_tags(self.name, self.think_tag, self.solution_tag)
+        require_numbers(self, seconds=(1e-3, 3600), total_seconds=(1e-3, 3600))
+        require_whole(self, memory_mb=(32, math.inf), processes=(1, math.inf))
+        if isinstance(self.protected, str) or not all(isinstance(pattern, str) for pattern in self.protected):
+            raise ValueError(f"{self.name} option protected={self.protected!r}; it must be a list of patterns")
+
+    @property
+    def limits(self) -> Limits:  # type: ignore[override]
+        """What one call may use: the tests' budget for each run there can be, and room for what happens around them."""
+        return Limits(seconds=_RUNS * self.total_seconds + _SPARE_SECONDS, memory_mb=2048, processes=4096)
+
+    def check_reference(self, sample: Sample) -> None:
+        """Read a sample's reference; nothing is run."""
+        read_task(sample.reference, self.matching, self.protected)
+
+    def read_reference(self, reference: Any) -> _Gold:
+        """Return the task, and how many tests its gold change passes."""
+        task = read_task(reference, self.matching, self.protected)
+        return task, self._gold_counts(task)
+
+    def find(self, sample: Sample, gold: _Gold) -> _Change | Score:
+        """Return what the edits of a response make of the files."""
+        try:
+            edits = read_edits(solution_of(sample, self.thought, self.think_tag, self.solution_tag))
+            return apply_edits(gold[0].texts, edits, self.matching)
+        except BadEditError as error:
+            return Score.scored(0.0, error.reason, stage="apply", error=str(error))
+
+    def judge(self, change: _Change, gold: _Gold) -> Score:
+        """Return 1 when all chosen tests pass, else 0 or the partial credit; the evidence has each list's tests."""
+        task, counts = gold
+        left_out = sorted(path for path in change if task.guarded(path))
+        evidence: dict[str, object] = {"left_out": left_out} if left_out else {}
+        if left_out and self.touched == "zero":
+            return Score.scored(0.0, "tampering", stage="apply", **evidence)
+        if left_out and len(left_out) == len(change):
+            return Score.scored(0.0, "wrong", stage="apply", error="the edits reach protected files alone", **evidence)
+        files = task.changed(change)
+        if reason := self._unfit(task, change, files):
+            return Score.scored(0.0, reason, stage="apply", **evidence)
+        try:
+            verdicts = self._run(task, files, self.credit != "all")
+        except TestsBrokenError as error:
+            if self._broken_before(task):
+                raise
+            return Score.scored(0.0, "candidate_error", stage="run", error=str(error), **evidence)
+        for name, verdict in verdicts.items():  # tests that are gone, as those of a parameter's fewer values, fail
+            verdict.total = max(verdict.total, counts.get(name, 0))
+        return self._score(verdicts, evidence)
+
+    def _unfit(self, task: Task, change: Mapping[str, str], files: Mapping[str, bytes]) -> str:
+        """Return why a changed repository cannot be written, as a reason code; "" if it can."""
+        if len(files) > MOST_FILES or sum(map(len, files.values())) > MOST_BYTES:
+            return "too_complex"
+        folders = {path[:at] for path in files for at, sign in enumerate(path) if sign == "/"}
+        binary = any(path in task.files and path not in task.texts for path in change)
+        return "bad_format" if binary or not folders.isdisjoint(files) else ""
+
+    def _score(self, verdicts: Mapping[str, Verdict], evidence: dict[str, object]) -> Score:
+        shares = {name: verdict.value("fraction") for name, verdict in verdicts.items()}
+        complete = all(verdict.value("all") == 1.0 for verdict in verdicts.values())
+        value = float(complete)
+        if self.credit == "fraction" and not complete:
+            kept = shares.get("pass_to_pass", 1.0) == 1.0
+            others = [share for name, share in shares.items() if name != "pass_to_pass"]
+            value = (others[0] if others else shares["pass_to_pass"]) if kept or not others else 0.0
+        told = {name: verdict.evidence(False) for name, verdict in verdicts.items()}
+        told = told["tests"] if set(told) == {"tests"} else told
+        failed = [verdict for verdict in verdicts.values() if verdict.value("all") != 1.0]
+        reason = failed[0].first_reason() if failed else ""
+        if self.isolation == "none":
+            evidence = {**evidence, "isolation": "none"}
+        return Score.scored(value, reason, **{**told, **evidence})
+
+    def _run(self, task: Task, files: Mapping[str, bytes], thorough: bool) -> dict[str, Verdict]:
+        """Run each list of tests; those behind a list that does not pass can change nothing, unless `thorough`."""
+        verdicts: dict[str, Verdict] = {}
+        for name, tests in task.chosen.items():
+            verdicts[name] = self._run_list(task, files, tests, thorough)
+            share = verdicts[name].value("fraction")
+            if share == 0.0 or (share < 1.0 and not thorough):
+                break
+        return verdicts
+
+    def _run_list(self, task: Task, files: Mapping[str, bytes], tests: tuple[str, ...], thorough: bool) -> Verdict:
+        warm = shared(self.isolation)
+        limits = RunLimits(
+            seconds=task.timeout or self.seconds,
+            memory_mb=task.memory_mb or self.memory_mb,
+            processes=self.processes,
+            output_bytes=8 << 20,
+        )
+        counted = self.check_gold and task.gold is not None
+        with warm.lock:
+            try:
+                return run_list(warm, task, files, tests, limits, thorough, self.total_seconds, counted)
+            except ZygoteLostError:
+                pass
+            try:
+                return run_list(warm, task, files, tests, limits, thorough, self.total_seconds, counted)
+            except ZygoteLostError as error:
+                warm.script("print()", b"", RunLimits())  # raises if it is not the program that breaks it
+                return Verdict(total=1, stage="run", reason="candidate_crash", detail=str(error))
+
+    def _gold_counts(self, task: Task) -> dict[str, int]:
+        """Return how many tests of each list the gold change passes; nothing where there is none to try.
+
+        Raises:
+            TestsBrokenError: it does not pass all of them.
+        """
+        if not self.check_gold or task.gold is None:
+            return {}
+        key = (self.fingerprint, task.key)
+        if key not in _gold_totals:
+            verdicts = self._run(task, task.changed(task.gold), thorough=False)
+            if any(verdict.value("all") != 1.0 for verdict in verdicts.values()):
+                told = {name: verdict.evidence(False) for name, verdict in verdicts.items()}
+                raise TestsBrokenError(f"the gold change does not pass: {told}")
+            if len(_gold_totals) >= _MOST_KNOWN:
+                _gold_totals.clear()
+            _gold_totals[key] = {name: verdict.total for name, verdict in verdicts.items()}
+        return _gold_totals[key]
+
+    def _broken_before(self, task: Task) -> bool:
+        """Return whether the tests break by themselves: where no gold change has passed, without any edit, too."""
+        if self.check_gold and task.gold is not None:
+            return False
+        try:
+            self._run(task, task.files, thorough=False)
+        except TestsBrokenError:
+            return True
+        return False

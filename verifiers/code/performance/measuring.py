@@ -1,0 +1,435 @@
+"""A program and a baseline, run in turns on the same cases: baseline, program, program, baseline, and so on.
+
+Every run is a fresh process, and every result is looked at: a program that computes once and then pretends pays
+nothing less and is wrong.  The first run of each is the warm-up of the machine and counts for the gate alone; to a
+program it looks like any other.
+
+From repeated times to a speed-up, its noise, and the number that it is worth.
+
+    case:     log2 (median of the baseline's times / median of the program's times)
+    speed-up: mean of the cases (the geometric mean of the ratios)
+    noise:    sqrt (pi / 2) * deviation of the paired log2 ratios / sqrt (repeats), over all cases in quadrature
+    grain:    the speed-up rounded to whole steps of log2, then clipped to the range
+    value:    "unit" puts the range's ends at 0 and 1, evenly in log2; "raw" is the speed-up itself
+
+`sqrt (pi / 2)` is what the median of normal noise loses against the mean.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, TypeAlias
+
+from adjudge.responses.answer_span import shorten
+from adjudge.sandbox.program import RunLimits
+from adjudge.sandbox.time_limit import OverloadedError
+from adjudge.sandbox.warm_python import Flavour, WarmPython
+from adjudge.verifiers.code.comparison import Rules, same_value
+from adjudge.verifiers.code.performance.task import Task, given_cases
+from adjudge.verifiers.code.performance.timed_run import Callee, Timed, packed, timed_call
+
+Scale: TypeAlias = Literal["unit", "raw"]
+
+Times: TypeAlias = tuple[Sequence[float], Sequence[float]]
+"""Seconds of the baseline and of the program on one case, in pairs that were run one after the other."""
+
+_WIDTH = 2.0  # standard errors to each side
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A speed-up in powers of two, and its standard error in the same unit."""
+
+    log2: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruler:
+    """How a speed-up is made a number.
+
+    Attributes:
+        slowest: the lower end of the range, above 0.
+        fastest: the upper end.
+        grain: the step in log2 that values are rounded to, above 0.
+        scale: "unit" or "raw".
+    """
+
+    slowest: float
+    fastest: float
+    grain: float
+    scale: Scale
+
+    def value(self, log2: float) -> float:
+        """Return what a speed-up of 2 ** log2 is worth."""
+        low, high = math.log2(self.slowest), math.log2(self.fastest)
+        held = min(max(self.grain * round(log2 / self.grain), low), high)
+        return (held - low) / (high - low) if self.scale == "unit" else math.exp2(held)
+
+    def settled(self, found: Estimate) -> bool:
+        """Return whether two standard errors to either side make no other value."""
+        spread = _WIDTH * found.error
+        return self.value(found.log2 - spread) == self.value(found.log2 + spread)
+
+    def uncertainty(self, found: Estimate) -> float:
+        """Return the half-width of the value: half a grain, or as many halves as two standard errors need.
+
+        In halves of a grain, because a finer number would be another one each time.
+        """
+        half = self.grain / 2
+        wide = half * max(1, math.ceil(_WIDTH * found.error / half - 1e-9))
+        if self.scale == "unit":
+            return wide / math.log2(self.fastest / self.slowest)
+        return self.value(found.log2) * (math.exp2(wide) - 1)
+
+
+def estimated(cases: Sequence[Times]) -> Estimate:
+    """Return the speed-up over all cases.
+
+    Raises:
+        ValueError: there is no case, a case has fewer than two pairs or another number of either, or a time is not
+            above 0.
+    """
+    if not cases:
+        raise ValueError("there are no cases; give the times of at least one")
+    means, squares = [], []
+    for baseline, program in cases:
+        if len(baseline) != len(program) or len(baseline) < 2:
+            raise ValueError(f"{len(baseline)} and {len(program)} times; give as many of both, and at least two")
+        if not all(math.isfinite(seconds) and seconds > 0 for seconds in (*baseline, *program)):
+            raise ValueError("a time is not above 0 seconds")
+        means.append(math.log2(statistics.median(baseline) / statistics.median(program)))
+        ratios = [math.log2(one / other) for one, other in zip(baseline, program, strict=True)]
+        squares.append(math.pi / 2 * statistics.variance(ratios) / len(ratios))
+    return Estimate(statistics.fmean(means), math.sqrt(math.fsum(squares)) / len(cases))
+
+
+class NoListError(ValueError):
+    """A result that is no list of found items."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """What a result must be.
+
+    Attributes:
+        rules: what counts as equal, where results must be equal.
+        recall: the least recall, where results are lists of items found; None where they must be equal.
+    """
+
+    rules: Rules
+    recall: float | None = None
+
+    def passes(self, expected: Sequence[Any], found: Sequence[Any]) -> bool:
+        """Return whether the results of all cases are good enough.
+
+        Args:
+            expected: the right result of each case.
+            found: the program's.
+
+        Raises:
+            NoListError: an expected result is no list, and recall is asked for.
+        """
+        if self.recall is None:
+            return all(same_value(one, other, self.rules) for one, other in zip(expected, found, strict=True))
+        return mean_recall(expected, found) >= self.recall
+
+
+def mean_recall(expected: Sequence[Any], found: Sequence[Any]) -> float:
+    """Return the mean recall over all cases' queries, in [0, 1].
+
+    A result is a list of items, or a list of lists, one for each query.  Of k right items a query's answer has the
+    first k counted, each once: a longer list buys nothing.  An answer of another shape finds nothing.
+
+    Raises:
+        NoListError: an expected result is no list, or an empty one.
+    """
+    shares: list[float] = []
+    for right, given in zip(expected, found, strict=True):
+        rows = _rows(right)
+        if rows is None or not all(rows):
+            raise NoListError("recall is asked for, and the right result of a case is no list of items to find")
+        answers = _rows(given)
+        if answers is None or len(answers) != len(rows):
+            answers = [[] for _ in rows]
+        shares += [_recall(row, answer) for row, answer in zip(rows, answers, strict=True)]
+    return sum(shares) / len(shares)
+
+
+def _rows(result: Any) -> list[list[Any]] | None:
+    """A result as one list of items for each query; None if it is none."""
+    result = _listed(result)
+    if result is None:
+        return None
+    rows = [_listed(item) for item in result]
+    listed = [row for row in rows if row is not None]
+    return listed if rows and len(listed) == len(rows) else [result]
+
+
+def _listed(value: Any) -> list[Any] | None:
+    if _is_array(value):
+        value = value.tolist()
+    return list(value) if isinstance(value, list | tuple) else None
+
+
+def _is_array(value: Any) -> bool:
+    return type(value).__module__ == "numpy" and getattr(value, "ndim", 0) > 0
+
+
+def _recall(right: Sequence[Any], answer: Sequence[Any]) -> float:
+    wanted = {_key(item) for item in right}
+    return len(wanted & {_key(item) for item in answer[: len(right)]}) / len(wanted)
+
+
+def _key(item: Any) -> tuple[str, Any]:
+    """What an item is known by; what cannot be in a set is known by its text."""
+    if type(item).__module__ == "numpy":
+        item = repr(item) if _is_array(item) else item.item()
+    plain = isinstance(item, int | float | str | bytes | None)
+    return ("", item) if plain else (type(item).__name__, repr(item))
+
+
+_GENEROUS: Final = 4.0  # times what the slowest program of the range may take, before it is killed
+_START_SECONDS: Final = 1.0  # in which a program is loaded
+_LIMITS: Final = frozenset({"candidate_timeout", "candidate_memory", "candidate_output"})
+
+
+class ReferenceFaultError(Exception):
+    """A program of the reference's did not do what it must.
+
+    Attributes:
+        reason: "gold_unparsable" or "gold_timeout".
+    """
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+class ProgramFaultError(Exception):
+    """The program is not worth timing.
+
+    Attributes:
+        reason: a code of `adjudge.reasons`.
+        evidence: what a person needs to see why.
+    """
+
+    def __init__(self, reason: str, **evidence: Any) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.evidence = evidence
+
+
+class BudgetSpentError(Exception):
+    """The time for all runs together is over.
+
+    Attributes:
+        fault: whose doing that is, to be raised where the runs until then tell nothing.
+    """
+
+    def __init__(self, fault: ReferenceFaultError | ProgramFaultError) -> None:
+        super().__init__(str(fault))
+        self.fault = fault
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """Under what programs run.
+
+    Attributes:
+        warm: the sandboxes.
+        flavour: the packages, the same for all.
+        limits: of one run.
+        loading: whether the time to load a program counts.
+        least_seconds: what the baseline must take at least, for a ratio to mean anything.
+        slowest: the lower end of the range of speed-ups, which bounds how long a program is waited for.
+        budget: seconds for all runs together.
+        max_waiting: share of its time that the baseline may be let wait by the machine.
+    """
+
+    warm: WarmPython
+    flavour: Flavour
+    limits: RunLimits
+    loading: bool
+    least_seconds: float
+    slowest: float
+    budget: float
+    max_waiting: float
+
+    def run(self, callee: Callee, case: bytes, limits: RunLimits) -> Timed:
+        """Run a program on a case; see `timed_call`."""
+        return timed_call(self.warm, callee, case, limits, self.flavour, loading=self.loading)
+
+
+def made_cases(conditions: Conditions, task: Task, seed: int) -> tuple[bytes, ...]:
+    """Return the cases: those of the reference, or those that its generator makes from a seed.
+
+    Raises:
+        ReferenceFaultError: the generator failed.
+        BadReferenceError: what it made are no cases.
+    """
+    if task.generator is None:
+        return task.cases
+    made = conditions.run(task.generator, packed([seed], {}), conditions.limits)
+    if made.reason:
+        raise _fault("the generator of inputs", made)
+    return given_cases(made.value)
+
+
+@dataclass(slots=True)
+class Measuring:
+    """Runs of one program beside the baseline.
+
+    Args:
+        task: what is asked.
+        program: the response's.
+        cases: of `made_cases`.
+        gate: what results must be.
+        conditions: under what they run.
+    """
+
+    task: Task
+    program: Callee
+    cases: tuple[bytes, ...]
+    gate: Gate
+    conditions: Conditions
+    expected: list[Any] = field(default_factory=list)
+    waits: list[RunLimits] = field(default_factory=list)
+    times: list[tuple[list[float], list[float]]] = field(default_factory=list)
+    _spent: float = 0.0
+    _waited: float = 0.0
+    _began: float = 0.0
+
+    def warm_up(self) -> None:
+        """Run everything once, and let through who gives the right results.
+
+        Raises:
+            ReferenceFaultError: the baseline or the exact program failed.
+            ProgramFaultError: the program did.
+            BudgetSpentError: the time is over.
+        """
+        self._began = time.monotonic()
+        for number, case in enumerate(self.cases):
+            done = self._reference("the baseline", self.task.baseline, case)
+            if done.seconds < self.conditions.least_seconds:
+                raise ReferenceFaultError(
+                    "gold_unparsable",
+                    f"the baseline takes {done.seconds * 1000:.1f} ms on case {number}, and below "
+                    f"{self.conditions.least_seconds * 1000:g} ms there is more noise than work; give larger inputs",
+                )
+            self.waits.append(self._patience(done.seconds))
+            self.expected.append(done.value)
+            self.times.append(([], []))
+        if self.task.truth is not self.task.baseline:
+            baseline = self.expected
+            self.expected = [self._reference("the exact program", self.task.truth, case).value for case in self.cases]
+            if not self._passes(baseline):
+                raise ReferenceFaultError("gold_unparsable", "the baseline does not have the recall that is asked for")
+        self._judge([self._program(number) for number in range(len(self.cases))])
+
+    def round(self, odd: bool) -> None:
+        """Time both on each case; in odd rounds the program goes first.
+
+        Raises:
+            ReferenceFaultError: the baseline failed.
+            ProgramFaultError: the program did.
+            BudgetSpentError: the time is over.
+            OverloadedError: the machine is too busy for times to tell anything.
+        """
+        results = []
+        for number, case in enumerate(self.cases):
+            baseline, program = self.times[number]
+            for ours in (odd, not odd):
+                done = self._program(number) if ours else self._reference("the baseline", self.task.baseline, case)
+                (program if ours else baseline).append(done.seconds)
+                if ours:
+                    results.append(done)
+        self._judge(results)
+        self._look_at_the_machine()
+
+    def times_of_cases(self) -> Sequence[Times]:
+        """Return all that was timed."""
+        return self.times
+
+    def _patience(self, seconds: float) -> RunLimits:
+        """Return how long a program is waited for where the baseline takes so many seconds.
+
+        Where loading is not timed, nobody knows how much of it there is, and the limit of a run is all there is.
+        """
+        limits = self.conditions.limits
+        if not self.conditions.loading:
+            return limits
+        most = _GENEROUS * seconds / min(self.conditions.slowest, 1.0) + _START_SECONDS
+        return replace(limits, seconds=min(limits.seconds, most))
+
+    def _program(self, number: int) -> Timed:
+        done = self.conditions.run(self.program, self.cases[number], self.waits[number])
+        if done.reason:
+            raise ProgramFaultError(done.reason, case=number, error=shorten(done.detail, 300))
+        self._look_at_the_time()
+        return done
+
+    def _reference(self, what: str, callee: Callee, case: bytes) -> Timed:
+        started = time.monotonic()
+        done = self.conditions.run(callee, case, self.conditions.limits)
+        if done.reason:
+            raise _fault(what, done)
+        self._spent += time.monotonic() - started
+        self._waited += done.waited
+        self._look_at_the_time()
+        return done
+
+    def _look_at_the_time(self) -> None:
+        """Raise when it is up: the reference's fault if its own programs took half of it, whoever was running."""
+        if time.monotonic() - self._began <= self.conditions.budget:
+            return
+        self._look_at_the_machine()
+        told = f"the {self.conditions.budget:g} s for all runs together are over"
+        if self._spent > self.conditions.budget / 2:
+            fault = ReferenceFaultError("gold_timeout", f"{told}, {self._spent:.1f} s of them the reference's own")
+            raise BudgetSpentError(fault)
+        raise BudgetSpentError(ProgramFaultError("candidate_timeout", error=told))
+
+    def _look_at_the_machine(self) -> None:
+        """Raise `OverloadedError` where it was busy; of the program's own waits nothing follows, it may make them."""
+        if self._waited > self.conditions.max_waiting * self._spent:
+            raise OverloadedError(
+                f"the machine let the baseline wait for {self._waited:.1f} of {self._spent:.1f} s, so the times say "
+                "more about what else it does than about the program"
+            )
+
+    def _judge(self, results: Sequence[Timed]) -> None:
+        """Raise `ProgramFaultError` unless the results of a round are good enough."""
+        found = [done.value for done in results]
+        if self._passes(found):
+            return
+        if self.gate.recall is not None:
+            raise ProgramFaultError("wrong", error=f"its recall is below {self.gate.recall:g}")
+        plain = Gate(rules=self.gate.rules)
+        for number, (right, value) in enumerate(zip(self.expected, found, strict=True)):
+            if not plain.passes([right], [value]):
+                raise ProgramFaultError(
+                    "wrong", case=number, expected=shorten(_text(right), 200), actual=shorten(_text(value), 200)
+                )
+
+    def _passes(self, found: Sequence[Any]) -> bool:
+        try:
+            return self.gate.passes(self.expected, found)
+        except NoListError as error:
+            raise ReferenceFaultError("gold_unparsable", str(error)) from error
+
+
+def _fault(what: str, done: Timed) -> ReferenceFaultError:
+    reason = "gold_timeout" if done.reason in _LIMITS else "gold_unparsable"
+    return ReferenceFaultError(reason, f"{what} failed: {done.reason} {done.detail}")
+
+
+def _text(value: Any) -> str:
+    try:
+        return repr(value)
+    except (ValueError, RecursionError) as error:  # an integer of more than 4300 digits
+        return f"<{type(value).__name__}: {error}>"

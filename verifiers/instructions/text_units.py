@@ -1,0 +1,214 @@
+"""Words, sentences, paragraphs and lines of a response, as constraints count them.
+
+A paragraph is text between blank lines, a sentence ends in a mark before white space, before a word that begins with a
+capital letter, or at the end of its line, and each holds a word.  So there are at least as many words as sentences, and
+as sentences as paragraphs.  The period of an abbreviation ("e.g. this"), of an initial or of a number that begins a
+line ends none.
+
+Not covered: abbreviations beyond the list here, and words of languages that write without spaces: each ideograph
+counts as one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from adjudge.verifiers.instructions.sentences import STARTERS
+
+_IDEOGRAPH = "\u3400-\u4dbf\u4e00-\u9fff"
+_WORD = re.compile(rf"[{_IDEOGRAPH}]|(?:(?![{_IDEOGRAPH}])[^\W_])+(?:['’-](?:(?![{_IDEOGRAPH}])[^\W_])+)*")
+_ENDING = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|(?<=[a-z]{2}[.!?])(?=[A-Z][a-z])|(?<=[。！？])|\n")
+_LAST_WORD = re.compile(r"(?:^|[\s(\"'“‘\[])([^\W_][\w.]{0,15})\.\Z")
+_NAME = re.compile(r"(?:[A-Z]\.\s?){0,4}[A-Z][^\W\d_]")  # behind an initial
+_FIRST_WORD = re.compile(r"[^\W\d_]+")
+_BEFORE_NAMES: Final = frozenset(  # and before numbers: the next word may begin with a capital letter
+    "mr mrs ms messrs dr prof rev hon gov sen rep gen col maj lt sgt capt st mt fig figs eq vol no nos ch sec pp p vs "
+    "cf e.g i.e viz al approx ca est dept tel ext".split()
+)
+_AT_ANY_END: Final = frozenset("a.m p.m etc inc ltd co corp jr sr ph.d u.s u.k d.c b.c a.d min max ft hr hrs".split())
+_HEADING = re.compile(r"^(#{1,6}) +(\S.*)", re.MULTILINE)
+_BULLET = re.compile(r"^[ \t]*(?:[*+–-] +|[•‣▪◦●∙] *)(\S.*)", re.MULTILINE)
+_NUMBERED = re.compile(r"^[ \t]*\d{1,3}[.)] +(\S.*)", re.MULTILINE)
+_TABLE_RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_PIPE = re.compile(r"(?<!\\)\|")
+_LAST: Final = '*_~`"“” \t\r\n'  # what may stand around a text that is emphasised or quoted
+_AROUND: Final = r"[\s\"“”*_~`#>]*"
+_APART = re.compile(r"[.!?…][\"”'’)*_~]*\s+[.!?]+\Z")
+_PLAIN: Final = str.maketrans("‘’ʼ＇‐‑‒", "'" * 4 + "---")
+_GAP: Final = r"[*_~]{0,3}\s+[*_~]{0,3}"
+
+SCRIPTS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
+    {
+        "en": re.compile(r"[A-Za-z]"),
+        "zh": re.compile(rf"[{_IDEOGRAPH}]"),
+        "ru": re.compile(r"[\u0400-\u04ff]"),
+        "ar": re.compile(r"[\u0600-\u06ff]"),
+        "ko": re.compile(r"[\uac00-\ud7a3]"),
+    }
+)
+"""Languages that are told apart, by the letters they are written in."""
+
+
+def words(text: str) -> list[str]:
+    """Return the words."""
+    return _WORD.findall(text)
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences; a line break ends one too."""
+    pieces, start = [], 0
+    for ending in _ENDING.finditer(text):
+        if "\n" in ending[0] or not _is_abbreviated(text[start : ending.start()], text[ending.end() :][:40]):
+            pieces.append(text[start : ending.start()])
+            start = ending.end()
+    return [piece for piece in (*pieces, text[start:]) if _WORD.search(piece)]
+
+
+def _is_abbreviated(before: str, after: str) -> bool:
+    """Return whether a text ends in the period of an abbreviation, of an initial or of a number that begins a line."""
+    found = _LAST_WORD.search(before, max(0, len(before) - 20))
+    if not found:
+        return False
+    word, following = found[1], _FIRST_WORD.match(after)
+    named = after[:1].isdigit() or (following is not None and following[0].lower() not in STARTERS)
+    if word.isdigit():
+        return not before[: found.start(1)].strip() and len(word) < 4
+    if len(word) == 1:
+        return word.isupper() and named and bool(_NAME.match(after))
+    if word.lower() in _BEFORE_NAMES:
+        return named or word.lower() in ("e.g", "i.e")
+    return word.lower() in _AT_ANY_END and after[:1].islower()
+
+
+def paragraphs(text: str) -> list[str]:
+    """Return the paragraphs."""
+    return [piece for piece in re.split(r"\n[ \t]*\n", text) if _WORD.search(piece)]
+
+
+COUNTS: Final[Mapping[str, Callable[[str], int]]] = MappingProxyType(
+    {
+        "characters": len,
+        "words": lambda text: len(words(text)),
+        "sentences": lambda text: len(sentences(text)),
+        "paragraphs": lambda text: len(paragraphs(text)),
+    }
+)
+"""What a length may be counted in."""
+
+
+def occurrences(phrase: str, text: str) -> int:
+    """Return how often a phrase stands in a text, as words of its own; case aside.
+
+    In "cat-flap" there is no "cat", because that is one word.  Ideographs have no such bounds.  Apostrophes and hyphens
+    may be of any kind.
+    """
+    return len(re.findall(words_of_their_own(phrase.casefold()), in_plain_signs(text.casefold())))
+
+
+def words_of_their_own(phrase: str) -> str:
+    """Return a pattern that finds a phrase as words of its own in a text `in_plain_signs`, with emphasis or without."""
+    before = r"(?<![^\W_])(?<![^\W_]['-])" if _is_spaced(phrase[:1]) else ""
+    after = r"(?!['-]?[^\W_])" if _is_spaced(phrase[-1:]) else ""
+    return f"{before}{_GAP.join(map(re.escape, in_plain_signs(phrase).split()))}{after}"
+
+
+def in_plain_signs(text: str) -> str:
+    """Return a text with apostrophes and hyphens of ASCII."""
+    return text if text.isascii() else text.translate(_PLAIN)
+
+
+def begins(text: str, phrase: str) -> bool:
+    """Return whether a text begins with a phrase as words of its own, quotation marks and emphasis aside."""
+    return bool(re.match(_AROUND + words_of_their_own(phrase), in_plain_signs(text)))
+
+
+def ends(text: str, phrase: str) -> bool:
+    """Return whether a text ends with a phrase as words of its own, quotation marks and emphasis aside."""
+    end = in_plain_signs(text).rstrip(_LAST)[-4 * len(phrase) - 40 :]
+    return bool(re.search(rf"{words_of_their_own(phrase.rstrip(_LAST))}\Z", end))
+
+
+def last_sign(text: str) -> str:
+    """Return the last character, quotation marks and emphasis aside; "" for a mark that stands behind no word."""
+    end = text.rstrip(_LAST)
+    alone = not any(map(str.isalnum, end.rpartition("\n")[2])) or _APART.search(end[-20:])
+    return "" if alone else end[-1:]
+
+
+def headings(text: str, level: int) -> list[str]:
+    """Return the Markdown headings of a level."""
+    return [found[2] for found in _HEADING.finditer(text) if len(found[1]) == level]
+
+
+def bullets(text: str) -> list[str]:
+    """Return the items of lists, each with the line it begins on; numbered ones where no other sign marks any."""
+    return _BULLET.findall(text) or _NUMBERED.findall(text)
+
+
+def _tables(text: str) -> list[list[str]]:
+    """Return the lines of each Markdown table, without the rule below its head."""
+    found: list[list[str]] = []
+    lines = text.splitlines()
+    for at, line in enumerate(lines[1:], 1):
+        head = lines[at - 1]
+        if "|" in line and "|" in head and _TABLE_RULE.match(line) and len(_cells(line)) == len(_cells(head)):
+            rows = itertools.takewhile(lambda row: "|" in row, itertools.islice(lines, at + 1, None))
+            found.append([head, *rows])
+    return found
+
+
+def _cells(line: str) -> list[str]:
+    return _PIPE.split(line.strip().removeprefix("|").removesuffix("|"))
+
+
+def table_rows(text: str) -> list[int]:
+    """Return for each Markdown table its rows below the head."""
+    return [len(lines) - 1 for lines in _tables(text)]
+
+
+def table_columns(text: str) -> list[int]:
+    """Return for each Markdown table its columns."""
+    return [len(_cells(head)) for head, *_ in _tables(text)]
+
+
+def tables_hold_something(text: str) -> bool:
+    """Return whether half of the cells of all tables, or more, have a letter or a digit."""
+    cells = [cell for lines in _tables(text) for line in lines for cell in _cells(line)]
+    return 2 * sum(any(map(str.isalnum, cell)) for cell in cells) >= len(cells)
+
+
+def bracketed(line: str) -> int:
+    """Return how many times "[" is followed by "]" in a line."""
+    count, start = 0, line.find("[")
+    while start >= 0 and (end := line.find("]", start)) >= 0:
+        count += 1
+        start = line.find("[", end)
+    return count
+
+
+def starred(lines: Sequence[str]) -> int:
+    """Return how many lines begin with one star; a line that is a star alone takes the next line as its text."""
+    count, taken = 0, False
+    for at, line in enumerate(lines):
+        inside = line.lstrip()
+        alone = inside == "*"
+        starred = (
+            not taken and inside.startswith("*") and not inside.startswith("**") and (not alone or at + 1 < len(lines))
+        )
+        count += starred
+        taken = starred and alone
+    return count
+
+
+def script_share(text: str, language: str) -> float:
+    """Return which share of the letters belongs to a language; 0 where there are none."""
+    letters = sum(letter.isalpha() for letter in text)
+    return len(SCRIPTS[language].findall(text)) / letters if letters else 0.0
+
+
+def _is_spaced(letter: str) -> bool:
+    return letter.isalnum() and not SCRIPTS["zh"].match(letter)

@@ -1,0 +1,251 @@
+"""What a sentence says: the value after its verb, its last formula, or its only number."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from adjudge.verifiers.math import vocabulary as known
+from adjudge.verifiers.math.standing import standing
+from adjudge.verifiers.math.units import changes_value
+from adjudge.verifiers.math.vocabulary import NUMBER_WORD
+
+MAX_COUNTER: Final = 4  # letters of what is counted, in scripts without spaces
+MAX_SENTENCE: Final = 1000  # characters of a sentence that is searched for its value
+
+FORMULA: Final = re.compile(
+    r"\$\$(?P<a>[^$]{1,4000})\$\$|\\\[(?P<b>.{1,4000}?)\\\]|(?<!\\)\$(?P<c>(?:\\.|[^$\n\\]){1,4000})\$|\\\((?P<d>[^\n]{1,4000}?)\\\)",
+    re.DOTALL,
+)
+NUMBER: Final = re.compile(
+    r"(?<![A-Za-z\d_.√:])[-−]?\$?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+,\d{1,2}(?![\d,])|\d+)(?:\.\d+)?"
+    r"(?:[eE]-?\d+|/\d+|(?::\d+)+|√\d+|√\(\d+\))?π?%?|√\d+|π)(?![\d√])"
+)
+
+_BEGIN = re.compile(r"(?<=[^\s\d.])[.!?](?=\s)|(?<=\d)[.!?](?=\s+[A-Z])|\n|。")
+_END = re.compile(r"(?<=[^\s.])(?<!\bi\.e)(?<!\be\.g)\.(?=\s|$)|\n|。")
+_WORD = re.compile(r"(?<![\\A-Za-z{])[A-Za-z]{3,}|[^\W\d_\x00-\u03ff]{3,}")
+_DECORATION = " \t\r\n*_`✓✔✅☑🎉■□∎\ufe0f"
+_VERB = re.compile(
+    r"(?:\b(?:is|are|equals|was|were|be|as|by|to)\b|[:：=])(?!.*\b(?:is|are|equals|was|were)\b)", re.DOTALL
+)
+_MATH_WORDS = frozenset(known.FUNCTIONS) | known.GREEK | known.PERCENT | known.SEPARATORS | set(known.CONSTANTS)
+
+
+_EXPLAINS = (
+    r"(?:i\.\s*e\.|e\.\s*g\.|(?:since|because|as|that\s+is|namely|by|from|using|where|which|obtained|attained|achieved|occurring|with"
+    r"|for\s+(?:some|any|all|every|each)|note|recall|see|here|in\s+other\s+words)\b)"
+)
+_TEXT_OPEN = r"(?:\\(?:text|mathrm|textrm|mbox)\s*\{\s*)?"
+_REMARK = re.compile(
+    r"(?P<value>.*?[^\s,(~])(?:\s|~|\\[,;: ]|\\q?quad(?![A-Za-z]))*"
+    rf"(?:{_TEXT_OPEN}\(\s*(?:(?P<same>=[^()]*(?:\([^()]*\)[^()]*)*)|{_EXPLAINS}.*)\)\s*\}}?"
+    rf"|,\s*{_TEXT_OPEN}{_EXPLAINS}.*|\\text\s*\{{[\s,(]*{_EXPLAINS}.*)[\s.]*",
+    re.DOTALL | re.IGNORECASE,
+)
+_DENIES = re.compile(
+    r"\b(?:not|no|never|wrong|incorrect|false|or|otherwise|else|unless|but|except|maybe|perhaps|possibly|probably|about|roughly|"
+    r"approximately|estimate|guess|at\s+(?:least|most)|more|less|instead|actually)\b|\?",
+    re.IGNORECASE,
+)
+
+
+_CONCLUDES = re.compile(
+    r"\b(?:so|thus|therefore|hence|consequently|accordingly|finally|it\s+follows|overall|altogether|in\s+(?:total|all|conclusion|summary)|then|also|"
+    r"daher|somit|folglich|insgesamt|donc|ainsi|par\s+conséquent|por\s+lo\s+tanto|entonces|luego|quindi|dunque|portanto|logo|итак|"
+    r"итого|значит|следовательно|поэтому|всего)\b|∴|⇒|→|所以|因此|故|一共|总共|共|したがって|よって|따라서|그러므로",
+    re.IGNORECASE,
+)
+_FILLERS = (
+    r"(?:\b(?:about|approximately|roughly|exactly|precisely|only|just|now|also|indeed|thus|simply|clearly|then|therefore|hence|still|"
+    r"of\s+course|obviously|given\s+by|equal\s+to|(?:an?\s+)?(?:grand\s+)?total\s+of|a|also|donc|entonces|therefore|"
+    rf"{NUMBER_WORD})\b[\s,]*|[\s,(*_$`\[~≈\\]|\\approx\b)*"
+)
+_STATES = re.compile(
+    rf"(?:\A[\W_]*(?:\d+[.)])?|(?:\b(?:is|are|was|were|be|been|equals?|becomes?|gives?(?:\s+us)?|contains?|holds?|count|yields?|makes?|get|gets|got|obtain|have|costs?|"
+    r"pays?|paid|needs?|leaves?|leaving|yielding|giving|making|total|итого|всего|totals|result|answer|solution|ist|sind|beträgt|ergibt|es|son|est|"
+    r"sont|è|sono|é|são|hay|a|это|составляет|(?<!\bit\s)(?<!number\s)(?<!integer\s)(?<!answer\s)(?<!product\s)has|lautet|\b(?:he|she|it|they|we|i)\s+(?:\w+ed|sold|bought|had|spent|made|ate|gave|read|ran|drove|won|lost|took|kept)|(?:equals?|comes?|came|adds?|amounts?|sums?|totals?|simplif\w+|reduces|"
+    r"evaluates|works|turns)\b(?:\s+(?:up|out))?\s+to(?:\s+be)?)\b|'s\b|равн[аоы]?|(?<![!<>])[=:：]|[-–—|>→⇒]|[是为有得共は]|은|는)\s*)"
+    rf"{_FILLERS}\Z",
+    re.IGNORECASE,
+)
+_UNSURE = re.compile(
+    r"\b(?:lucky|nice\s+if|contradiction|remember|forg[eo]t|mistake|wish|"
+    r"suppose|imagine|pretend|guess|na[iï]ve)\b"
+    r"|\b(?:half|twice|thrice|double|triple|third|quarter|square|root|log\w*)\b[^=\d]*=\W*\Z"
+    r"|\b[A-Za-z]{2,}\s*[-+*/^]\s*\d+\s*=\W*\Z"
+    r"|\b(?:moitié|mitad|doble|doppelte|halb\w*|hälfte|metà|doppio|metade|dobro|половин\w*|вдвое|удвоен\w*)\b|\b[a-z]\s+mod(?:ulo)?\b"
+    r"|\banswers?\s+(?:contains?|includes?|starts?|ends?|begins?|has|lies|exceeds)\b",
+    re.IGNORECASE,
+)
+_GIVES_UP = re.compile(
+    r"\b(?:i\s+(?:(?:cannot|can't|could\s+not)\s+(?:solve|answer)|give\s+up|have\s+no\s+idea))\b", re.IGNORECASE
+)
+ALTERED: Final = re.compile(
+    r"\b(?:twice|half|double|triple|thrice|third|quarter|square|cube|root|opposite|negative|inverse|reciprocal|negation|complement|"
+    r"log\w*|digits?|multiple|divisor|factorial)\s+(?:of\s+)?(?:(?:the|this|my|our|its)\s+)?(?:\w+\s+)?answer\b"
+    r"|\banswer\s+(?:plus|minus|times|squared|cubed|mod\w*|divided|over|doubled|halved)\b"
+    r"|\b(?:suppos\w+|assum\w+|pretend|imagine|doubt)\b(?:(?!\b(?:then|so|hence|thus|therefore)\b)[^.!?\n]){0,80}\banswer\b"
+    r"|(?:(?<!\bi\s)(?<!\bwe\s)\b(?:says|said|claims|claimed|thinks|thought|told|guesse[sd]|argues|insists|believes)"
+    r"|(?:\bnot|n't)\s+(?:think|believe|say|sure))\b(?:\s+\w+)?\s+(?:the|its)\s+(?:final\s+)?answer\b",
+    re.IGNORECASE,
+)
+"""Words that make "the answer is ..." say something else than the answer."""
+
+_LINKS = re.compile(
+    r"\b(?:(?<!ed\s)(?<!es\s)by|from|(?<!started\s)(?<!ended\s)(?<!up\s)(?<!left\s)with|within|in|at|than|as|like|near|wie|(?<!equal\s)(?<!equals\s)(?<!comes\s)(?<!up\s)(?<!out\s)(?<!amounts\s)to|von|als|di|"
+    r"(?<!total\s)de|que|fast|quasi|casi|presque|почти|около|менее|более|меньше|больше)\W*\Z",
+    re.IGNORECASE,
+)
+_LIST = re.compile(r"\s*(?:,|,?\s*\b(?:and|or)\b)?\s*")
+_NAMED = re.compile(r"\s*[A-Za-z](?:_\{?\w\}?)?\s*=[^=<>]{1,80}")
+_EXPLAINED = re.compile(
+    r"(?:\s+(?!(?:out|of|with|in|per|or|and|to|by|than|is|are|was|as|since|because|for|when|which|not|no)\b)[a-z-]+){0,3}"
+    r"(?:\s+(?:in\s+(?:total|all)|altogether))?\s*(?:,\s*|\s)(?:as|since|because|for\s+(?:the\s+|all\s+)?\d+\s+[a-z]|"
+    r"\((?:not|since|as|because|\d+\s+(?:per|for|in|each)))\b"
+)
+_UNIT_BEHIND = re.compile(r"\s*([^\W\d_\x00-\u03ff]+?)(?:です|である|だ|입니다|이다)?(?![^\W\d_])")
+_FOREIGN = re.compile(r"[^\W\d_\x00-\u03ff\u2100-\u214f]")
+_PARTICLE = re.compile("[的の의之未弱強强余餘多几数數超半]|보다|미만|이상|이하")
+_ORDINAL = re.compile(r"(?:st|nd|rd|th)\b")
+
+
+def _commits(text: str, start: int, stop: int, *, concludes: bool) -> bool:
+    """Whether a sentence gives the number in it as its result: "so she needs 24", "it is 24", not "it ends in 24".
+
+    What stands before the number says so: nothing, an equals sign or a verb of result, or a word that draws a
+    conclusion anywhere before it.
+    """
+    begin = max((end.end() for end in _BEGIN.finditer(text, max(0, start - MAX_SENTENCE), start)), default=0)
+    before = text[begin:start].replace("’", "'")
+    if (
+        _ORDINAL.match(text, stop)
+        or _UNSURE.search(before)
+        or ALTERED.search(before)
+        or _GIVES_UP.search(text, 0, start)
+    ):
+        return False
+    concludes = concludes or bool(_CONCLUDES.search(before))
+    if (unit := _UNIT_BEHIND.match(text, stop)) and not _is_counter(unit[1]):
+        return False
+    plain = before.rstrip()[-1:]
+    return bool(_STATES.search(before)) or (
+        concludes and (plain < "\u2e80" or plain in "、，：") and not _LINKS.search(before)
+    )
+
+
+def _is_counter(word: str) -> bool:
+    """Whether a word in another script behind a number says what is counted."""
+    vague = word > "\u2e80" and (len(word) > MAX_COUNTER or _PARTICLE.search(word))
+    return not (vague or changes_value(word))
+
+
+def last_formulas(text: str) -> list[re.Match[str]]:
+    """Return the last formula of a text, with those before it where all are named values in one list."""
+    found = list(FORMULA.finditer(text))
+    run = found[-1:]
+    for formula in reversed(found[:-1]):
+        if not (_LIST.fullmatch(text, formula.end(), run[0].start()) and all(map(_named, (formula, *run)))):
+            break
+        run.insert(0, formula)
+    return run
+
+
+def joined(formulas: list[re.Match[str]]) -> str:
+    """Return what formulas hold as one answer."""
+    return ", ".join(clean(one[one.lastgroup or 0]) for one in formulas)
+
+
+def _named(formula: re.Match[str]) -> bool:
+    return bool(_NAMED.fullmatch(formula[formula.lastgroup or 0]))
+
+
+def foreign(text: str) -> bool:
+    """Whether a text has a number among letters of another script."""
+    return not text.isascii() and bool(_FOREIGN.search(text)) and bool(NUMBER.search(text))
+
+
+def explained_number(text: str, *, concludes: bool = False) -> str:
+    """Return the number that a sentence states before it goes on to explain it: "24, as 12 and 18 fail"; else ""."""
+    stated = [
+        number
+        for number in NUMBER.finditer(text)
+        if _EXPLAINED.match(text, number.end())
+        and not _DENIES.search(text, number.end())
+        and lone_number(text, number, concludes=concludes)
+    ]
+    return stated[0][0] if len(stated) == 1 else ""
+
+
+def lone_number(text: str, number: re.Match[str], *, concludes: bool = False) -> bool:
+    """Whether a number is what its sentence says; `concludes` says that the sentence draws a conclusion anyhow."""
+    return (
+        _commits(text, *number.span(), concludes=concludes) and standing(text, *number.span(), marked=False) == "alone"
+    )
+
+
+def without_remark(text: str) -> str:
+    """Return a value without the remark that explains it: `42 (since 6*7=42)`, `42, as 50-8=42`.
+
+    A remark that may deny or change the value stays; one that only computes it, `42 (=6*7)`, becomes an equation, so
+    that it has to be true.
+    """
+    match = (
+        _REMARK.fullmatch(text)
+        if len(text) <= MAX_SENTENCE and ("(" in text or "," in text or "\\text" in text)
+        else None
+    )
+    if match is None or not match["value"] or wordy(match["value"]) or _DENIES.search(text, match.end("value")):
+        return text
+    return f"{match['value']} {match['same'] or ''}".strip()
+
+
+def wordy(text: str) -> bool:
+    """Whether a text holds words outside its formulas that are no mathematics."""
+    return any(word not in _MATH_WORDS for word in _WORD.findall(FORMULA.sub("", text)))
+
+
+def sentence_end(text: str, at: int = 0) -> int:
+    """Return where the sentence ends that holds a place."""
+    end = _END.search(text, at)
+    return end.start() if end else len(text)
+
+
+def without_hope(text: str) -> str:
+    """Return the text without a closing "I hope it is correct"."""
+    at = text.find("I hope")
+    return text[:at].rstrip().removesuffix(".") if at >= 0 else text
+
+
+def clean(text: str) -> str:
+    """Return the text without emphasis, quotation marks and the full stop."""
+    text = text.strip(_DECORATION).removeprefix('\\"').removesuffix('\\"').strip('"')
+    return text[:-1].rstrip() if text.endswith((".", "。")) and not text.endswith("..") else text
+
+
+def said(text: str) -> str:
+    """Return what a sentence says: what follows its last verb, its last formula, or its only number.
+
+    A value that does not stand alone ("is not 42") is not what it says; the sentence is then returned whole.
+    """
+    text = without_remark(text)
+    if not text.isascii() and (counted := NUMBER.match(text)):
+        unit = _UNIT_BEHIND.match(text, counted.end())
+        if unit and unit.end() == len(text) and _is_counter(unit[1]):
+            return counted[0]
+    if len(text) > MAX_SENTENCE or not _WORD.search(text) or not wordy(text):
+        return text
+    for verb in _VERB.finditer(text):
+        rest = text[verb.end() :].strip(" *:")
+        if rest and not wordy(rest):
+            start = text.index(rest, verb.end())
+            return clean(rest) if standing(text, start, start + len(rest), marked=False) == "alone" else text
+    if formulas := last_formulas(text):
+        alone = standing(text, formulas[0].start(), formulas[-1].end(), marked=False) == "alone"
+        return joined(formulas) if alone else text
+    if number := explained_number(text, concludes=True):
+        return number
+    numbers = list(NUMBER.finditer(text))
+    if len({number[0] for number in numbers}) == 1 and lone_number(text, numbers[-1], concludes=True):
+        return numbers[-1][0]
+    return text

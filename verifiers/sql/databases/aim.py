@@ -1,0 +1,179 @@
+"""Rows aimed at queries: their constants among the values, and shared values in the columns that they join.
+
+Not covered: conditions that no constant shows, such as a comparison with a subquery.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from adjudge.verifiers.sql.databases.column_draw import Aim, LookedAt
+from adjudge.verifiers.sql.databases.file_facts import FileFacts
+from adjudge.verifiers.sql.databases.mutants import (
+    constants,
+    joined_columns,
+    looks,
+    parsed,
+    ranked_columns,
+    reached_texts,
+    sorted_columns,
+)
+from adjudge.verifiers.sql.databases.row_maker import RowMaker
+from adjudge.verifiers.sql.databases.rows_like import RowsLike
+from adjudge.verifiers.sql.databases.schema_shape import Schema
+
+_MOST_AIMS: Final = 40  # of a candidate; one may name thousands of constants
+_ANOTHER_MOMENT: Final = "1990-01-01 00:00:00"  # "up to today" leaves nothing out, so rows of the future aim at nothing
+
+
+def aimed_rows(
+    schema: Schema, queries: Sequence[str], seed: str, moment: str, *, through_keys: bool = False
+) -> RowMaker:
+    """Return what fills databases of a schema so that queries find something and their neighbours something else.
+
+    Args:
+        schema: the tables.
+        queries: SQLite queries; those that sqlglot cannot read aim at nothing.
+        seed: decides every row.
+        moment: what SQLite's clock shows when the queries run.
+        through_keys: whether what a foreign key is compared with is also put among the values that it points to.
+    """
+    names = _column_names(schema)
+    groups: dict[str, int] = {}
+    for tree in [tree for tree in map(parsed, queries) if tree is not None]:
+        for one, other in joined_columns(tree, names):
+            _join(groups, one, other)
+    compared = _compared(names, queries, moment)
+    if through_keys:
+        _pass_on(compared, schema)
+    return RowMaker(schema, {name: tuple(values) for name, values in compared.items()}, groups, seed)
+
+
+def rows_like(
+    facts: FileFacts,
+    queries: Sequence[str],
+    seed: str,
+    moment: str,
+    looked_at: LookedAt,
+    candidate: CandidateAim | None = None,
+) -> RowsLike:
+    """Return what fills databases like a file so that queries find something and their neighbours something else.
+
+    Args:
+        facts: what the file holds and keeps.
+        queries: SQLite queries; those that sqlglot cannot read aim at nothing.
+        seed: decides every row.
+        moment: what SQLite's clock shows when the queries run.
+        looked_at: the tables that the queries read, and rows of them that make up the result.
+        candidate: what one candidate looks at beyond that.
+    """
+    compared = _compared(_column_names(facts.schema), queries, moment)
+    trees = [tree for tree in map(parsed, queries) if tree is not None]
+    for name, value in candidate.constants if candidate is not None else ():
+        compared.setdefault(name, {})[value] = None
+    reached: dict[str, list[str | int]] = {}
+    for name, text in candidate.reached if candidate is not None else ():
+        reached.setdefault(name, []).append(text)
+    ranked = frozenset(name for tree in trees for name in ranked_columns(tree))
+    numbers = [int(word) for query in queries for word in re.findall(r"\b\d{1,2}\b", query)]
+    aim = Aim(
+        constants={name: tuple(values) for name, values in compared.items()},
+        ranked=ranked,
+        sizes=tuple(sorted({size for number in numbers for size in (number, number + 1) if size > 1})),
+        looked_at=looked_at,
+        sorted_by=frozenset(name for tree in trees for name in sorted_columns(tree)).union(
+            candidate.named if candidate is not None else ()
+        ),
+        reached={name: tuple(texts) for name, texts in reached.items()},
+        named=candidate.named if candidate is not None else frozenset(),
+        aimed=candidate is not None,
+    )
+    return RowsLike(facts, aim, aimed_rows(facts.schema, queries, seed, moment), seed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateAim:
+    """What a candidate looks at and no accepted query does; rows aimed at it can only separate.
+
+    Attributes:
+        constants: pairs of a lower-case column name and a constant that it compares the column with.
+        reached: pairs of such a name and a text that a pattern, a range or a part of the column reaches for, or the
+            length of a beginning.
+        named: the lower-case names of the columns of which it makes something else than an accepted query.
+    """
+
+    constants: tuple[tuple[str, Any], ...]
+    reached: tuple[tuple[str, str | int], ...]
+    named: frozenset[str]
+
+
+def candidate_aim(schema: Schema, queries: Sequence[str], candidate: str, moment: str) -> CandidateAim | None:
+    """Return what a candidate looks at beyond the accepted queries, or None where that is nothing."""
+    names = _column_names(schema)
+    known = _compared(names, queries, moment)
+    tree = parsed(candidate)
+    if tree is None:
+        return None
+    later = _compared(names, (candidate,), _ANOTHER_MOMENT)
+    wanted = [
+        (name, value)
+        for name, values in _compared(names, (candidate,), moment).items()
+        for value in values
+        if value not in known.get(name, ()) and value != "" and value in later.get(name, ())
+    ]
+    # A whole constant of the reference within a longer text: `LIKE '%France%'` is a fair answer.
+    texts = [text.lower() for values in known.values() for text in values if isinstance(text, str) and "%" not in text]
+    reached = [
+        (name, part)
+        for name, part in dict.fromkeys(reached_texts(tree, names))
+        if isinstance(part, int) or not any(text in part.lower() for text in texts)
+    ]
+    trees = [tree, *(other for other in map(parsed, queries) if other is not None)]
+    own, *others = [dict(looks(tree)) for tree in trees]
+    both = [(one, other) for given in others for one, other in ((own, given), (given, own))]
+    named = frozenset(name for one, other in both for part in one.keys() - other for name in one[part]) & names
+    if not wanted and not reached and not named:
+        return None
+    return CandidateAim(constants=tuple(wanted[:_MOST_AIMS]), reached=tuple(reached[:_MOST_AIMS]), named=named)
+
+
+def _column_names(schema: Schema) -> frozenset[str]:
+    return frozenset(column.name.lower() for table in schema.tables for column in table.columns)
+
+
+def _compared(names: frozenset[str], queries: Sequence[str], moment: str) -> dict[str, dict[Any, None]]:
+    """Return the constants that each column is compared with."""
+    found: dict[str, dict[Any, None]] = {}
+    for tree in [tree for tree in map(parsed, queries) if tree is not None]:
+        for name, value in constants(tree, names, moment):
+            found.setdefault(name, {})[value] = None
+    return found
+
+
+def _pass_on(compared: dict[str, dict[Any, None]], schema: Schema) -> None:
+    """Give the columns that foreign keys point to the constants of those that point to them, along whole chains."""
+    pairs = [
+        (column.name.lower(), column.parent[1].lower())
+        for table in schema.tables
+        for column in table.columns
+        if column.parent is not None
+    ]
+    grown = True
+    while grown:
+        grown = False
+        for child, parent in pairs:
+            fresh = compared.get(child, {}).keys() - compared.get(parent, {}).keys()
+            grown = grown or bool(fresh)
+            for value in [value for value in compared.get(child, {}) if value in fresh]:
+                compared.setdefault(parent, {})[value] = None
+
+
+def _join(groups: dict[str, int], one: str, other: str) -> None:
+    """Put two columns, and all that were joined with them, into one group."""
+    number = groups.get(one, groups.get(other, len(groups)))
+    for name in [name for name, group in groups.items() if name == other or group == groups.get(other)]:
+        groups[name] = number
+    groups[one] = groups[other] = number

@@ -1,0 +1,235 @@
+"""New values for a column: of the form and within the bounds of those that it has in a file, and aimed at a query.
+
+Not covered: values that hang on other columns or rows (`adjudge.verifiers.sql.databases.rows_like`).
+"""
+
+from __future__ import annotations
+
+import datetime
+import random
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from adjudge.verifiers.sql.databases.file_facts import ColumnFacts, Row
+from adjudge.verifiers.sql.databases.near_values import common_beginning, date_of, days_near, decimals, same_beginning
+from adjudge.verifiers.sql.databases.row_maker import fitting
+
+_TRIES: Final = 8  # for a value that no other row has
+_NULLS: Final = 0.15  # least share of NULL where a new value is drawn and the file has any
+_OTHERS: Final = 6  # values of a column that stand for all of them
+_CLASSES: Final = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookedAt:
+    """What a query looks at in a file.
+
+    Attributes:
+        reads: lower-case names of the tables it reads.
+        witnesses: rows of tables, lower-case name -> rows, that together make up its result.
+    """
+
+    reads: frozenset[str] = frozenset()
+    witnesses: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aim:
+    """What a query asks.
+
+    Attributes:
+        constants: lower-case column name -> what it is compared with.
+        ranked: lower-case names of columns whose largest or smallest values it asks for: they get no new ties.
+        sizes: numbers of rows that it may ask for.
+        sorted_by: lower-case names of columns that it sorts by.
+        reached: lower-case column name -> texts that a candidate reaches for, though the column may hold no others, or
+            the length of a beginning that it looks at.
+        named: lower-case names of columns that a candidate names and the query does not.
+        aimed: whether a candidate's constants are among those of the query.
+        looked_at: where it looks.
+    """
+
+    constants: Mapping[str, tuple[Any, ...]]
+    ranked: frozenset[str]
+    sizes: tuple[int, ...]
+    looked_at: LookedAt
+    sorted_by: frozenset[str] = frozenset()
+    reached: Mapping[str, tuple[str | int, ...]] = field(default_factory=dict)
+    named: frozenset[str] = frozenset()
+    aimed: bool = False
+
+
+class ColumnDraw:
+    """New values for a column, of the form and within the bounds of those it has.
+
+    Args:
+        column: what is known of it.
+        aim: what the query asks.
+        whole: whether all of the file's rows were read.
+    """
+
+    def __init__(self, column: ColumnFacts, aim: Aim, whole: bool) -> None:
+        self._column = column
+        self._dated = column.shape.kind in ("date", "moment")
+        self._whole = column.numbered and all(isinstance(value, int) for value in column.values)
+        self._places = decimals(column.values) if column.numbered else 0
+        self._bounds = self._widened() if column.numbered else (0.0, 0.0)
+        texts = [value for value in column.values if isinstance(value, str)]
+        self._tails = sorted({text[10:] for text in texts}) or [""]
+        self._common = common_beginning(texts)
+        letters = sorted(set().union(*texts))
+        self._classes = ["".join(letter for letter in letters if letter in known) for known in _CLASSES]
+        edges = (min(texts), max(texts)) if texts and self._dated else ()
+        days = [day for day in map(date_of, edges) if day is not None]
+        self._days = days if len(days) == 2 else []
+        name = column.shape.name.lower()
+        constants = aim.constants.get(name, ())
+        near = [value for constant in constants for value in self._neighbours(constant)]
+        self._near = [value for value in near if self._allowed(value)]
+        if self._closed(constants):
+            unread = () if whole or set(column.values) <= {0, 1} else constants
+            self._near = [value for value in self._near if value in column.values or value in unread]
+        self._parts = [part for constant in constants if (part := str(constant).strip("%_*"))]
+        finer = self._finer() if name in aim.sorted_by and not column.closed else []
+        others = self._others() if name in aim.constants or name in aim.named else []
+        self.misses = list(dict.fromkeys([*self._near, *self._reached(aim.reached.get(name, ())), *finer, *others]))
+
+    def _others(self) -> list[Any]:
+        """Return a few values all over those that a column has, and NULL where it has any."""
+        values = sorted(self._column.values, key=lambda value: (str(type(value)), value))
+        some = values[:: max(1, len(values) // (_OTHERS - 1))] + values[-1:]
+        return some + [None] * bool(self._column.nulls)
+
+    def _closed(self, constants: Sequence[Any]) -> bool:
+        """Return whether a column takes no values but those read: numbers between which a constant stands do."""
+        column = self._column
+        if not column.closed or not column.numbered or len(column.values) < 3:
+            return column.closed
+        low, high = min(column.values), max(column.values)
+        return not any(
+            isinstance(constant, int | float) and low < constant < high and constant not in column.values
+            for constant in constants
+        )
+
+    def _reached(self, reached: Sequence[str | int]) -> list[str]:
+        """Return the texts that a candidate reaches for, of a column of texts."""
+        values = self._column.values
+        if self._dated or not values or not all(isinstance(value, str) for value in values):
+            return []
+        texts = [text for text in reached if isinstance(text, str)]
+        lengths = [length for length in reached if isinstance(length, int)]
+        return [*texts, *(text for length in lengths for text in same_beginning(values[:2], length))]
+
+    def _finer(self) -> list[Any]:
+        """Return values that stand right beside others, and one with more digits than any."""
+        column = self._column
+        if not column.numbered or column.shape.key:
+            return []
+        low, high = self._bounds
+        step = 10.0**-self._places
+        values = sorted(column.values)[:: max(1, len(column.values) // 6)]
+        beside = [round(value + step) if self._whole else round(value + step, self._places) for value in values]
+        if low >= 0 and high > 100 and not (self._whole and 1800 <= low <= high <= 2200):
+            beside.append(10 ** len(str(int(max(column.values)))))
+        return [value for value in beside if self._allowed(value) and (value <= high or value > 100)]
+
+    def value(self, old: Any, chooser: random.Random, narrow: Sequence[Any]) -> Any:
+        """Return a value for a row, which may be the old one; `narrow` are the few to take instead of all others."""
+        column = self._column
+        if column.nulls and chooser.random() < max(column.nulls, _NULLS):
+            return None
+        if not column.values:
+            return old
+        if self._near and chooser.random() < 0.5:
+            return chooser.choice(self._near)
+        if narrow:
+            return chooser.choice(narrow)
+        known = column.closed or chooser.random() < 0.5
+        return chooser.choice(column.values) if known else self.fresh(old, chooser)
+
+    def fresh(self, old: Any, chooser: random.Random) -> Any:
+        """Return a value that the column need not have had, of the form of the old one."""
+        column = self._column
+        if column.closed or not column.values:
+            return old
+        if column.numbered:
+            low, high = self._bounds
+            if self._whole:
+                return chooser.randint(int(low), max(int(low), int(high)))
+            return round(chooser.uniform(low, high), self._places)
+        if not isinstance(old, str):
+            old = chooser.choice(column.values)
+        if not isinstance(old, str):
+            return old
+        if not self._dated:
+            return self._text(old, chooser)
+        if not self._days:
+            return old
+        step = chooser.randint(0, (self._days[1] - self._days[0]).days)
+        return (self._days[0] + datetime.timedelta(days=step)).isoformat() + old[10:]
+
+    def beside(self, old: Any, chooser: random.Random) -> Any:
+        """Return a value near the old one: another time of that day, or a number that little separates from it."""
+        if isinstance(old, str) and self._dated and len(self._tails) > 1:
+            return old[:10] + chooser.choice(self._tails)
+        if self._column.numbered and isinstance(old, int | float):
+            other = old + chooser.randint(1, 9) * 10.0**-self._places
+            return round(other) if self._whole else round(other, self._places)
+        return self.fresh(old, chooser)
+
+    def _neighbours(self, constant: Any) -> list[Any]:
+        """Return a constant, and what just misses it."""
+        column = self._column
+        if self._dated and column.values and all(isinstance(known, str) for known in column.values):
+            years = sorted({day.year for day in map(date_of, column.values) if day is not None})
+            days = days_near(constant, [*years[:1], *years[-1:], *(year - year % 4 for year in years[-1:])])
+            tails = [str(constant)[10:]] * (len(str(constant)) > 10) + self._tails[:: max(1, len(self._tails) // 2)]
+            return [day.isoformat() + tail for day in days for tail in dict.fromkeys(tails)]
+        value = fitting(column.shape, constant)
+        if not column.numbered:
+            return [value] if type(value) in {type(known) for known in column.values} else []
+        if isinstance(value, str) or value is None:
+            return []
+        step = 10.0**-self._places
+        near = [value, value, value - step, value + step]
+        return [round(one) for one in near] if self._whole else [round(float(one), self._places) for one in near]
+
+    def _allowed(self, value: Any) -> bool:
+        """Return whether a neighbour of a constant keeps the column's sign, and a share below 1."""
+        if not self._column.numbered:
+            return True
+        low, high = min(self._column.values), max(self._column.values)
+        if (low >= 0 and value < 0) or (low > 0 and value <= 0):
+            return False
+        return self._whole or not (low >= 0 and high <= 1 < value)
+
+    def _widened(self) -> tuple[float, float]:
+        """Return the least and the largest number that the column may hold."""
+        column = self._column
+        low, high = min(column.values), max(column.values)
+        if column.unique and self._whole:
+            return low, high + len(column.values)
+        if self._whole and high - low <= 31:  # months, marks and stars end where they end
+            return low, high
+        half = (high - low) / 2
+        least = low - half if low < 0 else max(low - half, 10.0**-self._places if low > 0 else 0.0)
+        most = high + half
+        if low >= 0 and high <= 100:  # shares and percentages
+            most = min(most, 1 if high <= 1 else 100)
+        return min(least, low), most
+
+    def _text(self, old: str, chooser: random.Random) -> str:
+        """Return a text of the column's letters, class by class; what all values begin with stays."""
+        for _ in range(_TRIES):
+            text = old[: self._common] + "".join([self._letter(letter, chooser) for letter in old[self._common :]])
+            # The same letters in another case: real columns rarely mix cases, and `LIKE` is a fair answer.
+            if not any(part.lower() in text.lower() and part not in text for part in self._parts):
+                return text
+        return old
+
+    def _letter(self, old: str, chooser: random.Random) -> str:
+        """Return another letter or digit of the same class that the column has; other signs stay."""
+        letters = next((letters for letters in self._classes if old in letters), old)
+        return letters[int(chooser.random() * len(letters))]
