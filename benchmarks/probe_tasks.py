@@ -23,7 +23,7 @@ def _translation() -> Scorer:
 
 def _performance() -> Scorer:
     # A right program at the baseline's speed is worth 1: what is probed is the gate before the clock.
-    clock = {"least_seconds": 0.0, "repeats": 3, "most_repeats": 3}
+    clock = {"min_seconds": 0.0, "repeats": 3, "max_repeats": 3}
     return registry.load({"performance": {**clock, "scale": "raw", "slowest": 0.5, "fastest": 1.5, "grain": 4.0}})
 
 

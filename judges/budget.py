@@ -40,20 +40,20 @@ class BudgetForced:
         times: how many times a completion is extended.
         word: what is put behind the thinking.
         form: the form of the verdict, as `adjudge.prompts.reading` takes it; thinking without a tag is cut before it.
-        most_tokens: once a completion has so many tokens it is extended no further.
+        max_tokens: once a completion has so many tokens it is extended no further.
     """
 
     engine: Engine
     times: int
     word: str = "Wait"
     form: str = ""
-    most_tokens: int = 32_768
+    max_tokens: int = 32_768
 
     def __post_init__(self) -> None:
         """Reject numbers that mean nothing."""
-        if self.times < 0 or self.most_tokens < 1 or not self.word.strip():
+        if self.times < 0 or self.max_tokens < 1 or not self.word.strip():
             raise ValueError(
-                f"budget forcing got times={self.times!r}, most_tokens={self.most_tokens!r}, word={self.word!r}; "
+                f"budget forcing got times={self.times!r}, max_tokens={self.max_tokens!r}, word={self.word!r}; "
                 "give 0 or more times, at least one token, and a word"
             )
 
@@ -75,7 +75,7 @@ class BudgetForced:
     @property
     def fingerprint(self) -> str:
         """The engine's, with the options."""
-        return f"{self.engine.fingerprint}+wait:{self.times}:{self.word!r}:{self.form!r}:{self.most_tokens}"
+        return f"{self.engine.fingerprint}+wait:{self.times}:{self.word!r}:{self.form!r}:{self.max_tokens}"
 
     async def generate(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[Generation | Fault]:
         """Return completions of prompts, each extended `times` times; its tokens are those of all its pieces."""
@@ -104,7 +104,7 @@ class BudgetForced:
         """Extend completion `index` of every prompt by one piece; a fault takes the place of the whole row."""
         places, begun, starts = [], [], []
         for place, row in enumerate(rows):
-            if isinstance(row, Fault) or row[index].tokens >= self.most_tokens or row[index].finish_reason == "length":
+            if isinstance(row, Fault) or row[index].tokens >= self.max_tokens or row[index].finish_reason == "length":
                 continue
             start = f"{thinking(row[index], self.form)}\n{self.word}"
             places.append(place)

@@ -140,7 +140,7 @@ class LanguageJudge(ModelScorer):
             "5": ..}`; `extra["rubric"]` of a sample goes before.
         readout: "text" lets the model reason and reads the verdict out of its text; "probabilities" reads how likely
             each label is as its first word, which needs no sampling and has no ties.
-        least_mass: with probabilities, how likely the labels together must be.
+        min_mass: with probabilities, how likely the labels together must be.
         low_mass: what happens below that: "abstain" (`low_confidence`), or "sample": the text is read instead.
         samples: how many texts are read for one verdict; more than one needs a temperature.
         combine: how several become one: "mean", "median" or "majority".
@@ -156,7 +156,7 @@ class LanguageJudge(ModelScorer):
     criteria: str = ""
     rubric: Any = None
     readout: Literal["text", "probabilities"] = "text"
-    least_mass: float = 0.5
+    min_mass: float = 0.5
     low_mass: Literal["abstain", "sample"] = "abstain"
     samples: int = 1
     combine: Combine = "mean"
@@ -171,7 +171,7 @@ class LanguageJudge(ModelScorer):
         self.require("readout", ("text", "probabilities"))
         self.require("low_mass", ("abstain", "sample"))
         self.require("combine", COMBINES)
-        for option, low in (("least_mass", 0.0), ("quorum", 0.0)):
+        for option, low in (("min_mass", 0.0), ("quorum", 0.0)):
             if not low <= getattr(self, option) <= 1:
                 raise ValueError(f"{self.name}: {option} is {getattr(self, option)!r}; it must be between 0 and 1")
         if self.samples < 1 or self.extend < 0:
@@ -268,7 +268,7 @@ class LanguageJudge(ModelScorer):
         found = await self.label_shares(
             cases, lambda case: self.filled(templates[0], values(case)), label_texts(labels)
         )
-        opinions: list[Opinion | Fault] = [_of_probabilities(result, self.least_mass) for result in found]
+        opinions: list[Opinion | Fault] = [_of_probabilities(result, self.min_mass) for result in found]
         unsure = [place for place, opinion in enumerate(opinions) if isinstance(opinion, Unsure)]
         if unsure and self.low_mass == "sample":
             voted = await self._voted([cases[place] for place in unsure], values, read, templates[-1])
@@ -295,10 +295,10 @@ def counted(answers: Sequence[Answer[str] | Fault], quorum: float) -> Opinion | 
     return next(answer for answer in answers if isinstance(answer, Fault))
 
 
-def _of_probabilities(result: LabelLogprobs | Fault, least_mass: float) -> Opinion | Fault:
+def _of_probabilities(result: LabelLogprobs | Fault, min_mass: float) -> Opinion | Fault:
     if isinstance(result, Fault):
         return result
-    if result.mass < least_mass or result.mass <= 0:
-        detail = f"the labels together have the probability {result.mass:.3g}, and {least_mass:g} is asked for"
+    if result.mass < min_mass or result.mass <= 0:
+        detail = f"the labels together have the probability {result.mass:.3g}, and {min_mass:g} is asked for"
         return Unsure(reason="low_confidence", detail=detail, mass=result.mass, cost=result.cost)
     return Opinion(shares=result.shares(), mass=min(result.mass, 1.0), cost=result.cost)

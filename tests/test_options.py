@@ -95,6 +95,8 @@ def test_a_subclass_keeps_the_checks_and_adds_its_own() -> None:
 
 
 def test_names_that_are_near_are_suggested() -> None:
+    assert suggestion("most_words", ["max_items", "max_words", "post_words"]) == " (did you mean 'max_words'?)"
+    assert suggestion("least-mass", ["min_mass"]) == " (did you mean 'min_mass'?)"
     assert suggestion("learning-rat", ["seed", "learning_rate"]) == " (did you mean 'learning_rate'?)"
     assert suggestion("qqq", ["seed"]) == ""
     assert named({"a": 1, "b": 2}, "b", "letter") == 2

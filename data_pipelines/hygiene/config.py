@@ -139,7 +139,7 @@ class DifficultyConfig(HygieneConfig):
     pass_score: float = 0.5
     """A score of at least this is a pass."""
 
-    least_scores: int = 4
+    min_scores: int = 4
     """With fewer known scores the pass rate of a prompt is unknown."""
 
     lowest: float = 0.0
@@ -156,8 +156,8 @@ class DifficultyConfig(HygieneConfig):
         in_range("--lowest", self.lowest, 0.0, 1.0)
         in_range("--highest", self.highest, self.lowest, 1.0)
         in_range("--pass-score", self.pass_score, -1e300, 1e300)
-        if self.least_scores < 1:
-            raise ValueError(f"--least-scores is {self.least_scores}; it must be 1 or more")
+        if self.min_scores < 1:
+            raise ValueError(f"--min-scores is {self.min_scores}; it must be 1 or more")
 
 
 FilterRule: TypeAlias = Literal[
@@ -189,7 +189,7 @@ class FilterConfig(HygieneConfig):
     text_column: tuple[str, ...] = ()
     """Column of the text, for length and repetition; give it several times for several."""
 
-    least_spread: float = 0.0
+    min_spread: float = 0.0
     """spread: standard deviation that a prompt's scores need, beside being more than 0; ReST-GRPO takes 0.05."""
 
     beta: float = 0.5
@@ -216,10 +216,10 @@ class FilterConfig(HygieneConfig):
     guessed_times: int = 1
     """guessed: so many right tries show that a prompt can be guessed."""
 
-    least_words: int = 0
+    min_words: int = 0
     """length: fewest words; single characters in scripts without spaces."""
 
-    most_words: int = 100_000
+    max_words: int = 100_000
     """length: most words."""
 
     repeat_ngram: int = 10
@@ -234,14 +234,14 @@ class FilterConfig(HygieneConfig):
             raise ValueError(f"--rule is {self.rule!r}; choose {', '.join(get_args(FilterRule))}")
         if self.policy not in ("auto", *KEEPING):
             raise ValueError(f"--policy is {self.policy!r}; choose auto, {', '.join(KEEPING)}")
-        in_range("--least-spread", self.least_spread, 0.0, 1e300)
+        in_range("--min-spread", self.min_spread, 0.0, 1e300)
         in_range("--beta", self.beta, 0.0, 1e6)
         in_range("--quantile", self.quantile, 0.0, 1.0)
         in_range("--exponent", self.exponent, 0.0, 100.0)
         in_range("--pass-score", self.pass_score, -1e300, 1e300)
         in_range("--guessed-times", self.guessed_times, 1, 1 << 31)
-        in_range("--least-words", self.least_words, 0, 1 << 31)
-        in_range("--most-words", self.most_words, self.least_words, 1 << 31)
+        in_range("--min-words", self.min_words, 0, 1 << 31)
+        in_range("--max-words", self.max_words, self.min_words, 1 << 31)
         in_range("--repeat-ngram", self.repeat_ngram, 1, 64)
         in_range("--repeat-times", self.repeat_times, 2, 1 << 31)
         if self.rule == "pf_ppo" and self.policy == "auto" and not self.true_column:

@@ -67,7 +67,7 @@ class Difficulty(Sieve):
     def options(self) -> Mapping[str, Any]:
         """All that its verdicts depend on beside the input."""
         return self._config.given(
-            "score_column", "group_column", "pass_score", "least_scores", "lowest", "highest", "one_per_prompt"
+            "score_column", "group_column", "pass_score", "min_scores", "lowest", "highest", "one_per_prompt"
         )
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ class Difficulty(Sieve):
         key = self._keys.of(row)
         place = self._places[key] if key is not None else None
         n = int(self._known[place]) if place is not None else 0
-        rate = wilson(int(self._passes[place]), n) if n >= self._config.least_scores else UNKNOWN
+        rate = wilson(int(self._passes[place]), n) if n >= self._config.min_scores else UNKNOWN
         columns = {
             "pass_rate": rate.value,
             "pass_low": rate.low,
@@ -110,7 +110,7 @@ class Difficulty(Sieve):
 
     def summary(self) -> Mapping[str, float]:
         """Return how many prompts are in each band, and how many scores were unknown."""
-        least = self._config.least_scores
+        least = self._config.min_scores
         counted = zip(self._passes.tolist(), self._known.tolist(), strict=True)
         bands = [band(passes / n if n >= least else None) for passes, n in counted]
         found: dict[str, float] = {f"prompts_{name}": bands.count(name) for name in sorted(set(bands))}

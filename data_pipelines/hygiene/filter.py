@@ -71,7 +71,7 @@ class SpreadFilter(Sieve):
     @property
     def options(self) -> Mapping[str, Any]:
         """All that its verdicts depend on beside the input."""
-        bars = {"spread": "least_spread", "relative_spread": "beta", "spread_quantile": "quantile"}
+        bars = {"spread": "min_spread", "relative_spread": "beta", "spread_quantile": "quantile"}
         return self._config.given("score_column", "group_column", bars[self._config.rule])
 
     def check(self, columns: Sequence[str], first: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ class SpreadFilter(Sieve):
             case "spread_quantile":
                 self._bar = float(np.quantile(known, self._config.quantile)) if len(known) else 0.0
             case _:
-                self._bar = self._config.least_spread
+                self._bar = self._config.min_spread
 
     def judge(self, number: int, row: Mapping[str, Any]) -> Verdict:
         """Return whether the scores of the row's prompt differ enough."""
@@ -105,7 +105,7 @@ class SpreadFilter(Sieve):
 
     def summary(self) -> Mapping[str, float]:
         """Return how many prompts there are, and the bar."""
-        found = {"prompts": len(self._places), "least_spread": self._bar, "unknown_scores": self._unknown}
+        found = {"prompts": len(self._places), "min_spread": self._bar, "unknown_scores": self._unknown}
         return {name: value for name, value in found.items() if value}
 
 
@@ -279,14 +279,14 @@ class LengthFilter(_TextFilter):
     @property
     def options(self) -> Mapping[str, Any]:
         """All that its verdicts depend on beside the input."""
-        return self._config.given("text_column", "least_words", "most_words")
+        return self._config.given("text_column", "min_words", "max_words")
 
     def judge(self, number: int, row: Mapping[str, Any]) -> Verdict:
         """Return whether the text is neither too short nor too long."""
         words = len(tokens(self._text.text(row), symbols=False))
-        if words < self._config.least_words:
+        if words < self._config.min_words:
             return Verdict(reason="too_short", columns={"words": words})
-        return Verdict(reason="too_long", columns={"words": words}) if words > self._config.most_words else KEPT
+        return Verdict(reason="too_long", columns={"words": words}) if words > self._config.max_words else KEPT
 
 
 class RepetitionFilter(_TextFilter):

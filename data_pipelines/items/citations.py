@@ -167,9 +167,9 @@ class CitationMaker(ItemMaker[CitationsConfig]):
             "question": prompt,
             "correct_answer": answer,
             "evidence": "\n\n".join(evidence) or None,
-            "most": str(config.most_statements),
+            "most": str(config.max_statements),
         }
-        reader = ProposalReader(most=config.most_statements)
+        reader = ProposalReader(most=config.max_statements)
         proposal = await self.model.ask_one(_STATEMENTS, values, reader, account)
         if plain(proposal.entities[ANSWER]) != plain(answer):
             raise DroppedError("answer_differs")
@@ -184,7 +184,7 @@ class CitationMaker(ItemMaker[CitationsConfig]):
             account,
         )
         items = _linked(items, account)
-        if len(items) < config.least_statements:
+        if len(items) < config.min_statements:
             raise DroppedError("too_few_statements")
         used = {name for item in items for name in placeholders(item["text"])}
         entities = {name: value for name, value in proposal.entities.items() if name in used}

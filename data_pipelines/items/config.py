@@ -63,17 +63,17 @@ class GatedConfig(AskingConfig):
     judge: str = ""
     """The model that judges at the quality gate; without it, the one that writes."""
 
-    least_separation: float = 0.2
+    min_separation: float = 0.2
     """How much larger the share of good responses that meet an item must be than that of bad ones."""
 
-    least_bound: float = 0.0
+    min_bound: float = 0.0
     """The 95 % interval of that difference must lie above this; -1 asks for nothing."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_share(self, "least_separation", above=True)
-        if not -1 <= self.least_bound < 1:
-            raise ValueError(f"--least-bound is {self.least_bound!r}; it must be from -1 to below 1")
+        require_share(self, "min_separation", above=True)
+        if not -1 <= self.min_bound < 1:
+            raise ValueError(f"--min-bound is {self.min_bound!r}; it must be from -1 to below 1")
 
 
 def require_whole(config: JobConfig, option: str, *, least: int) -> None:
@@ -108,18 +108,18 @@ class CitationsConfig(GatedConfig):
     evidence_column: str = ""
     """Column of texts about the things that are asked for; names must stand in them, in the question or answer."""
 
-    most_statements: int = 12
+    max_statements: int = 12
     """Statements that are asked for."""
 
-    least_statements: int = 2
+    min_statements: int = 2
     """A question of which fewer remain is left out."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.answer_column:
             raise ValueError("--answer-column is empty; name the column of the correct answer")
-        require_whole(self, "least_statements", least=1)
-        require_whole(self, "most_statements", least=self.least_statements)
+        require_whole(self, "min_statements", least=1)
+        require_whole(self, "max_statements", least=self.min_statements)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,16 +134,16 @@ class KeywordsConfig(AskingConfig):
     references_column: str = "references"
     """Column of correct answers by several writers: a list of texts, or of objects with one under "text"."""
 
-    least_references: int = 2
+    min_references: int = 2
     """Correct answers that must affirm a keyword, besides being more than half of all."""
 
-    most_keys: int = 5
+    max_keys: int = 5
     """Keywords that are asked for."""
 
     checker: Literal["when_judged", "never"] = "when_judged"
     """Whether checkers are written."""
 
-    least_agreement: float = 0.7
+    min_agreement: float = 0.7
     """Share of judged responses on which a checker must agree, and more."""
 
     unbalanced: bool = False
@@ -157,11 +157,11 @@ class KeywordsConfig(AskingConfig):
         super().__post_init__()
         if not self.references_column:
             raise ValueError("--references-column is empty; name the column of correct answers")
-        require_whole(self, "least_references", least=1)
-        require_whole(self, "most_keys", least=1)
-        require_share(self, "least_agreement")
-        if self.least_agreement == 1:
-            raise ValueError("--least-agreement is 1.0; nothing exceeds that")
+        require_whole(self, "min_references", least=1)
+        require_whole(self, "max_keys", least=1)
+        require_share(self, "min_agreement")
+        if self.min_agreement == 1:
+            raise ValueError("--min-agreement is 1.0; nothing exceeds that")
         if self.checker not in ("when_judged", "never"):
             raise ValueError(f"--checker is {self.checker!r}; it must be when_judged or never")
         if self.isolation not in ("bubblewrap", "none"):
@@ -179,25 +179,25 @@ class NuggetsConfig(GatedConfig):
     passages_column: str = "passages"
     """Column of the passages: a text, a list of texts, or a list of objects with one under "text"."""
 
-    most_passages: int = 20
+    max_passages: int = 20
     """Passages of one question that are read; the rest is counted."""
 
     longest_passage: int = 50_000
     """Characters of a passage; a longer one is left out."""
 
-    most_facts: int = 10
+    max_facts: int = 10
     """Facts of one passage that are asked for."""
 
-    least_quote: float = 0.9
+    min_quote: float = 0.9
     """Share of a quotation's characters that must stand in the passage."""
 
     likeness: str = "words"
     """What tells that two facts say the same: words, letters, or transformers:MODEL with a model of embeddings."""
 
-    least_likeness: float = 0.9
+    min_likeness: float = 0.9
     """From this likeness on they do, if numbers, names and denials are the same too."""
 
-    most_nuggets: int = 30
+    max_nuggets: int = 30
     """Nuggets of one question; those that the fewest passages state are left out first."""
 
     votes: int = 3
@@ -207,10 +207,10 @@ class NuggetsConfig(GatedConfig):
         super().__post_init__()
         if not self.passages_column:
             raise ValueError("--passages-column is empty; name the column of the passages")
-        for option in ("most_passages", "longest_passage", "most_facts", "most_nuggets", "votes"):
+        for option in ("max_passages", "longest_passage", "max_facts", "max_nuggets", "votes"):
             require_whole(self, option, least=1)
-        require_share(self, "least_quote", above=True)
-        require_share(self, "least_likeness", above=True)
+        require_share(self, "min_quote", above=True)
+        require_share(self, "min_likeness", above=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,19 +231,19 @@ class PrinciplesConfig(GatedConfig):
     feedback_inside: str = "text"
     """Where feedback is a list of objects, the key of its text."""
 
-    most_principles: int = 10
+    max_principles: int = 10
     """Principles of one feedback that are asked for."""
 
-    least_quote: float = 0.6
+    min_quote: float = 0.6
     """Share of a quotation's characters that must stand in the feedback."""
 
     likeness: str = "letters"
     """What tells that two principles are alike: words, letters, or transformers:MODEL with a model of embeddings."""
 
-    least_likeness: float = 0.8
+    min_likeness: float = 0.8
     """Two principles are alike when they are more alike than this."""
 
-    least_annotators: int = 2
+    min_annotators: int = 2
     """A response that fewer persons judged is left out."""
 
     generic: tuple[str, ...] = ("helpfulness", "helpful", "overall helpfulness", "overall quality", "quality")
@@ -254,10 +254,10 @@ class PrinciplesConfig(GatedConfig):
         for option in ("response_column", "feedback_column", "feedback_inside"):
             if not getattr(self, option):
                 raise ValueError(f"--{option.replace('_', '-')} is empty; name it")
-        require_whole(self, "most_principles", least=1)
-        require_whole(self, "least_annotators", least=1)
-        require_share(self, "least_quote", above=True)
-        require_share(self, "least_likeness")
+        require_whole(self, "max_principles", least=1)
+        require_whole(self, "min_annotators", least=1)
+        require_share(self, "min_quote", above=True)
+        require_share(self, "min_likeness")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -277,10 +277,10 @@ class RubricsConfig(GatedConfig):
     held_back: float = 0.5
     """Share of the good and of the bad responses that criteria are tried on, and that the writer never sees."""
 
-    most_items: int = 12
+    max_items: int = 12
     """Criteria that are asked for."""
 
-    most_shown: int = 4
+    max_shown: int = 4
     """Good, and as many bad, responses that the writer sees; the others are held back too."""
 
     longest_response: int = 20_000
@@ -295,7 +295,7 @@ class RubricsConfig(GatedConfig):
             raise ValueError("--good-column and --bad-column are empty; rubrics are made of good and bad responses")
         if not 0 < self.held_back < 1:
             raise ValueError(f"--held-back is {self.held_back!r}; it must be between 0 and 1")
-        for option in ("most_items", "most_shown", "longest_response"):
+        for option in ("max_items", "max_shown", "longest_response"):
             require_whole(self, option, least=1)
         require_whole(self, "redundant_from", least=2)
-        require_share(self, "least_separation", above=True)
+        require_share(self, "min_separation", above=True)

@@ -129,4 +129,4 @@ def judged_by(
     if given is None:
         engine = engine_named(config.judge, "--judge") if config.judge else model.engine
         given = registry.load({scorer: {"engine": engine, **options}})
-    return Gate(scorer=given, rule=Separates(least=config.least_separation, bound=config.least_bound))
+    return Gate(scorer=given, rule=Separates(least=config.min_separation, bound=config.min_bound))

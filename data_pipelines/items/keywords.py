@@ -104,14 +104,14 @@ class KeywordMaker(ItemMaker[KeywordsConfig]):
         config = self.config
         prompt = prompt_of(unit, config.prompt_column)
         references = texts_of(unit, config.references_column, reason="bad_reference")
-        if len(references) < config.least_references:
+        if len(references) < config.min_references:
             raise DroppedError("too_few_references")
         values = {
             "question": prompt,
             "references": numbered_turns("reference", references),
-            "most": str(config.most_keys),
+            "most": str(config.max_keys),
         }
-        terms = await self.model.ask_one(_TERMS, values, TermsReader(most=config.most_keys), account)
+        terms = await self.model.ask_one(_TERMS, values, TermsReader(most=config.max_keys), account)
         rows = [await self._keywords(prompt, references, terms, account)]
         if self.gate is not None:
             rows.append(await self._checker(prompt, references, terms, unit, account))
@@ -131,7 +131,7 @@ class KeywordMaker(ItemMaker[KeywordsConfig]):
                 account.drop("unreadable_item")
                 continue
             affirmed = sum(await self._affirmed(key, prompt, references))
-            if affirmed < self.config.least_references or 2 * affirmed <= len(references):
+            if affirmed < self.config.min_references or 2 * affirmed <= len(references):
                 account.drop("key_not_agreed")
                 continue
             keys.append(key)
@@ -228,7 +228,7 @@ def make_keywords(
     """
     gate = None
     if config.good_column and config.checker == "when_judged":
-        rule = Agrees(least=config.least_agreement, balanced=not config.unbalanced)
+        rule = Agrees(least=config.min_agreement, balanced=not config.unbalanced)
         gate = Gate(scorer=registry.load({"program": {"isolation": config.isolation}}), rule=rule)
     maker = KeywordMaker(config=config, model=Model.of(config, engine), gate=gate, persona=registry.load("persona"))
     return run_job(config, maker, group_column=config.group_column, progress=progress)

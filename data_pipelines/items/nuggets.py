@@ -106,12 +106,12 @@ class NuggetMaker(ItemMaker[NuggetsConfig]):
     async def _facts(self, prompt: str | Sequence[Message], passages: Sequence[str], account: Account) -> list[Fact]:
         """Return the facts of all passages whose quotations are there."""
         config = self.config
-        taken = passages[: config.most_passages]
+        taken = passages[: config.max_passages]
         account.drop("passage_too_many", len(passages) - len(taken))
         read = {at: text for at, text in enumerate(taken) if len(text) <= config.longest_passage}
         account.drop("passage_too_long", len(taken) - len(read))
-        values = [{"question": prompt, "passage": text, "most": str(config.most_facts)} for text in read.values()]
-        reader = RecordsReader(name="nuggets", fields=("text", "quote"), most=config.most_facts)
+        values = [{"question": prompt, "passage": text, "most": str(config.max_facts)} for text in read.values()]
+        reader = RecordsReader(name="nuggets", fields=("text", "quote"), most=config.max_facts)
         answers = await self.model.ask(_EXTRACT, values, reader, account)
         found = []
         for (at, passage), records in zip(read.items(), answers, strict=True):
@@ -122,7 +122,7 @@ class NuggetMaker(ItemMaker[NuggetsConfig]):
                 place = await asyncio.to_thread(best_place, record["quote"], passage)
                 if place is None:
                     account.drop("quote_too_short")
-                elif place.share < config.least_quote:
+                elif place.share < config.min_quote:
                     account.drop("quote_not_there")
                 else:
                     text = " ".join(record["text"].split())
@@ -133,9 +133,9 @@ class NuggetMaker(ItemMaker[NuggetsConfig]):
     async def _merged(self, facts: Sequence[Fact], account: Account) -> list[list[int]]:
         """Return the facts that say the same, the one that stands for them first; the most often stated are kept."""
         texts = [fact.text for fact in facts]
-        found = groups(texts, await self.likeness.matrix(texts), self.config.least_likeness)
+        found = groups(texts, await self.likeness.matrix(texts), self.config.min_likeness)
         account.counts["merged"] += len(facts) - len(found)
-        most = self.config.most_nuggets
+        most = self.config.max_nuggets
         stated = sorted(found, key=lambda group: -len({facts[one].passage for one in group}))[:most]
         account.drop("nugget_too_many", len(found) - len(stated))
         return [group for group in found if group in stated]

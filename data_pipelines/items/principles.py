@@ -139,11 +139,11 @@ class PrincipleMaker(ItemMaker[PrinciplesConfig]):
             raise DroppedError("no_response" if not responses else "responses_differ")
         (response,) = responses
         feedback = texts_of(unit, config.feedback_column, inside=config.feedback_inside, reason="bad_feedback")
-        if len(feedback) < config.least_annotators:
+        if len(feedback) < config.min_annotators:
             raise DroppedError("too_few_annotators")
         judgements = await self._judgements(prompt, response, feedback, account)
         alike = await self.likeness.matrix([one.principle for one in judgements])
-        agreed = consensus(judgements, alike, len(feedback), config.least_likeness)
+        agreed = consensus(judgements, alike, len(feedback), config.min_likeness)
         account.drop("no_consensus", agreed.alone)
         account.drop("disputed", agreed.disputed)
         account.counts["merged"] += sum(len(group) - 1 for group in agreed.groups)
@@ -165,13 +165,13 @@ class PrincipleMaker(ItemMaker[PrinciplesConfig]):
         """
         config = self.config
         values = [
-            {"question": prompt, "response": response, "feedback": text, "most": str(config.most_principles)}
+            {"question": prompt, "response": response, "feedback": text, "most": str(config.max_principles)}
             for text in feedback
         ]
         reader = RecordsReader(
             name="principles",
             fields=("principle", "verdict", "quote"),
-            most=config.most_principles,
+            most=config.max_principles,
             labels=(("verdict", ("yes", "no", "partially")),),
         )
         generic = {_key(one) for one in config.generic}
@@ -198,7 +198,7 @@ class PrincipleMaker(ItemMaker[PrinciplesConfig]):
         place = best_place(record["quote"], feedback)
         if place is None:
             return "quote_too_short"
-        return "quote_not_there" if place.share <= self.config.least_quote else ""
+        return "quote_not_there" if place.share <= self.config.min_quote else ""
 
     async def _gated(
         self, rows: list[dict[str, Any]], prompt: str | Sequence[Message], unit: Unit, account: Account

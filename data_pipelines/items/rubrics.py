@@ -48,14 +48,14 @@ class RubricMaker(ItemMaker[RubricsConfig]):
         prompt = prompt_of(unit, config.prompt_column)
         responses = _short(labelled_of(unit, config, account), config.longest_response, account)
         shown, held = responses.split(config.held_back, config.seed)
-        shown, held = _fewer(shown, held, config.most_shown)
+        shown, held = _fewer(shown, held, config.max_shown)
         values = {
             "question": prompt,
             "good": numbered_turns("response", shown.good),
             "bad": numbered_turns("response", shown.bad),
-            "most": str(config.most_items),
+            "most": str(config.max_items),
         }
-        reader = TextsReader(name="items", most=config.most_items)
+        reader = TextsReader(name="items", most=config.max_items)
         proposed = await self.model.ask_one(_CONTRAST, values, reader, account)
         texts = list(dict.fromkeys(" ".join(text.split()) for text in proposed))
         account.counts["proposed"] += len(texts)

@@ -11,7 +11,7 @@ from typing import Final, Literal, Self
 from adjudge import reasons
 from adjudge.io.columns import ColumnOptions
 from adjudge.io.jobs.config import Files
-from adjudge.io.jobs.report import MOST_IN_A_ROW
+from adjudge.io.jobs.report import MAX_IN_A_ROW
 
 _NAMED: Final = re.compile(r"([A-Za-z_][\w-]*)=(?!=)(.+)", re.DOTALL)
 _PLAIN: Final = re.compile(r"[\w-]+")
@@ -217,7 +217,7 @@ class LabelConfig(Files, ColumnOptions):
     """GPUs that each worker reserves, as a number or as NAME=N,NAME=N.
     Fractions share one. Give it for scorers that run a model."""
 
-    fail_on: int = MOST_IN_A_ROW
+    fail_on: int = MAX_IN_A_ROW
     """Stop when so many newest scores of a scorer all failed for a reason on our side,
     such as a server that is gone or a judge without verdicts, and sooner if it never
     judged any. What was judged before is kept. 0 never stops."""

@@ -32,8 +32,8 @@ from adjudge.io.row import Cursor
 from adjudge.protocol import Cost, Provenance, Scorer
 from adjudge.runtime.contract import BrokenScorer
 
-_MOST_AT_FIRST: Final = 32  # samples of which a scorer must have judged one
-_MOST_HELD: Final = 64  # batches that wait until a scorer judges again
+_MAX_AT_FIRST: Final = 32  # samples of which a scorer must have judged one
+_MAX_HELD: Final = 64  # batches that wait until a scorer judges again
 
 _Row: TypeAlias = Mapping[str, Written | None]
 """What the scorers said about one sample, by name."""
@@ -168,7 +168,7 @@ class _Job:
             for name, column in columns.items():
                 self._watch(name, batch, column, written[name])
             failing = any(patience.failed_in_a_row for patience in self._patience.values())
-            if not failing or len(self._held) > _MOST_HELD:
+            if not failing or len(self._held) > _MAX_HELD:
                 self._release()
 
     def _release(self) -> None:
@@ -191,7 +191,7 @@ class _Job:
             for score, now, was in zip(scores, column, before, strict=True)
             if score is not None and now is not was and score.reason != "bad_sample"
         ]
-        enough = patience.failed_in_a_row + len(judged) >= _MOST_AT_FIRST
+        enough = patience.failed_in_a_row + len(judged) >= _MAX_AT_FIRST
         first = enough and not batch.earlier and not any(score.of_the_row for score in judged)
         try:
             patience.watch(judged, first=first)

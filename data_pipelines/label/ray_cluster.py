@@ -21,8 +21,8 @@ from typing import Any
 from adjudge.extras import need
 from adjudge.runtime.pool import usable_cpus
 
-_LEAST_STORE = 128 << 20  # bytes; Ray refuses less than 75 MiB
-_MOST_STORE = 2 << 30
+_MIN_STORE = 128 << 20  # bytes; Ray refuses less than 75 MiB
+_MAX_STORE = 2 << 30
 _KNOCK_SECONDS = 10.0
 
 
@@ -66,7 +66,7 @@ def cluster(address: str, *, cpus: float, store_bytes: int) -> Iterator[Mapping[
                 include_dashboard=False,
                 log_to_driver=False,
                 logging_level=logging.ERROR,
-                object_store_memory=max(_LEAST_STORE, min(_MOST_STORE, store_bytes)),
+                object_store_memory=max(_MIN_STORE, min(_MAX_STORE, store_bytes)),
             )
         try:
             yield ray.cluster_resources()

@@ -261,7 +261,7 @@ class Balance:
         """Return the share of rated answers that are good."""
         return wilson(len(self._good), len(self._good) + len(self._bad))
 
-    def most_of_one_prompt(self) -> float:
+    def max_of_one_prompt(self) -> float:
         """Return the largest share of the pairs that one prompt has."""
         import numpy as np
 

@@ -212,7 +212,7 @@ def _are_answers(value: Any) -> bool:
     return isinstance(value, list) and not is_chat(value)
 
 
-_MOST_BEGINNINGS: Final = 1000
+_MAX_BEGINNINGS: Final = 1000
 
 
 class LabelledRows:
@@ -278,7 +278,7 @@ class LabelledRows:
                 continue
             if wanted < number or beginnings == 0:
                 rows, number, beginnings = self._rows.rows(Cursor()), -1, beginnings + 1
-                if beginnings > _MOST_BEGINNINGS:
+                if beginnings > _MAX_BEGINNINGS:
                     raise JobError(f"the scores in {self.name} are in no order; sort them by `row`")
             while number < wanted:
                 row = next(rows, None)

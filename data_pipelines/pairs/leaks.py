@@ -242,7 +242,7 @@ def _contents(train: Balance, test: Balance) -> Iterator[Check]:
 
 def _balances(name: str, file: Balance, tolerance: float) -> Iterator[Check]:
     if file.pairs:
-        first, most = file.first(), file.most_of_one_prompt()
+        first, most = file.first(), file.max_of_one_prompt()
         says = f"{name}: the better response came first in {first} of the pairs"
         yield _judged(f"position_{name}", first, tolerance, says if first.n else f"{name}: no column tells places")
         yield Check(

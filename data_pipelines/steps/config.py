@@ -70,7 +70,7 @@ class StepsConfig(JobConfig):
     splitting: Splitting = "blank_line"
     """Where a step begins: blank_line, line, numbered, sentence, list or whole."""
 
-    most_steps: int = 100
+    max_steps: int = 100
     """Most steps of a solution; the last one holds the rest."""
 
     rollouts: int = 8
@@ -141,7 +141,7 @@ class StepsConfig(JobConfig):
         for name, known in (("method", Method), ("labels", Hardness), ("rule", SpaRule), ("opinion", Opinion)):
             _one_of(name, getattr(self, name), get_args(known))
         _one_of("splitting", self.splitting, SPLITTINGS)
-        for name in ("most_steps", "rollouts", "best_of", "max_tokens"):
+        for name in ("max_steps", "rollouts", "best_of", "max_tokens"):
             _at_least(name, getattr(self, name), 1)
         _at_least("verify", self.verify, 0)
         _at_least("seed", self.seed, 0)

@@ -240,7 +240,7 @@ class Tools:
 
     def cut(self, text: str) -> Prefix:
         """Return a text's pieces."""
-        return Pieces.of(text, self.config.splitting, self.config.most_steps).pieces
+        return Pieces.of(text, self.config.splitting, self.config.max_steps).pieces
 
 
 @dataclass(frozen=True, kw_only=True)

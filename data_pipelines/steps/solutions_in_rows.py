@@ -205,7 +205,7 @@ class SolutionReader:
         elif not isinstance(text, str):
             return "bad_response"
         else:
-            most = self.config.most_steps
+            most = self.config.max_steps
             cut = Pieces.of(text, self.config.splitting, most) if steps is None else Pieces.given(text, steps)
         if cut is None:
             return "bad_steps"

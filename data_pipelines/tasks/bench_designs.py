@@ -32,7 +32,7 @@ from adjudge.verifiers.verilog.interface import Interface, InterfaceError, read_
 from adjudge.verifiers.verilog.stimulus import Stimulus, make_stimulus
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_MOST_BITS = 65_536  # of all ports; the widest of RTLLM and VerilogEval has 1,026
+_MAX_BITS = 65_536  # of all ports; the widest of RTLLM and VerilogEval has 1,026
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,8 +109,8 @@ def read_design(source: Any, top: Any = "", files: Any = None) -> Design:
         raise DroppedError("no_outputs", "the design has no outputs")
     if any(port.direction == "inout" for port in interface.ports):
         raise DroppedError("inout_ports", "the design has inout ports")
-    if sum(port.width for port in interface.ports) > _MOST_BITS:
-        raise DroppedError("ports_too_wide", f"the design's ports have more than {_MOST_BITS} bits")
+    if sum(port.width for port in interface.ports) > _MAX_BITS:
+        raise DroppedError("ports_too_wide", f"the design's ports have more than {_MAX_BITS} bits")
     return Design(
         source=source,
         module=tops[0],

@@ -145,7 +145,7 @@ T = TypeVar("T")
 
 _BLOCK = re.compile(r"^[ \t]*```[ \t]*([\w-]*)[ \t]*\n(.*?)^[ \t]*```[ \t]*$", re.MULTILINE | re.DOTALL)
 _LABELS = frozenset({"verilog", "systemverilog", "sv", ""})
-_MOST_POINTS = 64
+_MAX_POINTS = 64
 _SHOWN = 3000  # characters of what a run printed
 TEMPLATES = ("function_points", "test_cases", "testbench", "repair")
 
@@ -302,7 +302,7 @@ def _texts(text: str, nonce: str = "", /) -> list[str] | None:
     """Read a JSON array of texts, none of them blank; None if there is none."""
     del nonce
     found = json_value(text, list)
-    if not found or len(found) > _MOST_POINTS:
+    if not found or len(found) > _MAX_POINTS:
         return None
     texts = [item.strip() for item in found if isinstance(item, str) and item.strip()]
     return texts if len(texts) == len(found) else None

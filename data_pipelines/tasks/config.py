@@ -13,7 +13,7 @@ from adjudge.engines.interface import Sampling
 from adjudge.io.jobs.config import JobConfig
 
 Domain = Literal["seen", "wide"]
-MOST_TESTS = 50
+MAX_TESTS = 50
 """The evidence of `code` names the outcome of so many tests."""
 
 
@@ -65,7 +65,7 @@ class UnitTestsConfig(JobConfig):
     tests: int = 20
     """Tests that are kept for a task at most, 50 or fewer; those that tell apart most wrong programs first."""
 
-    least_tests: int = 3
+    min_tests: int = 3
     """A task with fewer is dropped."""
 
     domain: Domain = "seen"
@@ -90,7 +90,7 @@ class UnitTestsConfig(JobConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("solutions", "agree", "passing", "inputs", "tests", "least_tests", "max_tokens"):
+        for name in ("solutions", "agree", "passing", "inputs", "tests", "min_tests", "max_tokens"):
             if getattr(self, name) < 1:
                 raise ValueError(f"--{name.replace('_', '-')} is {getattr(self, name)}; it must be 1 or more")
         for name in ("agree", "passing"):
@@ -102,10 +102,10 @@ class UnitTestsConfig(JobConfig):
             raise ValueError(
                 f"--agree is {self.agree} of {self.solutions}; it must be more than half, or two could win"
             )
-        if self.tests > MOST_TESTS:
-            raise ValueError(f"--tests is {self.tests}; it must be {MOST_TESTS} or fewer")
-        if self.least_tests > self.tests:
-            raise ValueError(f"--least-tests is {self.least_tests} and --tests {self.tests}; lower the first")
+        if self.tests > MAX_TESTS:
+            raise ValueError(f"--tests is {self.tests}; it must be {MAX_TESTS} or fewer")
+        if self.min_tests > self.tests:
+            raise ValueError(f"--min-tests is {self.min_tests} and --tests {self.tests}; lower the first")
         if self.inputs > 1000:
             raise ValueError(f"--inputs is {self.inputs}; it must be 1000 or fewer")
         if self.domain not in ("seen", "wide"):

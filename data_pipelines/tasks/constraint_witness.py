@@ -28,7 +28,7 @@ _FILLER: Final = {
 _LONG: Final = ("extraordinarily", "comprehensive", "considerations", "interpretation", "representatives")
 _SHORT: Final = ("it", "is", "so", "we", "do", "as", "he", "be")
 _MOST: Final = {"words": 5_000, "characters": 40_000}
-_MOST_OTHERS: Final = 500
+_MAX_OTHERS: Final = 500
 _STEPS: Final = 6
 
 
@@ -102,7 +102,7 @@ def witness(constraints: Sequence[Constraint]) -> str | None:
 
 def _large(one: Constraint) -> bool:
     asked: int = max(one.args.get("min", 0), one.args.get("count", 0), len(one.args.get("phrases", ())))
-    return asked > _MOST.get(one.kind, _MOST_OTHERS)
+    return asked > _MOST.get(one.kind, _MAX_OTHERS)
 
 
 def _vocabularies(wanted: _Wanted) -> Iterator[list[str]]:

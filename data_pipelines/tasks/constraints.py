@@ -232,9 +232,9 @@ def _range_in_words(args: Mapping[str, Any]) -> str:
 
 _VERSION = "1"
 _DRAWS: Final = 8  # draws, until one has a witness
-_MOST_CONSTRAINTS: Final = 100
-_MOST_ARGS: Final = 10_000  # characters of all; two lists of 1,000 short phrases each take a second to compare
-_MOST_PROMPT: Final = 50_000  # characters
+_MAX_CONSTRAINTS: Final = 100
+_MAX_ARGS: Final = 10_000  # characters of all; two lists of 1,000 short phrases each take a second to compare
+_MAX_PROMPT: Final = 50_000  # characters
 _REQUESTS = (
     "Tell me about your day.", "Describe a city you know.", "Explain how a bicycle works.",
     "Recommend a book to a friend.", "What makes a good meal?",
@@ -280,7 +280,7 @@ class ConstraintMaker(RowMaker[ConstraintsConfig]):
         prompt = self.cell(row, "prompt")
         if not isinstance(prompt, str) or not prompt.strip():
             raise DroppedError("no_prompt")
-        if len(prompt) > _MOST_PROMPT:
+        if len(prompt) > _MAX_PROMPT:
             raise DroppedError("prompt_too_long")
         if self.config.constraints_column:
             return [self._looked_at(prompt, self.cell(row, "constraints"))]
@@ -309,10 +309,10 @@ class ConstraintMaker(RowMaker[ConstraintsConfig]):
     def _looked_at(self, prompt: str, given: Any) -> Mapping[str, Any]:
         try:
             items = given.get("constraints") if isinstance(given, Mapping) else given
-            if not isinstance(items, list) or not 0 < len(items) <= _MOST_CONSTRAINTS:
+            if not isinstance(items, list) or not 0 < len(items) <= _MAX_CONSTRAINTS:
                 raise ValueError("there are no constraints, or too many")
             found = [Constraint.read(item) for item in items]
-            if sum(len(str(one.args)) for one in found) > _MOST_ARGS:
+            if sum(len(str(one.args)) for one in found) > _MAX_ARGS:
                 raise ValueError("the arguments are too long")
         except ValueError as error:
             raise DroppedError("bad_constraints") from error

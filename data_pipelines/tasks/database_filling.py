@@ -25,7 +25,7 @@ from adjudge.io.errors import JobError
 from adjudge.io.jobs.maker import DroppedError
 from adjudge.verifiers.sql.databases.row_maker import RowMaker
 from adjudge.verifiers.sql.databases.schema_shape import (
-    MOST_BYTES,
+    MAX_BYTES,
     ColumnShape,
     Schema,
     SchemaError,
@@ -269,10 +269,10 @@ def fill(path: Path, schema: Schema, maker: RowMaker, number: int, edges: Collec
 
 
 def _disk_fails(path: Path, error: Exception) -> bool:
-    """Return whether an error is the disk's, and not that of a schema that asks for more than `MOST_BYTES`."""
+    """Return whether an error is the disk's, and not that of a schema that asks for more than `MAX_BYTES`."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL:
-        return path.stat().st_size < MOST_BYTES // 2
+        return path.stat().st_size < MAX_BYTES // 2
     return code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 
 

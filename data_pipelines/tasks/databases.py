@@ -46,7 +46,7 @@ from adjudge.verifiers.sql.databases.aim import aimed_rows
 from adjudge.verifiers.sql.databases.mutants import mutants, parsed
 from adjudge.verifiers.sql.databases.schema_shape import SchemaError, read_schema
 
-_MOST_CELLS = 20_000  # rows of one result; made databases give far fewer
+_MAX_CELLS = 20_000  # rows of one result; made databases give far fewer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ class Judges:
         Raises:
             ValueError: a package that the scorer needs is not installed.
         """
-        options = {"moment": moment, "seconds": seconds, "rows": _MOST_CELLS, "variations": 0}
+        options = {"moment": moment, "seconds": seconds, "rows": _MAX_CELLS, "variations": 0}
         return cls(
             strict=registry.load({"sql": {**options, "empty": "refuse"}}),
             lenient=registry.load({"sql": {**options, "empty": "accept"}}),
@@ -159,8 +159,8 @@ def chosen(aims: Sequence[Aim], most: int, *, distill: bool) -> list[int]:
 
 
 VERSION = "1"
-_MOST_QUERIES = 64
-_MOST_CHARACTERS = 10_000  # of a query; trying its mutants takes time with the square of its length
+_MAX_QUERIES = 64
+_MAX_CHARACTERS = 10_000  # of a query; trying its mutants takes time with the square of its length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -332,9 +332,9 @@ class DatabaseMaker(RowMaker[DatabasesConfig]):
 
 def _texts(value: Any, reason: str) -> tuple[str, ...]:
     found = texts_in(value, reason)
-    if len(found) > _MOST_QUERIES or not all(map(str.strip, found)):
+    if len(found) > _MAX_QUERIES or not all(map(str.strip, found)):
         raise DroppedError(reason)
-    if any(len(text) > _MOST_CHARACTERS for text in found):
+    if any(len(text) > _MAX_CHARACTERS for text in found):
         raise DroppedError("query_too_long")
     return tuple(dict.fromkeys(found))
 

@@ -36,8 +36,8 @@ from adjudge.scoring import registry
 _ONCE = Retry(attempts=1)
 _LONGEST_VARIANT = 5_000  # characters of a statement
 _SHORTEST = 15
-_LEAST_BLANKS = 0.05  # share of white space; DeepTheorem's gate against text without words
-_MOST_REPEATED = 300  # length over distinct characters; DeepTheorem's gate against repetition
+_MIN_BLANKS = 0.05  # share of white space; DeepTheorem's gate against text without words
+_MAX_REPEATED = 300  # length over distinct characters; DeepTheorem's gate against repetition
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,9 +154,7 @@ def _fault(one: Variant, theorem: str, template: set[str]) -> str:
         return "prompt_echo"
     if not _SHORTEST <= len(text) <= _LONGEST_VARIANT:
         return "bad_length"
-    if sum(letter.isspace() for letter in text) < _LEAST_BLANKS * len(text) or len(text) > _MOST_REPEATED * len(
-        set(text)
-    ):
+    if sum(letter.isspace() for letter in text) < _MIN_BLANKS * len(text) or len(text) > _MAX_REPEATED * len(set(text)):
         return "no_text"
     return ""
 

@@ -25,7 +25,7 @@ from adjudge.data_pipelines.tasks.config import Domain
 from adjudge.data_pipelines.tasks.unit_test_problems import Call, Problem, inside, known_calls, known_stdin
 
 _TRIES: Final = 20  # for each input that is wanted
-_MOST_ITEMS: Final = 40
+_MAX_ITEMS: Final = 40
 _LETTERS = "abcxyzABCXYZ012 ,.-()"
 
 
@@ -179,7 +179,7 @@ class _Mutator:
         return join(changed)
 
     def limit(self) -> int:
-        return _MOST_ITEMS if self.wide else min(_MOST_ITEMS, max(3, 2 * self.seen.longest))
+        return _MAX_ITEMS if self.wide else min(_MAX_ITEMS, max(3, 2 * self.seen.longest))
 
     def mapping(self, value: dict[Any, Any]) -> dict[Any, Any]:
         if not value:

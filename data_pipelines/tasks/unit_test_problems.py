@@ -20,8 +20,8 @@ from adjudge.io.columns import MISSING, Column
 from adjudge.io.jobs.maker import DroppedError, Unit
 
 _LONGEST_CALL = 4_000  # characters of a call in a prompt
-_MOST_CALLS = 200  # in a prompt; the end of each is looked for
-_MOST_SOURCE = 1 << 20  # characters
+_MAX_CALLS = 200  # in a prompt; the end of each is looked for
+_MAX_SOURCE = 1 << 20  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def _calls_of(tests: Any, entry_point: str) -> Iterator[Call]:
 
 def _calls_in(source: str, entry_point: str) -> Iterator[Call]:
     """Yield the calls of the function, or of `candidate` as HumanEval's tests call it, that have literal arguments."""
-    if len(source) > _MOST_SOURCE:
+    if len(source) > _MAX_SOURCE:
         return
     name = entry_point.rpartition(".")[2]
     for tree in _trees(source):
@@ -125,7 +125,7 @@ def _calls_in(source: str, entry_point: str) -> Iterator[Call]:
 def _spoken(prompt: str, entry_point: str) -> Iterator[str]:
     """Yield the calls in a prompt's text, however it writes examples: `>>> f(1)`, "f(1) == 2", "f(1) ➞ 2"."""
     name = re.escape(entry_point.rpartition(".")[2])
-    for found in itertools.islice(re.finditer(rf"(?<!def )(?<!\w){name}\(", prompt), _MOST_CALLS):
+    for found in itertools.islice(re.finditer(rf"(?<!def )(?<!\w){name}\(", prompt), _MAX_CALLS):
         depth, quote = 0, ""
         for at in range(found.end() - 1, min(len(prompt), found.start() + _LONGEST_CALL)):
             letter = prompt[at]

@@ -27,8 +27,8 @@ from adjudge.prompts.template import load_template
 from adjudge.protocol import NO_COST, Sample, Score, Scorer
 from adjudge.runtime.contract import score_checked
 
-_MOST_RUNS: Final = 8  # of one solution; what has no result then has none
-_MOST_RESULT: Final = 5_000  # characters of one result
+_MAX_RUNS: Final = 8  # of one solution; what has no result then has none
+_MAX_RESULT: Final = 5_000  # characters of one result
 _STOPPED = (*GONE, "closed", "worker_died")
 
 
@@ -81,7 +81,7 @@ class ProgramRunner:
             JobError: the sandbox is gone.
         """
         callers = [_Caller(program, _mark(program)) for program in programs]
-        while waiting := [one for one in callers if len(one.outputs) < len(calls) and one.runs < _MOST_RUNS]:
+        while waiting := [one for one in callers if len(one.outputs) < len(calls) and one.runs < _MAX_RUNS]:
             orders = [
                 json.dumps(
                     {
@@ -89,7 +89,7 @@ class ProgramRunner:
                         "entry": entry_point,
                         "calls": list(calls),
                         "start": len(one.outputs),
-                        "most": _MOST_RESULT,
+                        "most": _MAX_RESULT,
                         "mark": one.mark,
                     }
                 )
@@ -187,7 +187,7 @@ def _printed(score: Score) -> Output:
     if score.value != 1.0:
         return Output(fault=str(run.get("ending") or score.reason or "no_result"))
     text = str(run["stdout"])
-    return Output(value=text) if len(text) <= _MOST_RESULT else Output(fault="no_data")
+    return Output(value=text) if len(text) <= _MAX_RESULT else Output(fault="no_data")
 
 
 def _mark(program: str) -> str:

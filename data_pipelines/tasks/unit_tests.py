@@ -40,7 +40,7 @@ from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.scoring import registry
 
 _DIGITS = 9
-_MOST_LITERAL = 100_000  # characters
+_MAX_LITERAL = 100_000  # characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ def output_key(text: str, printed: bool) -> str | None:
     """Return a text that two outputs share exactly where they agree; None for what is no literal."""
     if printed:
         return "\n".join(line.rstrip() for line in text.rstrip().splitlines())
-    if len(text) > _MOST_LITERAL:
+    if len(text) > _MAX_LITERAL:
         return None
     try:
         return repr(_rounded(ast.literal_eval(text)))
@@ -175,7 +175,7 @@ def _has_float(value: Any) -> bool:
 
 
 _VERSION = "1"
-_MOST_PROGRAM: Final = 100_000  # characters
+_MAX_PROGRAM: Final = 100_000  # characters
 _CONSTANT: Final = -1  # stands for a program that always gives the commonest output
 
 
@@ -222,7 +222,7 @@ class UnitTestMaker(RowMaker[UnitTestsConfig]):
         """Options, scorers and the model."""
         config = self.config
         options = [
-            config.solutions, config.agree, config.passing, config.inputs, config.tests, config.least_tests,
+            config.solutions, config.agree, config.passing, config.inputs, config.tests, config.min_tests,
             config.domain, config.seconds, config.memory_mb, config.seed, config.language,
             config.prompt_column, config.entry_point_column, config.solutions_column, config.wrong_column,
             config.label_column, config.tests_column,
@@ -245,7 +245,7 @@ class UnitTestMaker(RowMaker[UnitTestsConfig]):
         problem = read_problem(unit, config)
         if problem.copies:
             account.counts["copies"] += float(problem.copies)
-        solutions = [one for one in problem.solutions if len(one) <= _MOST_PROGRAM][: config.solutions]
+        solutions = [one for one in problem.solutions if len(one) <= _MAX_PROGRAM][: config.solutions]
         if len(solutions) < config.solutions:
             raise DroppedError("few_solutions")
         runner = ProgramRunner(self._run, seconds=config.seconds, memory_mb=config.memory_mb)
@@ -317,7 +317,7 @@ class UnitTestMaker(RowMaker[UnitTestsConfig]):
         self, problem: Problem, solutions: Sequence[str], tests: list[Agreed], inputs: int, account: Account
     ) -> dict[str, Any]:
         config = self.config
-        if len(tests) < config.least_tests:
+        if len(tests) < config.min_tests:
             raise DroppedError("few_agree")
         reference = reference_of(tests, problem.entry_point, config.language)
         if reference is None:

@@ -273,7 +273,7 @@ _DRESS: Final = re.compile(
 )
 _LOOSE: Final = re.compile(r"\s+(?=[-+*/=<>,;^_()\[\]|])|(?<=[-+*/=<>,;^_()\[\]|])\s+")
 _PART: Final = re.compile(r"[^\s,;]+")
-_MOST_PARTS: Final = 12  # of an answer whose parts may come in any order
+_MAX_PARTS: Final = 12  # of an answer whose parts may come in any order
 _JOINING: Final = ("and", "or")
 
 
@@ -360,7 +360,7 @@ def _times(answer: str, text: str) -> int:
         count += not any(sign.isalnum() for sign in around)
         at = text.find(answer, at + 1)
     parts = _parts(answer)
-    if not 1 < len(parts) <= _MOST_PARTS:
+    if not 1 < len(parts) <= _MAX_PARTS:
         return count
     said, wanted = _parts(text), sorted(parts)
     windows = (said[start : start + len(parts)] for start in range(len(said) - len(parts) + 1))

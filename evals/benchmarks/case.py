@@ -214,7 +214,7 @@ class Outcome:
 H = TypeVar("H", bound=Hashable)
 
 _LONGEST_SHARED: Final = 200  # characters of a gold
-_MOST_SHARED: Final = 4_096  # different tuples that are shared; a benchmark with more has little in common
+_MAX_SHARED: Final = 4_096  # different tuples that are shared; a benchmark with more has little in common
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +264,7 @@ class OutcomeMaker:
         return self._one(_Gold(said, gold)).gold if 0 < len(said) <= _LONGEST_SHARED else gold
 
     def _one(self, value: H) -> H:
-        if len(self._shared) < _MOST_SHARED:
+        if len(self._shared) < _MAX_SHARED:
             self._shared.setdefault(value, value)
         found: H = self._shared.get(value, value)
         return found

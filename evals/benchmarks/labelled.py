@@ -144,7 +144,7 @@ _Hit: TypeAlias = Callable[[Judged], bool]
 ACCURACY: Final = "accuracy"
 CALLED: Final = "called right"
 LABELLED: Final = "labelled right"
-_MOST_ROWS: Final = 20_000  # of an AUROC with bounds; each resample sorts nothing, but walks all rows
+_MAX_ROWS: Final = 20_000  # of an AUROC with bounds; each resample sorts nothing, but walks all rows
 
 
 def rate_measures(judged: Sequence[Judged], classes: Sequence[str], draws: Draws) -> list[Measure]:
@@ -230,7 +230,7 @@ def _area(known: Sequence[Judged], draws: Draws) -> Interval | None:
     def statistic(weights: Floats) -> Floats:
         return np.array([area(weights)])
 
-    drawn = draws if len(rows) <= _MOST_ROWS else NO_DRAWS
+    drawn = draws if len(rows) <= _MAX_ROWS else NO_DRAWS
     (found,) = weighted_bootstrap([one.cluster for one in rows], statistic, drawn)
     return found
 

@@ -58,7 +58,7 @@ from adjudge.statistics.ranks import kendall_of, spearman_of
 PEARSON: Final = "Pearson"
 SPEARMAN: Final = "Spearman"
 KENDALL: Final = "Kendall"
-_MOST_DRAWN: Final = 20_000  # rows of a rank correlation with bounds: each resample walks all of them
+_MAX_DRAWN: Final = 20_000  # rows of a rank correlation with bounds: each resample walks all of them
 _BLOCK: Final = 1_000  # rows compared with all others at once
 
 
@@ -108,7 +108,7 @@ def _correlations(known: Sequence[Rated], draws: Draws) -> dict[str, Interval]:
     def statistic(weights: Floats) -> Floats:
         return np.array([rank(weights) for rank in ranks])
 
-    drawn = draws if len(known) <= _MOST_DRAWN else NO_DRAWS
+    drawn = draws if len(known) <= _MAX_DRAWN else NO_DRAWS
     spearman, kendall = weighted_bootstrap(clusters, statistic, drawn)
     return {PEARSON: _pearson(ratings, values, clusters, draws), SPEARMAN: spearman, KENDALL: kendall}
 

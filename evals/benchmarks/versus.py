@@ -34,7 +34,7 @@ PERMUTATION: Final = "permutation of clusters"
 EXCHANGE: Final = "exchange of clusters"
 
 _GROUPS: Final = 50  # of the jackknife
-_MOST_WORK: Final = 2_000_000  # cases that the exchange test looks at, twice
+_MAX_WORK: Final = 2_000_000  # cases that the exchange test looks at, twice
 _FEWEST_EXCHANGES: Final = 199
 _SAME: Final = 1e-9  # a headline number that is this near to the mean credit is the mean credit
 
@@ -183,7 +183,7 @@ def _exchange(sides: Sides, seen: float, draws: Draws) -> float | None:
     """The share of exchanges of whole clusters that leave the two as far apart as they are, which is one of them."""
     if not draws.rounds:
         return None
-    rounds = min(draws.rounds, max(_FEWEST_EXCHANGES, _MOST_WORK // len(sides.first)))
+    rounds = min(draws.rounds, max(_FEWEST_EXCHANGES, _MAX_WORK // len(sides.first)))
     draw, clusters = random.Random(draws.seed), sides.clusters
     names = list(dict.fromkeys(clusters))
     pairs = list(zip(sides.first, sides.second, strict=True))

@@ -56,8 +56,8 @@ def _is_tied(outcome: Outcome) -> bool:
     return len(known) > 1 and known.count(max(known)) > 1
 
 
-_MOST_TEXT: Final = 4_000  # characters of a text; a page of 50 pairs then has half a MB
-_MOST_RESPONSES: Final = 16
+_MAX_TEXT: Final = 4_000  # characters of a text; a page of 50 pairs then has half a MB
+_MAX_RESPONSES: Final = 16
 
 
 class Worst:
@@ -105,7 +105,7 @@ class Worst:
 
     def _read(self, case: Case, outcome: Outcome, given: Sequence[Given], verdict: str, weight: float) -> ReadCase:
         gold, notes = self._benchmark.words(outcome)
-        shown = list(zip(case.samples, given, strict=True))[:_MOST_RESPONSES]
+        shown = list(zip(case.samples, given, strict=True))[:_MAX_RESPONSES]
         return ReadCase(
             id=case.id,
             part=case.part,
@@ -131,7 +131,7 @@ def _verdict(credit: float, outcome: Outcome) -> str:
     return "wrong" if credit <= 0 else "partly right"
 
 
-def cut(text: str, most: int = _MOST_TEXT) -> str:
+def cut(text: str, most: int = _MAX_TEXT) -> str:
     """Return a text without its middle where it is longer than `most`; it says how many characters are missing."""
     if len(text) <= most:
         return text

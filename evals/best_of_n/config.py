@@ -306,7 +306,7 @@ class SearchConfig(EvalConfig):
     ends: str = r"\\boxed\{|####|[Ff]inal [Aa]nswer"
     """A pattern that the last step of a solution holds; a step behind which nothing is added is the last one too."""
 
-    most_steps: int = 30
+    max_steps: int = 30
     """Most steps of a solution."""
 
     step_tokens: int = 256
@@ -365,7 +365,7 @@ _WHOLE = (
     "width",
     "expand",
     "rollouts",
-    "most_steps",
+    "max_steps",
     "step_tokens",
     "max_tokens",
     "in_flight",

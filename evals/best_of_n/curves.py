@@ -37,7 +37,7 @@ from adjudge.statistics.subsets import chances, kl_of_best_of_n
 
 Law: TypeAlias = Literal["best_of_n", "rl"]
 
-LEAST_POINTS = 3
+MIN_POINTS = 3
 """Places with d > 0 that a fit of two numbers needs, so that something is left to see whether the law fits."""
 
 
@@ -123,7 +123,7 @@ def fit_law(
 def refusal(d: Sequence[float] | Floats, gains: Floats, law: Law, *, from_start: bool = True) -> str:
     """Return why curves, gains (b, m) at places d (m,) above 0, cannot be fitted; "" if they can."""
     places = np.asarray(d, dtype=float)
-    needed = LEAST_POINTS + (not from_start)
+    needed = MIN_POINTS + (not from_start)
     if len(np.unique(places)) < needed:
         return f"a fit needs {needed} places with a divergence above 0, and there are {len(np.unique(places))}"
     size = float(np.abs(gains).max(initial=0.0))

@@ -23,7 +23,7 @@ from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.intervals import Interval
 from adjudge.statistics.subsets import pass_all_k, pass_at_k, powers_of_two
 
-MOST_K = 1024
+MAX_K = 1024
 _READ = 8  # responses of a prompt that are shown
 
 
@@ -55,7 +55,7 @@ def run_pass_at_k(config: PassAtKConfig, *, progress: JobProgress | None = None)
     started = time.monotonic()
     found = load_candidates(config, {"gold": config.gold}, answers=config.answers, progress=progress)
     sizes = [len(group) for group in found.groups]
-    ks = tuple(sorted(set(config.k))) or tuple(k for k in powers_of_two(min(MOST_K, max(sizes))))
+    ks = tuple(sorted(set(config.k))) or tuple(k for k in powers_of_two(min(MAX_K, max(sizes))))
     if ks[0] > max(sizes):
         raise ValueError(f"k is {ks[0]}, and no prompt of {config.input} has more than {max(sizes)} responses")
     attempts = attempts_of(found.groups, ks, config)

@@ -76,7 +76,7 @@ def short_prompts(ks: Sequence[int], known: Floats) -> list[str]:
     return [f"prompts with fewer than k responses, which are left out there: {told}"] if told else []
 
 
-_MOST_RESPONSES = 8
+_MAX_RESPONSES = 8
 _ROUNDING = 1e-12  # of the largest gold: what chances that sum to 1 lose by being added up
 
 
@@ -94,7 +94,7 @@ def worst_choices(config: CandidatesConfig, groups: Sequence[Group]) -> tuple[Re
         if loss > _ROUNDING * float(abs(gold).max()):
             lost.append((-loss, at))
     chosen = [(group, -loss) for loss, at in sorted(lost)[: config.worst] for group in [groups[at]]]
-    shown = {group.name: ranked(group, "proxy")[:_MOST_RESPONSES] for group, _ in chosen}
+    shown = {group.name: ranked(group, "proxy")[:_MAX_RESPONSES] for group, _ in chosen}
     texts = texts_of(config, [one for members in shown.values() for one in members])
     return tuple(
         read_case(group.name, shown[group.name], texts, weight=loss, verdict="a worse one chosen", who="proxy")

@@ -68,8 +68,8 @@ class Tools:
             wholes=EngineCompleter(engine=self.engine, sampling=sampling, chat=config.chat),
             gap=config.gap,
             ends=re.compile(config.ends),
-            most_steps=config.most_steps,
-            most_tokens=config.max_tokens,
+            max_steps=config.max_steps,
+            max_tokens=config.max_tokens,
             account=Account(budget=config.tokens, most=config.draws_at_most),
         )
 

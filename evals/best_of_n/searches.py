@@ -101,8 +101,8 @@ class Writer:
         wholes: writes to the end.
         gap: ends a step.
         ends: is found in the last step of a solution.
-        most_steps: of a solution.
-        most_tokens: of a solution.
+        max_steps: of a solution.
+        max_tokens: of a solution.
         account: pays.
     """
 
@@ -114,14 +114,14 @@ class Writer:
         wholes: Completer,
         gap: str,
         ends: re.Pattern[str],
-        most_steps: int,
-        most_tokens: int,
+        max_steps: int,
+        max_tokens: int,
         account: Account,
     ) -> None:
         self._problem = problem
         self._steps, self._wholes = steps, wholes
         self._gap, self._ends = gap, ends
-        self._most_steps, self._most_tokens = most_steps, most_tokens
+        self._max_steps, self._max_tokens = max_steps, max_tokens
         self.account = account
         self._drawn: Counter[tuple[bool, str]] = Counter()
 
@@ -168,7 +168,7 @@ class Writer:
         if not one.text.strip():
             return Path(text=path.text, steps=path.steps, tokens=tokens, ended=True)
         done = self._ends.search(one.text) is not None
-        cut = not done and (steps >= self._most_steps or tokens >= self._most_tokens)
+        cut = not done and (steps >= self._max_steps or tokens >= self._max_tokens)
         unfinished = one.finish_reason == "length"  # the step goes on where it was cut
         return Path(
             text=path.text + one.text + ("" if done or cut or unfinished else self._gap),

@@ -147,7 +147,7 @@ _SUM: Final = re.compile(r"\d\s?[+\-*/]\s?\d")
 _OPERATOR: Final = re.compile(r"(?<=[\w)}])(\s?)([+\-*/])(\s?)(?=[\w({\\])")
 _OTHER_SIGN: Final = {"+": "-", "-": "+", "*": "+", "/": "*"}
 _COPULA: Final = re.compile(r"\b(is|are|was|were|can|does|will|has)\b(?!\s+not\b)")
-_LEAST_CUT: Final = 12  # characters that a cut response still has; shorter ones are no responses
+_MIN_CUT: Final = 12  # characters that a cut response still has; shorter ones are no responses
 _OPPOSITES: Final = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
 
 
@@ -232,7 +232,7 @@ def _cut(row: ProbeRow, rng: Random) -> Iterator[Variant]:
     first = min((at for gold in answers_of(row) if (at := text.find(gold.strip())) >= 0), default=len(text))
     cuts = dict.fromkeys(text[: min(int(share * len(text)), first)].rstrip() for share in (0.5, 0.8))
     for cut in cuts:
-        if len(cut) >= _LEAST_CUT:
+        if len(cut) >= _MIN_CUT:
             yield Variant(how="cut", response=cut, finish_reason="length")
 
 

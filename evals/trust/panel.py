@@ -28,7 +28,7 @@ from adjudge.statistics.bootstrap import cluster_bootstrap
 from adjudge.statistics.intervals import Draws, Interval
 
 _GOLD = "(gold)"
-_MOST_LABELS = {"nominal": 50, "ordinal": 15}  # columns of a bootstrap grow with them, of the ordinal one squared
+_MAX_LABELS = {"nominal": 50, "ordinal": 15}  # columns of a bootstrap grow with them, of the ordinal one squared
 _ORDINAL = 10  # so many numbers, at most, are taken for ranks
 
 
@@ -149,7 +149,7 @@ def _scale(config: AgreementConfig, values: Sequence[Said]) -> tuple[Scale, dict
     scale = config.scale
     if scale == "auto":
         scale = "nominal" if texts or len(distinct) < 3 else "ordinal" if len(distinct) <= _ORDINAL else "interval"
-    most = _MOST_LABELS.get(scale)
+    most = _MAX_LABELS.get(scale)
     if most is None:
         return scale, {}
     if len(distinct) > most:

@@ -90,7 +90,7 @@ def share_p(first: float, first_rows: float, second: float, second_rows: float) 
 
 _FORGIVEN = 0.5
 _ROUNDS = 4_000
-_LEAST_RANK = 0.05
+_MIN_RANK = 0.05
 """A change point moves the chance that a row is above one of the reference by at least this much, or is none."""
 
 
@@ -156,7 +156,7 @@ def find_change(
     zeros = np.flatnonzero(side[: at + 1] == 0)
     begin = int(zeros[-1]) + 1 if len(zeros) else 0
     moved = float(means[begin : at + 1].mean()) - mean
-    if abs(moved) < (_LEAST_RANK if share is None else share):
+    if abs(moved) < (_MIN_RANK if share is None else share):
         return found
     return ChangePoint(rises=rises, falls=falls, limit=limit, alarm=at, change=begin, moved=moved)
 

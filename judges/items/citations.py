@@ -165,7 +165,7 @@ class CitationScorer(ModelScorer):
         only_right: whether an answer whose outcome is 0 gets 0, as in C-GRPO.
         normalise: "group_max" divides the rubric reward by the largest of the samples that share `Sample.group`, as
             in the paper, and needs `only_right`; "none" does not, as in the released scripts.
-        most_pages: most cited pages that are read.
+        max_pages: most cited pages that are read.
         excess: what citing more costs: "zero", the whole rubric reward; "ignore", nothing, the first ones count.
         idle: what pages cost that support no statement: "scale", their share; "ignore", nothing.
         page_characters: most characters of one page that are shown; the rest is cut off.
@@ -181,7 +181,7 @@ class CitationScorer(ModelScorer):
     ratio: float = TRAINING_RATIO
     only_right: bool = True
     normalise: Normalise = "none"
-    most_pages: int = 20
+    max_pages: int = 20
     excess: Literal["zero", "ignore"] = "zero"
     idle: Literal["scale", "ignore"] = "scale"
     page_characters: int = 20_000
@@ -204,7 +204,7 @@ class CitationScorer(ModelScorer):
             ("truncated", ("zero", "grade")),
         ):
             self.require(option, allowed)
-        self.require_count("most_pages")
+        self.require_count("max_pages")
         self.require_count("page_characters", 100)
         self.require_count("all_characters", 100)
         if self.only_right and self.ratio == 1:
@@ -331,7 +331,7 @@ class CitationScorer(ModelScorer):
                 continue
             values[place] = self._grounded(answer.value, claim.response)
             made = self._with_pages(claim, values[place])
-            excess = self.excess == "zero" and len(made.cited) > self.most_pages
+            excess = self.excess == "zero" and len(made.cited) > self.max_pages
             if excess or not (made.filled and made.pages):
                 pages = tuple(url for url, _ in made.pages)
                 found[place] = (
@@ -363,7 +363,7 @@ class CitationScorer(ModelScorer):
             claim,
             filled=tuple((at, text) for at, text in texts if text is not None),
             cited=tuple(urls),
-            pages=tuple(pages[: self.most_pages]),
+            pages=tuple(pages[: self.max_pages]),
         )
 
     def _read(self, claim: Claim, values: Mapping[str, str | None], verdicts: Mapping[str, bool]) -> Findings:

@@ -170,7 +170,7 @@ class CriticScorer(ModelScorer):
             frequent answer.
         value: what the number is: "clean", 1 if no step is wrong, else 0; "share", the share of steps that are not
             wrong; "before", the share of steps before the first wrong one.  The last two can be padded with idle steps.
-        most_steps: most steps; the last one holds the rest.
+        max_steps: most steps; the last one holds the rest.
     """
 
     name: ClassVar[str] = "critic"
@@ -180,7 +180,7 @@ class CriticScorer(ModelScorer):
     critiques: int = 1
     vote: Vote = "majority"
     value: Literal["clean", "share", "before"] = "clean"
-    most_steps: int = 100
+    max_steps: int = 100
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
@@ -189,7 +189,7 @@ class CriticScorer(ModelScorer):
         self.require("vote", VOTES)
         self.require("value", ("clean", "share", "before"))
         self.require_count("critiques")
-        self.require_count("most_steps")
+        self.require_count("max_steps")
         self.sampling(n=self.critiques)
 
     def templates(self) -> tuple[Template, ...]:
@@ -225,7 +225,7 @@ class CriticScorer(ModelScorer):
 
     def _steps(self, case: Case) -> tuple[Step, ...] | None:
         given = case.sample.extra.get("steps")
-        return split_steps(case.response, most=self.most_steps) if given is None else given_steps(case.response, given)
+        return split_steps(case.response, most=self.max_steps) if given is None else given_steps(case.response, given)
 
     async def _asked(self, solutions: Sequence[Solution]) -> list[list[Answer[tuple[int, ...]] | Fault]]:
         template = self.templates()[0]

@@ -32,7 +32,7 @@ from adjudge.protocol import NO_COST, Cost
 _FOR_JUDGE = "telling good writing of this kind from bad writing that looks good"
 _FOR_WRITER = "writing bad answers that a judge takes for good ones"
 _SHOWN = 3_000  # characters of a text in a list of mistakes
-_MOST_ADVICE = 8  # pieces of advice in one prompt
+_MAX_ADVICE = 8  # pieces of advice in one prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class GameConfig:
         rounds: rounds of generator against detector.
         reflections: rounds on labelled texts after that.
         batch: good texts, and as many generated bad ones, of a round; labelled texts of a reflection: twice as many.
-        most_rules: most rules of a list.
+        max_rules: most rules of a list.
         temperature: of the generator and the optimiser; the detector's is 0.
         max_tokens: most tokens of one answer.
         attempts: how often a model is asked at most that gives no verdict.
@@ -63,7 +63,7 @@ class GameConfig:
     rounds: int = 3
     reflections: int = 2
     batch: int = 4
-    most_rules: int = 10
+    max_rules: int = 10
     temperature: float = 0.8
     max_tokens: int = 1024
     attempts: int = 3
@@ -72,7 +72,7 @@ class GameConfig:
 
     def __post_init__(self) -> None:
         """Reject a game that cannot be played."""
-        for name, least in (("rounds", 0), ("reflections", 0), ("batch", 1), ("most_rules", 1), ("attempts", 1)):
+        for name, least in (("rounds", 0), ("reflections", 0), ("batch", 1), ("max_rules", 1), ("attempts", 1)):
             if type(getattr(self, name)) is not int or getattr(self, name) < least:
                 raise ValueError(
                     f"GameConfig.{name} is {getattr(self, name)!r}; it must be a whole number from {least}"
@@ -162,8 +162,8 @@ async def play(
         RuntimeError: the engine gave no verdict on the unseen texts, so no list can be chosen.
     """
     for what, rules in (("principles", principles), ("strategies", strategies)):
-        if not 1 <= len(rules) <= config.most_rules:
-            raise ValueError(f"there are {len(rules)} {what}; give 1 to {config.most_rules}")
+        if not 1 <= len(rules) <= config.max_rules:
+            raise ValueError(f"there are {len(rules)} {what}; give 1 to {config.max_rules}")
     rng = random.Random(config.seed)
     seen, unseen = _split(labelled, config.unseen, rng)
     game = _Game(engine, config, rng, _State(principles=tuple(principles), strategies=tuple(strategies)))
@@ -232,7 +232,7 @@ class _Game:
         mistakes = [verdict for verdict in verdicts if verdict.good != verdict.writing.good]
         if mistakes:
             template = load_template("judges/items/principles_reflect")
-            shown = "\n\n".join(_mistake(verdict) for verdict in mistakes[:_MOST_ADVICE])
+            shown = "\n\n".join(_mistake(verdict) for verdict in mistakes[:_MAX_ADVICE])
             prompt = self._render(template, principles=numbered(self.state.principles), mistakes=shown)
             (advice,) = await ask(self.engine, [prompt], self._sampling(number), _text, retry=self.retry)
             self.state.cost += cost_of([advice])
@@ -240,7 +240,7 @@ class _Game:
                 self.state.principles = await self._rewrite(self.state.principles, advice.value, _FOR_JUDGE, number)
         caught = [verdict.said for verdict in verdicts if not verdict.good and not verdict.writing.good]
         if writers and caught:
-            advice_text = "\n\n".join(text[-_SHOWN:] for text in caught[:_MOST_ADVICE])
+            advice_text = "\n\n".join(text[-_SHOWN:] for text in caught[:_MAX_ADVICE])
             self.state.strategies = await self._rewrite(self.state.strategies, advice_text, _FOR_WRITER, number)
 
     async def accuracy(self, unseen: Sequence[Writing]) -> float | None:
@@ -274,7 +274,7 @@ class _Game:
     async def _rewrite(self, rules: tuple[str, ...], advice: str, purpose: str, number: int) -> tuple[str, ...]:
         """Return the rewritten list, or the old one if nothing could be read."""
         template = load_template("judges/items/principles_rewrite")
-        most = self.config.most_rules
+        most = self.config.max_rules
         prompt = self._render(template, rules=numbered(rules), advice=advice, purpose=purpose, most=str(most))
         (made,) = await ask(self.engine, [prompt], self._sampling(number), RuleListReader(most=most), retry=self.retry)
         self.state.cost += cost_of([made])

@@ -170,7 +170,7 @@ class ChainScorer(ModelScorer):
         combine: "mean" of the chains, or their "majority", 1/2 for a draw.
         quorum: the share of the chains that must have a verdict, in (0, 1]; with `no_verdict: zero` a chain without one
             counts 0 instead.
-        least_mass: how likely Yes and No together must be where P(Yes) is read.
+        min_mass: how likely Yes and No together must be where P(Yes) is read.
         low_mass: what happens below that: "abstain" drops the chain, "sample" counts the verdict that was written.
         decision_temperature: divides the log-odds that P(Yes) is made of.
         double_checks: how many times a chain is made to go on behind its thinking, before its verdict counts.
@@ -187,7 +187,7 @@ class ChainScorer(ModelScorer):
     readout: Literal["direct", "probabilities", "votes"] = "probabilities"
     combine: Combine = "mean"
     quorum: float = 0.5
-    least_mass: float = 0.5
+    min_mass: float = 0.5
     low_mass: Literal["abstain", "sample"] = "abstain"
     decision_temperature: float = 1.0
     double_checks: int = 0
@@ -212,9 +212,9 @@ class ChainScorer(ModelScorer):
             raise ValueError(
                 f"{self.name}: chains={self.chains} with temperature=0; all would be the same: set a temperature"
             )
-        if not (0 < self.quorum <= 1 and 0 <= self.least_mass <= 1):
+        if not (0 < self.quorum <= 1 and 0 <= self.min_mass <= 1):
             raise ValueError(
-                f"{self.name}: quorum={self.quorum!r}, least_mass={self.least_mass!r}; shares are at most 1, and a "
+                f"{self.name}: quorum={self.quorum!r}, min_mass={self.min_mass!r}; shares are at most 1, and a "
                 "quorum is above 0"
             )
         if not (math.isfinite(self.decision_temperature) and self.decision_temperature > 0):
@@ -297,7 +297,7 @@ class ChainScorer(ModelScorer):
         return [chain if isinstance(chain, Fault) else _pair(*next(pairs)) for chain in chains]
 
     def _decision(self, chain: Chain, share: LabelLogprobs | Fault) -> Decision | Fault:
-        read = decision_of(share, least_mass=self.least_mass, temperature=self.decision_temperature)
+        read = decision_of(share, min_mass=self.min_mass, temperature=self.decision_temperature)
         if isinstance(read, Unsure) and self.low_mass == "sample":
             return replace(_vote(chain), cost=read.cost)
         return read

@@ -63,18 +63,18 @@ class Decision:
     cost: Cost = NO_COST
 
 
-def decision_of(result: LabelLogprobs | Fault, *, least_mass: float, temperature: float = 1.0) -> Decision | Fault:
+def decision_of(result: LabelLogprobs | Fault, *, min_mass: float, temperature: float = 1.0) -> Decision | Fault:
     """Return P(Yes), or why there is none.
 
     Args:
         result: the log-probabilities of `YES_NO`.
-        least_mass: how likely both words together must be, in [0, 1].
+        min_mass: how likely both words together must be, in [0, 1].
         temperature: T, above 0; larger values draw P(Yes) towards 1/2.
     """
     if isinstance(result, Fault):
         return result
-    if result.mass < least_mass or result.mass <= 0:
-        detail = f"Yes and No together have the probability {result.mass:.3g}, and {least_mass:g} is asked for"
+    if result.mass < min_mass or result.mass <= 0:
+        detail = f"Yes and No together have the probability {result.mass:.3g}, and {min_mass:g} is asked for"
         return Unsure(reason="low_confidence", detail=detail, mass=result.mass, cost=result.cost)
     chance = sigmoid((result.logprobs[YES] - result.logprobs[NO]) / temperature)
     return Decision(chance=chance, mass=min(result.mass, 1.0), cost=result.cost)

@@ -87,7 +87,7 @@ class GenPrm(StepScorer):
     Attributes:
         aggregate: how the steps become one number, as `adjudge.responses.aggregate` says.
         executor: runs the programs, an object with `run` and `fingerprint` (`Executor`); None for no programs.
-        most_programs: how many programs a chain may run; one that wants more has no verdict.
+        max_programs: how many programs a chain may run; one that wants more has no verdict.
     """
 
     name: ClassVar[str] = "gen_prm"
@@ -95,7 +95,7 @@ class GenPrm(StepScorer):
 
     aggregate: Aggregate = "min"
     executor: Any = None
-    most_programs: int = 3
+    max_programs: int = 3
 
     def __post_init__(self) -> None:
         """Reject options out of range, and an executor that is none."""
@@ -103,8 +103,8 @@ class GenPrm(StepScorer):
         self.require("aggregate", AGGREGATES)
         if self.output != "share":
             raise ValueError(f"{self.name}: output is {self.output!r}; steps are aggregated as shares: leave it out")
-        if type(self.most_programs) is not int or self.most_programs < 1:
-            raise ValueError(f"{self.name}: most_programs is {self.most_programs!r}; it must be a whole number from 1")
+        if type(self.max_programs) is not int or self.max_programs < 1:
+            raise ValueError(f"{self.name}: max_programs is {self.max_programs!r}; it must be a whole number from 1")
         if self.executor is not None and not _runs(self.executor):
             raise ValueError(
                 f"{self.name}: executor is {self.executor!r}; give an object with `run(source) -> text` and a text "
@@ -168,7 +168,7 @@ class GenPrm(StepScorer):
     async def interlude(self, chains: Sequence[Chain | Fault], read: Reader[Draft]) -> list[Chain | Fault]:
         """Run the programs that chains end in, and let the chains go on, until each has a verdict or ran too many."""
         found = list(chains)
-        for left in range(self.most_programs, -1, -1):
+        for left in range(self.max_programs, -1, -1):
             places = [at for at, one in enumerate(found) if isinstance(one, Chain) and one.draft.program is not None]
             if not places:
                 break
@@ -203,7 +203,7 @@ class GenPrm(StepScorer):
     def _too_many(self, chain: Chain | Fault) -> Chain | Fault:
         if isinstance(chain, Fault):
             return chain
-        detail = f"the model wanted to run more than {self.most_programs} programs"
+        detail = f"the model wanted to run more than {self.max_programs} programs"
         return NoVerdict(reason="judge_unparsable", detail=detail, text=chain.text[-2_000:], cost=chain.cost)
 
     def _scored(self, case: Case, steps: Sequence[Step], rows: Sequence[Sequence[Found]]) -> Score:

@@ -87,7 +87,7 @@ class GenRm(ChainScorer):
         scores: list[Score] = []
         unsure: list[int] = []
         for place, share in enumerate(shares):
-            read = decision_of(share, least_mass=self.least_mass, temperature=self.decision_temperature)
+            read = decision_of(share, min_mass=self.min_mass, temperature=self.decision_temperature)
             if isinstance(read, Unsure) and self.low_mass == "sample":
                 unsure.append(place)
             scores.append(self.unanswered(read) if isinstance(read, Fault) else self._direct(read))

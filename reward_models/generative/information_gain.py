@@ -71,7 +71,7 @@ class InformationGain(ForcedScorer):
         lead: how the assistant begins its answer where the reference is forced; "" for no such turn.
         terminal: a scorer of the whole response, whose score the last turn gets; None leaves that turn unjudged.
         malformed: what the last turn gets where there is no answer in the form that the terminal scorer wants.
-        most_turns: a trajectory of more assistant turns scores 0 (`too_complex`).
+        max_turns: a trajectory of more assistant turns scores 0 (`too_complex`).
     """
 
     name: ClassVar[str] = "information_gain"
@@ -80,15 +80,15 @@ class InformationGain(ForcedScorer):
     lead: str = "<answer>"
     terminal: Any = None
     malformed: float = -2.0
-    most_turns: int = 64
+    max_turns: int = 64
 
     def __post_init__(self) -> None:
         """Reject options out of range, and a terminal scorer that is none."""
         super().__post_init__()
         if not math.isfinite(self.malformed):
             raise ValueError(f"{self.name}: malformed is {self.malformed!r}; it must be a finite number")
-        if type(self.most_turns) is not int or self.most_turns < 1:
-            raise ValueError(f"{self.name}: most_turns is {self.most_turns!r}; it must be a whole number from 1")
+        if type(self.max_turns) is not int or self.max_turns < 1:
+            raise ValueError(f"{self.name}: max_turns is {self.max_turns!r}; it must be a whole number from 1")
         if self.terminal is not None and (
             not callable(getattr(self.terminal, "score", None)) or getattr(self.terminal, "groupwise", False)
         ):
@@ -151,7 +151,7 @@ class InformationGain(ForcedScorer):
                 blocks[-1].append({**turn, "content": text})
         if not any(text.strip() for turn, text in zip(given, texts, strict=True) if turn.get("role") == "assistant"):
             return Score.scored(0.0, "no_answer")
-        if len(blocks) > self.most_turns:
+        if len(blocks) > self.max_turns:
             return Score.scored(0.0, "too_complex")
         return _Turns(
             prompt=turns_of(sample.prompt),

@@ -28,18 +28,18 @@ class StepScorer(ChainScorer):
     Attributes:
         splitting: where a step begins, as `adjudge.responses.steps` says; `extra["steps"]` of a sample, a
             list of texts, goes before.
-        most_steps: most steps; the last one holds the rest.
+        max_steps: most steps; the last one holds the rest.
     """
 
     splitting: Splitting = "blank_line"
-    most_steps: int = 64
+    max_steps: int = 64
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
         super().__post_init__()
         self.require("splitting", SPLITTINGS)
-        if type(self.most_steps) is not int or self.most_steps < 1:
-            raise ValueError(f"{self.name}: most_steps is {self.most_steps!r}; it must be a whole number from 1")
+        if type(self.max_steps) is not int or self.max_steps < 1:
+            raise ValueError(f"{self.name}: max_steps is {self.max_steps!r}; it must be a whole number from 1")
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` if the reference is no text, or `extra["steps"]` is no list of texts."""
@@ -57,10 +57,10 @@ class StepScorer(ChainScorer):
         """Return the steps of a response, one at least, or its score if those that were given are not the response."""
         given = case.sample.extra.get("steps")
         if given is None:
-            return split_steps(case.response, self.splitting, most=self.most_steps) or _one(case)
+            return split_steps(case.response, self.splitting, most=self.max_steps) or _one(case)
         found = given_steps(case.response, given)
-        if not found or len(found) > self.most_steps:
-            problem = "are not the response" if not found else f"are {len(found)}, and at most {self.most_steps} fit"
+        if not found or len(found) > self.max_steps:
+            problem = "are not the response" if not found else f"are {len(found)}, and at most {self.max_steps} fit"
             return Score.scored(0.0, "bad_format", error=f'extra["steps"] {problem}')
         return found
 

@@ -34,9 +34,9 @@ from adjudge.reward_models.process.step_format import Reading
 
 
 def lowest_value(
-    refinement: Refinement, how: Aggregate, *, most_steps: int, eta: float = 0.5, start: float = 0.0
+    refinement: Refinement, how: Aggregate, *, max_steps: int, eta: float = 0.5, start: float = 0.0
 ) -> float:
-    """Return a number that no solution of at most `most_steps` steps falls below, whose steps have probabilities.
+    """Return a number that no solution of at most `max_steps` steps falls below, whose steps have probabilities.
 
     Raises:
         ValueError: the formula needs probabilities, and the refinement makes other numbers of them.
@@ -49,9 +49,9 @@ def lowest_value(
     one = _lowest_step(refinement, eta, start)
     match how:
         case "sum":
-            return {"delta": 0.0, "clip_delta": one, "gain": -start}.get(refinement, most_steps * one)
+            return {"delta": 0.0, "clip_delta": one, "gain": -start}.get(refinement, max_steps * one)
         case "sum_log":
-            return most_steps * math.log(EDGE)
+            return max_steps * math.log(EDGE)
         case "mean_logit":
             return math.log(EDGE) - math.log1p(-EDGE)
         case "mean_odds":
@@ -128,7 +128,7 @@ class StepScorer(ABC):
             reasoning gets the floor; "keep" judges the whole text.
         truncated: what a response gets that was cut off at the token limit: the "floor", or "score", the value of what
             is there.
-        most_steps: a response of more steps gets the floor (`too_complex`).
+        max_steps: a response of more steps gets the floor (`too_complex`).
         longest_step: a response with a step of more characters gets the floor (`too_complex`): all in one step is one
             chance to be found wrong.
         longest: a response of more characters gets the floor (`too_complex`).
@@ -149,7 +149,7 @@ class StepScorer(ABC):
     threshold: float = 0.5
     reasoning: Literal["strip", "keep"] = "strip"
     truncated: Literal["floor", "score"] = "floor"
-    most_steps: int = 200
+    max_steps: int = 200
     longest_step: int = 4_000
     longest: int = 50_000
     floor: float | None = None
@@ -167,7 +167,7 @@ class StepScorer(ABC):
                 raise ValueError(
                     f"{self.name}: {option} is {getattr(self, option)!r}; it must be one of {', '.join(allowed)}"
                 )
-        for option in ("most_steps", "longest_step", "longest"):
+        for option in ("max_steps", "longest_step", "longest"):
             if getattr(self, option) < 1:
                 raise ValueError(f"{self.name}: {option} is {getattr(self, option)!r}; it must be at least 1")
         for option in ("eta", "start", "temperature", "threshold"):
@@ -208,9 +208,7 @@ class StepScorer(ABC):
             ValueError: the floor is missing, above the lowest value, or the formula does not fit the values.
         """
         if self.bounded:
-            least = lowest_value(
-                self.refine, self.aggregate, most_steps=self.most_steps, eta=self.eta, start=self.start
-            )
+            least = lowest_value(self.refine, self.aggregate, max_steps=self.max_steps, eta=self.eta, start=self.start)
             if self.floor is not None and self.floor > least:
                 raise ValueError(
                     f"{self.name}: floor is {self.floor!r}, and the formula gives values down to {least:g}: an empty "
@@ -282,13 +280,13 @@ class StepScorer(ABC):
         if sample.finish_reason == "length" and self.truncated == "floor":
             return self._floored("truncated")
         given = sample.extra.get("steps")
-        steps = split_steps(text, self.split, most=self.most_steps + 1) if given is None else given_steps(text, given)
+        steps = split_steps(text, self.split, most=self.max_steps + 1) if given is None else given_steps(text, given)
         if steps is None:
             return self._floored("bad_format", error='extra["steps"] are not the response')
         if not steps:
             return self._floored("no_answer")
-        if len(steps) > self.most_steps:
-            return self._floored("too_complex", error=f"more than {self.most_steps} steps")
+        if len(steps) > self.max_steps:
+            return self._floored("too_complex", error=f"more than {self.max_steps} steps")
         if max(step.end - step.start for step in steps) > self.longest_step:
             return self._floored("too_complex", error=f"a step of more than {self.longest_step} characters")
         return Solution(sample=sample, steps=steps, text=text, offset=len(whole) - len(text))

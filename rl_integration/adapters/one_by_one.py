@@ -28,14 +28,14 @@ class Source:
     Args:
         scorer: anything `adjudge.load` takes; with `server`, the scorer's name there, or None where there is one.
         server: a reward server's address, or a `ClientConfig`; None to score in this process.
-        most_failed: the share of the latest samples that may fail; 1 for any.
+        max_failed: the share of the latest samples that may fail; 1 for any.
 
     Raises:
         ValueError: the scorer is unknown, or an option is out of range.
     """
 
-    def __init__(self, scorer: Any, server: str | ClientConfig | None, most_failed: float) -> None:
-        self._recent = RecentFailures(most_failed)
+    def __init__(self, scorer: Any, server: str | ClientConfig | None, max_failed: float) -> None:
+        self._recent = RecentFailures(max_failed)
         # Loaded here and not by the first request: with a model as scorer, 32 threads would load 32 of it.
         self._scorer: Any = load(scorer) if server is None else scorer
         self._client = None if server is None else AsyncClient(server)
@@ -63,7 +63,7 @@ class Source:
 
         Args:
             samples: what to score.
-            counted: whether those that fail count towards `most_failed`.
+            counted: whether those that fail count towards `max_failed`.
 
         Raises:
             TooManyFailures: too many of the latest samples failed.
@@ -92,7 +92,7 @@ class OneByOne:
         scorer: anything `adjudge.load` takes; with `server`, the scorer's name there.
         server: a reward server's address, or a `ClientConfig`; None to score in this process.
         fallback: the number that stands for a sample without a score; None to raise.
-        most_failed: the share of the latest samples that may fail; 1 for any.
+        max_failed: the share of the latest samples that may fail; 1 for any.
         scorers: a scorer of its own for each of some data sources; `scorer` is for the others.
 
     Raises:
@@ -106,7 +106,7 @@ class OneByOne:
         scorer: Any,
         server: str | ClientConfig | None,
         fallback: float | None,
-        most_failed: float,
+        max_failed: float,
         scorers: Mapping[str, Any] | None = None,
     ) -> None:
         self._again = partial(
@@ -115,14 +115,14 @@ class OneByOne:
             scorer=scorer,
             server=server,
             fallback=fallback,
-            most_failed=most_failed,
+            max_failed=max_failed,
             scorers=scorers,
         )
         if scorers is not None and not isinstance(scorers, Mapping):
             raise ValueError(f"scorers={scorers!r}; it must map each data source to a scorer")
         self._framework = framework
         self._fallback = checked_fallback(fallback)
-        made = partial(Source, server=server, most_failed=most_failed)
+        made = partial(Source, server=server, max_failed=max_failed)
         self._sources = {name: made(spec) for name, spec in (scorers or {}).items()}
         self._others = made(scorer) if scorer is not None or not self._sources else None
 
@@ -164,7 +164,7 @@ class OneByOne:
         Args:
             samples: what to score.
             data_sources: where each is from, if there are `scorers`.
-            counted: whether those that fail count towards `most_failed`.
+            counted: whether those that fail count towards `max_failed`.
 
         Raises:
             TooManyFailures: too many of the latest samples failed.

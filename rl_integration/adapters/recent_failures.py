@@ -43,7 +43,7 @@ class RecentFailures:
 
     def __init__(self, most: float) -> None:
         if isinstance(most, bool) or not isinstance(most, int | float) or not 0 <= most <= 1:
-            raise ValueError(f"most_failed={most!r}; it must be a share from 0 to 1")
+            raise ValueError(f"max_failed={most!r}; it must be a share from 0 to 1")
         self._most = most
         self._latest: deque[bool] = deque(maxlen=WINDOW)
         self._told = False
@@ -76,7 +76,7 @@ class RecentFailures:
         if failed > self._most * WINDOW:
             raise TooManyFailures(
                 f"{failed} of the latest {WINDOW} samples could not be judged, this one because of {score.reason!r} "
-                f"({str(dict(score.evidence))[:300]}); more than {self._most:.0%} may not (`most_failed`), since "
+                f"({str(dict(score.evidence))[:300]}); more than {self._most:.0%} may not (`max_failed`), since "
                 "training on what is left would be training on chance"
             )
 

@@ -26,7 +26,7 @@ class RowReward:
         data_source: where a row says where it is from, if there are `scorers`.
         server: a reward server's address, or a `ClientConfig`; None to score in the framework's process.
         fallback: the number that stands for a sample without a score; None to raise.
-        most_failed: the share of the latest 64 samples that may fail; 1 for any.
+        max_failed: the share of the latest 64 samples that may fail; 1 for any.
     """
 
     framework: ClassVar[str]
@@ -43,7 +43,7 @@ class RowReward:
     data_source: Place = "data_source"
     server: str | ClientConfig | None = None
     fallback: float | None = None
-    most_failed: float = 0.5
+    max_failed: float = 0.5
 
     def __post_init__(self) -> None:
         """Load the scorers, and reject what cannot be meant."""
@@ -55,7 +55,7 @@ class RowReward:
             scorers=self.scorers,
             server=self.server,
             fallback=self.fallback,
-            most_failed=self.most_failed,
+            max_failed=self.max_failed,
         )
         if self.remedy:
             self._asked.check_alone(self.remedy)

@@ -34,7 +34,7 @@ class VerlOptions:
         scorers: a scorer of its own for each of some `data_source`s; `scorer` is for the others.
         server: a reward server's address; None to score in this process.  Its token is ADJUDGE_TOKEN.
         fallback: the number that stands for a sample without a score; None to stop the run.
-        most_failed: with a fallback, the share of the latest samples above which the run is stopped; 1 for never.
+        max_failed: with a fallback, the share of the latest samples above which the run is stopped; 1 for never.
         parts: names of parts of the score that verl is to log, as `part_NAME`; not-a-number where one is missing.
         columns: keys of `extra_info` that the scorer is given as `Sample.extra`, and no others; None for all of them.
         tool_text: what to do where tools or an environment spoke, and verl does not say which tokens the model wrote:
@@ -45,7 +45,7 @@ class VerlOptions:
     scorers: Mapping[str, Any] = field(default_factory=dict)
     server: str | None = None
     fallback: float | None = None
-    most_failed: float = 0.5
+    max_failed: float = 0.5
     parts: Sequence[str] = ()
     columns: Sequence[str] | None = None
     tool_text: _ToolText = "refuse"
@@ -137,7 +137,7 @@ class VerlScores:
             scorers=options.scorers,
             server=options.server,
             fallback=options.fallback,
-            most_failed=options.most_failed,
+            max_failed=options.max_failed,
         )
         if alone:
             self._asked.check_alone()
@@ -154,7 +154,7 @@ class VerlScores:
         return [self._numbers(score, self._asked.number(score)) for score in scores]
 
     def tried(self, data_sources: Sequence[str], samples: Sequence[Sample]) -> list[Score]:
-        """Return the scores themselves, of which none counts towards `most_failed`."""
+        """Return the scores themselves, of which none counts towards `max_failed`."""
         return run_blocking(self._asked.scores(samples, data_sources, counted=False))
 
     def _numbers(self, score: Score, value: float) -> dict[str, float]:

@@ -24,7 +24,7 @@ from adjudge.rl_integration.client.config import ClientConfig
 from adjudge.rl_integration.service.request import Traffic
 from adjudge.runtime.loop import run_blocking
 
-_MOST_BYTES = 256 << 20
+_MAX_BYTES = 256 << 20
 _SLOW_BODY = 408  # a slow line, and no mistake of the caller's
 
 
@@ -145,7 +145,7 @@ class AsyncClient:
                 concurrency=self.config.concurrency,
                 timeout=self.config.timeout,
                 deadline=self.config.deadline,
-                most_bytes=_MOST_BYTES,
+                max_bytes=_MAX_BYTES,
                 retry=Retry(attempts=self.config.attempts),
                 circuit=Circuit(CircuitPlan(seconds=self.config.deadline)),
                 trust_env=self.config.trust_env,

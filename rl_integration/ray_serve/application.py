@@ -74,10 +74,10 @@ def ray_application(scorers: Mapping[str, Any], config: ServerConfig, ray: RayCo
 
     refuse_score_log(config)
     cohorts = [name for name, lane in scorers.items() if isinstance(lane, LaneConfig) and lane.cohort is not None]
-    if cohorts and (ray.scales or ray.route != "group") and (ray.most_replicas or ray.replicas) > 1:
+    if cohorts and (ray.scales or ray.route != "group") and (ray.max_replicas or ray.replicas) > 1:
         raise ValueError(
             f"scorer {cohorts[0]!r} collects the members of a group (cohort), which must meet in one replica; leave "
-            'most_replicas out, and say route="group"'
+            'max_replicas out, and say route="group"'
         )
     if config.tokens:
         config = replace(config, tokens=str(Path(config.tokens).expanduser().resolve()))
@@ -85,8 +85,8 @@ def ray_application(scorers: Mapping[str, Any], config: ServerConfig, ray: RayCo
         serve.ingress()(Replica),
         name="adjudge",
         ray_actor_options={"num_cpus": ray.cpus, "num_gpus": ray.gpus},
-        max_ongoing_requests=ray.most_ongoing,
-        max_queued_requests=ray.most_queued,
+        max_ongoing_requests=ray.max_ongoing,
+        max_queued_requests=ray.max_queued,
         backpressure_config={"status_code": 503, "retry_after_s": 1.0},
         graceful_shutdown_timeout_s=config.drain_seconds,
         graceful_shutdown_wait_loop_s=0.1,
@@ -112,7 +112,7 @@ def _counted(ray: RayConfig) -> dict[str, Any]:
         return {"num_replicas": ray.replicas}
     scaling = {
         "min_replicas": ray.replicas,
-        "max_replicas": ray.most_replicas,
+        "max_replicas": ray.max_replicas,
         "target_ongoing_requests": ray.ongoing,
         "upscale_delay_s": ray.scale_up_seconds,
         "downscale_delay_s": ray.scale_down_seconds,

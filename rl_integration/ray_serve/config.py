@@ -22,12 +22,12 @@ class RayConfig(Options, what="ray option"):
         address: the Ray that is joined, "auto" or "HOST:PORT"; "" starts one on this machine, which ends with the
             server and which only this machine reaches.
         replicas: how many replicas there are, at least.
-        most_replicas: how many there may be under load; None for `replicas`.
-        ongoing: requests under way in each replica that the number of replicas is fitted to; with `most_replicas`.
+        max_replicas: how many there may be under load; None for `replicas`.
+        ongoing: requests under way in each replica that the number of replicas is fitted to; with `max_replicas`.
         scale_up_seconds: how long there must be more than that before replicas are added.
         scale_down_seconds: how long there must be less before they are taken away.
-        most_ongoing: requests that a replica takes at once; more wait in the proxy.
-        most_queued: requests that a proxy keeps waiting; more get 503 with Retry-After.
+        max_ongoing: requests that a replica takes at once; more wait in the proxy.
+        max_queued: requests that a proxy keeps waiting; more get 503 with Retry-After.
         cpus: processors that a replica reserves.
         gpus: accelerators that a replica reserves; 0.5 puts two on one.
         route: "group": requests with samples of one group, or of one prompt where there is no group, go to the same
@@ -37,12 +37,12 @@ class RayConfig(Options, what="ray option"):
 
     address: str = ""
     replicas: Annotated[int, _COUNT] = 1
-    most_replicas: Annotated[int, _COUNT] | None = None
+    max_replicas: Annotated[int, _COUNT] | None = None
     ongoing: Annotated[float, Range(gt=0, unit="requests")] = 64.0
     scale_up_seconds: Annotated[float, _FROM_0] = 10.0
     scale_down_seconds: Annotated[float, _FROM_0] = 300.0
-    most_ongoing: Annotated[int, _COUNT] = 1000
-    most_queued: Annotated[int, _COUNT] = 10_000
+    max_ongoing: Annotated[int, _COUNT] = 1000
+    max_queued: Annotated[int, _COUNT] = 10_000
     cpus: Annotated[float, _FROM_0] = 1.0
     gpus: Annotated[float, _FROM_0] = 0.0
     route: Literal["group", "load"] = "group"
@@ -51,9 +51,9 @@ class RayConfig(Options, what="ray option"):
     def __post_init__(self) -> None:
         """Check the options, and those that depend on each other."""
         super().__post_init__()
-        if self.most_replicas is not None and self.most_replicas < self.replicas:
+        if self.max_replicas is not None and self.max_replicas < self.replicas:
             raise ValueError(
-                f"ray option most_replicas={self.most_replicas!r}; it must be at least replicas={self.replicas}"
+                f"ray option max_replicas={self.max_replicas!r}; it must be at least replicas={self.replicas}"
             )
         if self.gpus > 1 and self.gpus != int(self.gpus):
             raise ValueError(f"ray option gpus={self.gpus!r}; above 1 it must be a whole number")
@@ -61,4 +61,4 @@ class RayConfig(Options, what="ray option"):
     @property
     def scales(self) -> bool:
         """Whether the number of replicas follows the load."""
-        return self.most_replicas is not None and self.most_replicas > self.replicas
+        return self.max_replicas is not None and self.max_replicas > self.replicas

@@ -7,7 +7,7 @@ that come one by one then meet in one replica, and samples with one prompt find 
 Also, where Serve itself would answer 404 because the application is not there yet or any more, the answer is the
 server's 503 with Retry-After, which clients try again.
 
-Not covered: bodies that are larger than `MOST_BYTES`, or slower than `SECONDS`; they go to any replica.
+Not covered: bodies that are larger than `MAX_BYTES`, or slower than `SECONDS`; they go to any replica.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 HEADER = b"x-session-id"
 
-MOST_BYTES = 4 << 20
+MAX_BYTES = 4 << 20
 """Bodies beyond it are not read here; 4 MiB of JSON take a proxy about 20 ms."""
 
 SECONDS = 5.0
@@ -105,7 +105,7 @@ async def _peeked(receive: Receive) -> tuple[bytes, Receive]:
     complete = False
     try:
         async with asyncio.timeout(SECONDS):
-            while not complete and size <= MOST_BYTES:
+            while not complete and size <= MAX_BYTES:
                 message = await receive()
                 seen.append(message)
                 if message["type"] != "http.request":
@@ -119,7 +119,7 @@ async def _peeked(receive: Receive) -> tuple[bytes, Receive]:
     async def again() -> Message:
         return seen.pop(0) if seen else await receive()
 
-    return b"".join(parts) if complete and size <= MOST_BYTES else b"", again
+    return b"".join(parts) if complete and size <= MAX_BYTES else b"", again
 
 
 def _answered(send: Send) -> Send:

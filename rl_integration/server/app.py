@@ -112,7 +112,7 @@ def native(host: Host) -> APIRouter:
         if (asked.sample is None) == (asked.samples is None):
             raise HttpError(422, "bad_request", "give either sample or samples")
         rows = [asked.sample] if asked.samples is None else asked.samples
-        samples = samples_of(rows, host.config.most_samples)
+        samples = samples_of(rows, host.config.max_samples)
 
         async def lines() -> AsyncIterator[bytes]:
             try:

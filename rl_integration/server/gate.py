@@ -231,7 +231,7 @@ class Gate:
         )
 
     async def _body(self, headers: dict[str, str], receive: Receive) -> bytes:
-        most = self._config.most_bytes
+        most = self._config.max_bytes
         declared = headers.get("content-length", "")
         if _DIGITS.fullmatch(declared) and int(declared) > most:
             raise _too_large(most)

@@ -97,7 +97,7 @@ def connection_class(head_seconds: float) -> type[HttpToolsProtocol]:
 
 
 _BACKLOG = 4096  # connections that the kernel holds while the loop is busy
-_MOST_FILES = 65_536
+_MAX_FILES = 65_536
 _FLUSH_SECONDS = 5  # for answers to reach their clients after the last of them is there
 
 
@@ -193,7 +193,7 @@ def _raise_file_limit() -> None:
     except ImportError:  # not a POSIX system
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    most = _MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, _MAX_FILES)
     if soft != resource.RLIM_INFINITY and soft < most:
         with suppress(ValueError, OSError):  # macOS has a limit of its own below the one it names
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

@@ -33,7 +33,7 @@ class FairQueue(Generic[T]):
         self._order: list[tuple[float, int, Hashable]] = []  # what each waiting flow had, and which began to wait first
         self._turns = count()
         self._had: dict[Hashable, float] = {}  # of flows that wait for nothing now, and had more than their share
-        self._most_remembered = _FEW
+        self._max_remembered = _FEW
         self._now = 0.0
         self._count = 0
 
@@ -87,9 +87,9 @@ class FairQueue(Generic[T]):
         if not self._count:
             self._had.clear()
             self._now = 0.0
-        elif len(self._had) > self._most_remembered:
+        elif len(self._had) > self._max_remembered:
             self._had = {flow: had for flow, had in self._had.items() if had > self._now}
-            self._most_remembered = max(_FEW, 2 * len(self._had))
+            self._max_remembered = max(_FEW, 2 * len(self._had))
 
 
 class TrafficQueue(Generic[T]):

@@ -63,7 +63,7 @@ def resources_server() -> Any:
             super().model_post_init(context)
             given = self.config
             self._asked = OneByOne(
-                "NeMo Gym", scorer=given.scorer, server=given.reward_server or None, fallback=None, most_failed=1
+                "NeMo Gym", scorer=given.scorer, server=given.reward_server or None, fallback=None, max_failed=1
             )
             self._asked.check_alone()
 

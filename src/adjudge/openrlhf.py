@@ -32,7 +32,7 @@ class OpenRlhfReward:
         scorer: anything `adjudge.load` takes; with `server`, the scorer's name there.
         server: a reward server's address, or a `ClientConfig`; None to score in the process that generates.
         fallback: the number that stands for a sample without a score; None to stop the run.
-        most_failed: with a fallback, the share of the latest samples above which the run is stopped; 1 for never.
+        max_failed: with a fallback, the share of the latest samples above which the run is stopped; 1 for never.
         end_tokens: texts of the tokens that end a response, such as "<|im_end|>".  They are removed from its end, and
             responses without one are scored as cut off; OpenRLHF does not say so itself.
         parts: names of parts of the score to log, as `part_NAME`; not-a-number where one is missing.
@@ -47,7 +47,7 @@ class OpenRlhfReward:
         *,
         server: str | ClientConfig | None = None,
         fallback: float | None = None,
-        most_failed: float = 0.5,
+        max_failed: float = 0.5,
         end_tokens: Sequence[str] = (),
         parts: Sequence[str] = (),
     ) -> None:
@@ -56,7 +56,7 @@ class OpenRlhfReward:
                 raise ValueError(f"{name}={value!r}; it must be a list of texts that are not empty")
         self._end_tokens = tuple(end_tokens)
         self._parts = tuple(parts)
-        self._source = OneByOne("OpenRLHF", scorer=scorer, server=server, fallback=fallback, most_failed=most_failed)
+        self._source = OneByOne("OpenRLHF", scorer=scorer, server=server, fallback=fallback, max_failed=max_failed)
         self._source.check_alone()
 
     def __call__(

@@ -17,6 +17,7 @@ from __future__ import annotations
 import difflib
 import functools
 import math
+import re
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
@@ -194,5 +195,7 @@ def named(table: Mapping[str, T], name: Any, what: str) -> T:
 
 def suggestion(word: str, words: Iterable[str]) -> str:
     """Return `" (did you mean ...?)"` for the nearest of the known words, or nothing if none is near."""
-    near = difflib.get_close_matches(word.lower().replace("-", "_"), list(words), n=1, cutoff=0.6)
+    known, word = list(words), word.lower().replace("-", "_")
+    renamed = [re.sub("^least_", "min_", re.sub("^most_", "max_", word))]  # what options were called before 0.1
+    near = [one for one in renamed if one in known] or difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     return f" (did you mean {near[0]!r}?)" if near else ""

@@ -52,7 +52,7 @@ class _NamedReward(RowReward):
 
     numbers_only = False
     reference: Place = "answer"
-    most_failed: float = 1
+    max_failed: float = 1
     name: str = ""
 
     def __post_init__(self) -> None:

@@ -44,7 +44,7 @@ COMMANDS = {
     "eval calibration": ("eval", "calibration", "IN", "--score-column", "label", "--gold-column", "label",
                          "--resamples", "0", "--json"),
     "data dedup": ("data", "dedup", "IN", "out.jsonl", "--json"),
-    "data filter": ("data", "filter", "IN", "out.jsonl", "--rule", "length", "--most-words", "8", "--json"),
+    "data filter": ("data", "filter", "IN", "out.jsonl", "--rule", "length", "--max-words", "8", "--json"),
     "data leaks": ("data", "leaks", "IN", "all.jsonl", "--json"),
 }  # fmt: skip
 FACTS = ("source", "title", "seconds", "options", "train", "cost", "fingerprint")

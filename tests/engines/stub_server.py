@@ -55,14 +55,14 @@ class StubServer:
 
     Attributes:
         asked: all requests, in the order in which they came.
-        most_at_once: how many were open at the same time, at most.
+        max_at_once: how many were open at the same time, at most.
         closed: is set when a client has gone away before its answer was sent.
     """
 
     def __init__(self, script: Callable[[Asked], Reply]) -> None:
         self.script = script
         self.asked: list[Asked] = []
-        self.most_at_once = 0
+        self.max_at_once = 0
         self.closed = threading.Event()
         self.arrived = threading.Condition()
         self._open = 0
@@ -143,7 +143,7 @@ class StubServer:
             asked = Asked(path=path, number=number, headers=headers, body=json.loads(raw) if raw else None)
             self.asked.append(asked)
             self._open += 1
-            self.most_at_once = max(self.most_at_once, self._open)
+            self.max_at_once = max(self.max_at_once, self._open)
             self.arrived.notify_all()
         try:
             return await self._send(self.script(asked), reader, writer)

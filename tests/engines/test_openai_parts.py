@@ -14,7 +14,7 @@ from adjudge.engines.http_circuit import Circuit, CircuitPlan
 from adjudge.engines.openai_answers import BadAnswer, TopTokens
 from adjudge.engines.openai_config import OpenAIConfig
 from adjudge.engines.openai_engine import OpenAIEngine
-from adjudge.engines.openai_labels import MOST_TOKENS, chained, labels_among, portions, reads_for
+from adjudge.engines.openai_labels import MAX_TOKENS, chained, labels_among, portions, reads_for
 from adjudge.engines.retry import Retry, retry_after
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
@@ -221,4 +221,4 @@ def test_reads_cover_each_labels_tokens_once() -> None:
     assert next(iter(wanted)) == ()
     read = {(1,): -1.0, (2,): -2.0, (2, 3): -0.25, (2, 4): -0.5, (2, 3, 5): -8.0}
     assert chained(sequences, read) == {(1,): -1.0, (2, 3): -2.25, (2, 4): -2.5, (2, 3, 5): -10.25}
-    assert [len(some) for some in portions(tuple(range(300)))] == [MOST_TOKENS, MOST_TOKENS, 300 - 2 * MOST_TOKENS]
+    assert [len(some) for some in portions(tuple(range(300)))] == [MAX_TOKENS, MAX_TOKENS, 300 - 2 * MAX_TOKENS]

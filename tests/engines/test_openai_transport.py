@@ -116,7 +116,7 @@ BROKEN = [
 @pytest.mark.parametrize(("reply", "detail", "attempts"), BROKEN)
 def test_a_broken_answer_is_an_error(reply: Reply, detail: str, attempts: int) -> None:
     with StubServer(lambda _: reply) as server:
-        (fault,) = ask(server, most_bytes=200_000)
+        (fault,) = ask(server, max_bytes=200_000)
         assert (fault.reason, len(server.asked)) == ("engine_error", attempts)
     assert detail in fault.detail
     assert len(fault.detail) <= 500
@@ -182,7 +182,7 @@ def test_one_prompts_fault_is_nobody_elses() -> None:
 def test_no_more_requests_are_under_way_than_allowed() -> None:
     with StubServer(lambda _: Reply(body=said(), drip=0.0005)) as server:
         assert texts(ask(server, prompts=40, concurrency=5)) == ["fine"] * 40
-        assert server.most_at_once == 5
+        assert server.max_at_once == 5
 
 
 def test_a_dead_server_fails_fast_and_is_found_again() -> None:
@@ -247,7 +247,7 @@ def test_from_many_threads_and_loops_one_engine() -> None:
             thread.join(30)
         asyncio.run(shared.close())
         asyncio.run(shared.close())
-        assert server.most_at_once <= 3
+        assert server.max_at_once <= 3
     assert found == {
         10 * at + again: [f"{at}.{again}.{row}" for row in range(20)] for at in range(4) for again in range(2)
     }

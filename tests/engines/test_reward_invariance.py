@@ -304,8 +304,8 @@ def test_one_call_for_all_pieces_is_the_same_as_piece_by_piece(
         value: torch.Tensor,
         query_ends: torch.Tensor,
         key_ends: torch.Tensor,
-        most_queries: int,
-        most_keys: int,
+        max_queries: int,
+        max_keys: int,
         *,
         scale: float,
         window_size: tuple[int, int],
@@ -316,8 +316,8 @@ def test_one_call_for_all_pieces_is_the_same_as_piece_by_piece(
         for at in range(len(query_ends) - 1):
             own, all_ = slice(*query_ends[at : at + 2].tolist()), slice(*key_ends[at : at + 2].tolist())
             queries, keys = query[own], key[all_].repeat_interleave(2, 1)
-            assert len(queries) <= most_queries
-            assert len(keys) <= most_keys
+            assert len(queries) <= max_queries
+            assert len(keys) <= max_keys
             scores = torch.einsum("qhd,khd->hqk", queries, keys) * scale
             before, (left, right) = len(keys) - len(queries), window_size
             seen = torch.ones(scores.shape[1:], dtype=torch.bool).tril(before + right)

@@ -63,7 +63,7 @@ def test_without_extensions_nothing_changes() -> None:
 
 def test_a_budget_and_a_cut_end_it() -> None:
     engine = ScriptedEngine(answer)
-    assert run(engine, times=9, most_tokens=5).completions[0].tokens == 6
+    assert run(engine, times=9, max_tokens=5).completions[0].tokens == 6
     cut = ScriptedEngine(lambda prompt, index: done("hm", finish_reason="length"))
     assert run(cut, times=9).completions[0].text == "hm"
     assert len(cut.asked) == 1
@@ -109,7 +109,7 @@ def test_a_judge_is_made_to_think_again() -> None:
         assert one.value == value
 
 
-@pytest.mark.parametrize("options", [{"times": -1}, {"times": 1, "most_tokens": 0}, {"times": 1, "word": " "}])
+@pytest.mark.parametrize("options", [{"times": -1}, {"times": 1, "max_tokens": 0}, {"times": 1, "word": " "}])
 def test_options_that_mean_nothing(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="budget forcing got"):
         BudgetForced(engine=ScriptedEngine(), **options)

@@ -115,7 +115,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def test_a_random_model_is_read_by_its_probabilities(engine: Any) -> None:
     """Its labels have little mass, so nothing is asked of that; a long answer overflows its window."""
-    judge = Judge(engine=engine, readout="probabilities", least_mass=0.0, labels={"Yes": 1, "No": 0}, longest=2_000)
+    judge = Judge(engine=engine, readout="probabilities", min_mass=0.0, labels={"Yes": 1, "No": 0}, longest=2_000)
     check_scorer(judge, samples({})[:2], tolerance=1e-5).raise_for_failures()
 
 
@@ -128,7 +128,7 @@ def test_a_random_model_says_nothing_that_can_be_read(engine: Any) -> None:
 
 
 def test_an_answer_that_fills_the_window_scores_0_and_a_question_that_does_fails(engine: Any) -> None:
-    judge = Judge(engine=engine, readout="probabilities", least_mass=0.0, labels={"Yes": 1, "No": 0})
+    judge = Judge(engine=engine, readout="probabilities", min_mass=0.0, labels={"Yes": 1, "No": 0})
     flood = "This pushes the question out of sight. " * 700
     answer, question = asyncio.run(
         judge.score([Sample(prompt="2+2?", response=flood), Sample(prompt=flood, response="four it is")])

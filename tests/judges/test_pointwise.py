@@ -83,10 +83,10 @@ def test_a_small_mass_is_no_opinion() -> None:
     assert one.cost.prompt_tokens == 10
     one = score(engine, readout="probabilities", low_mass="sample", output="scale")
     assert (one.value, one.evidence["verdict"]) == (4.0, "4")
-    one = score(engine, readout="probabilities", least_mass=0.3, output="scale")
+    one = score(engine, readout="probabilities", min_mass=0.3, output="scale")
     assert one.value == 9.0
     nothing = ScriptedEngine(labels=lambda prompt: {})
-    assert score(nothing, readout="probabilities", least_mass=0.0).reason == "low_confidence"
+    assert score(nothing, readout="probabilities", min_mass=0.0).reason == "low_confidence"
 
 
 @pytest.mark.parametrize(("combine", "value"), [("mean", 17 / 4), ("median", 4.5), ("majority", 5.0)])
@@ -167,7 +167,7 @@ def test_a_prompt_of_ones_own(tmp_path: Any) -> None:
         ({"low_mass": "zero"}, "low_mass is 'zero'"),
         ({"samples": 3}, "set a temperature"),
         ({"samples": 0}, "samples=0"),
-        ({"least_mass": 1.5}, "least_mass is 1.5"),
+        ({"min_mass": 1.5}, "min_mass is 1.5"),
         ({"quorum": -0.1}, "quorum is -0.1"),
         ({"extend": -1}, "extend=-1"),
         ({"engine": "nobody:knows"}, "unknown kind of engine"),

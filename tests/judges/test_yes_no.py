@@ -70,7 +70,7 @@ def test_without_one_answer_there_is_no_mean() -> None:
     one = score("Is it kind?", "Is it unknown?")
     assert (one.status, one.reason) == ("failed", "engine_error")
     assert one.parts["Is it kind?"].value == pytest.approx(0.75, abs=1e-12)
-    one = score("Is it kind?", least_mass=0.9)
+    one = score("Is it kind?", min_mass=0.9)
     assert (one.status, one.reason) == ("abstained", "low_confidence")
 
 

@@ -171,9 +171,9 @@ def test_nothing_falls_below_the_lowest_value(values: list[float], eta: float, s
     for refinement in REFINEMENTS:
         if needs_probabilities(how) and refinement not in ("none", "running_min"):
             with pytest.raises(ValueError, match="needs probabilities"):
-                lowest_value(refinement, how, most_steps=12)
+                lowest_value(refinement, how, max_steps=12)
             continue
-        least = lowest_value(refinement, how, most_steps=12, eta=eta, start=start)
+        least = lowest_value(refinement, how, max_steps=12, eta=eta, start=start)
         assert aggregate(refine(values, refinement, eta=eta, start=start), how) >= least - 1e-9
 
 

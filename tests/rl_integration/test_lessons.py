@@ -177,7 +177,7 @@ def _not_finite(value: float) -> Score:
 def test_metrics_have_the_same_names_whatever_came(response: str) -> None:
     logged: dict[str, float] = {}
     extra: dict[str, list[Any]] = {}
-    reward = TrlReward("math", reference="answer", most_failed=1.0)
+    reward = TrlReward("math", reference="answer", max_failed=1.0)
     for answer in ("2", "\\frac{"):  # a reference that cannot be read, too
         call = reward(
             prompts=["1+1?"],
@@ -264,7 +264,7 @@ def test_what_kept_us_from_judging_is_never_zero(fault: str) -> None:
         assert (score["status"] in ("failed", "abstained"), score["value"]) == (True, None)
         number = client.post("/rm", json={"prompt": "q", "response": response, "label": reference})
         assert number.status_code == 422
-    reward = TrlReward("math", reference="answer", most_failed=1.0)
+    reward = TrlReward("math", reference="answer", max_failed=1.0)
     assert list(reward(prompts=["q"], completions=[response], answer=[reference])) == [None]
 
 

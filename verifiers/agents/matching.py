@@ -41,15 +41,15 @@ def match(
         return {
             (turn, place): (turn, target)
             for turn, (these, those) in enumerate(zip(wanted, made, strict=False))
-            for place, target in most_pairs(edges(these, those)).items()
+            for place, target in max_pairs(edges(these, those)).items()
         }
     places = [(turn, place) for turn, calls in enumerate(made) for place in range(len(calls))]
     allowed = edges([call for turn in wanted for call in turn], [call for turn in made for call in turn])
-    pairs = in_order(allowed, len(places)) if order == "given" else most_pairs(allowed)
+    pairs = in_order(allowed, len(places)) if order == "given" else max_pairs(allowed)
     return {places[at]: (0, target) for at, target in pairs.items()}
 
 
-def most_pairs(edges: Sequence[Sequence[int]]) -> dict[int, int]:
+def max_pairs(edges: Sequence[Sequence[int]]) -> dict[int, int]:
     """Return a largest matching: columns with the row of each.
 
     Berge's augmenting paths, breadth first, so without recursion: each row in its order takes the first of its columns

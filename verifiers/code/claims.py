@@ -66,7 +66,7 @@ Relation = Literal["==", "!=", "is", "is not", "true", "false", "<", "<="]
 _NUMBERS = (int, float, complex)
 _SINGLE = (bool, type(None))  # of which there is one of each value
 _LITERALS = (*_NUMBERS, *_SINGLE, str, bytes)
-_MOST_BITS = 4096  # of a power that is worked out here
+_MAX_BITS = 4096  # of a power that is worked out here
 _SUMS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Pow: operator.pow,
 }  # fmt: skip
@@ -261,7 +261,7 @@ def _sum(left: Any, sign: type[ast.operator], right: Any) -> Any:
     if not (type(left) in _NUMBERS and type(right) in _NUMBERS):
         raise _OtherError
     if sign is ast.Pow and not (
-        type(left) is int and type(right) is int and right >= 0 and left.bit_length() * right <= _MOST_BITS
+        type(left) is int and type(right) is int and right >= 0 and left.bit_length() * right <= _MAX_BITS
     ):
         raise _OtherError
     return _SUMS[sign](left, right)

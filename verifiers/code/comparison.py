@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"-?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", r
 _FREE = 6  # decimals, those of C's %f, from which on the last ones come from the format and not from the task
 _BLANK = " \t\r\f\v\n"
 _GAPS = re.compile(r"([ \t\r\f\v]+)")
-_MOST_UNORDERED = 2000  # items beyond which an unordered comparison, which is quadratic, compares sorted texts
+_MAX_UNORDERED = 2000  # items beyond which an unordered comparison, which is quadratic, compares sorted texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ def _near(expected: float, actual: float, tolerance: float) -> bool:
 def _same_bag(expected: list[Any], actual: list[Any], tolerance: float) -> bool:
     if len(expected) != len(actual):
         return False
-    if len(expected) > _MOST_UNORDERED:
+    if len(expected) > _MAX_UNORDERED:
         return sorted(map(repr, expected)) == sorted(map(repr, actual))
     left = list(actual)
     for item in expected:

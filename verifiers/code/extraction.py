@@ -35,7 +35,7 @@ def fenced(program: str, language: str) -> str:
 Block = Literal["last", "first", "longest", "all", "only"]
 BLOCKS: tuple[Block, ...] = ("last", "first", "longest", "all", "only")
 
-_MOST_SOURCE = 1 << 20  # characters of a program
+_MAX_SOURCE = 1 << 20  # characters of a program
 _FENCE = re.compile(
     r"^(?P<indent>[ \t]*)(?P<before>(?:(?:<[\w|-]+>|[-*+]|\d{1,3}[.)])[ \t]*)*)(?P<fence>`{3,}|~{3,})"
     r"[ \t]*(?P<label>[^\s`{<]*)(?P<rest>[^\n`]*)$"
@@ -130,8 +130,8 @@ def program_in(
     found = extract(text, labels, block, bare, whole)
     if found.fault:
         return Score.scored(0.0, found.fault, **evidence, blocks=found.blocks)
-    if len(found.source) > _MOST_SOURCE:
-        return Score.scored(0.0, "too_complex", **evidence, error=f"more than {_MOST_SOURCE} characters")
+    if len(found.source) > _MAX_SOURCE:
+        return Score.scored(0.0, "too_complex", **evidence, error=f"more than {_MAX_SOURCE} characters")
     return found.source
 
 

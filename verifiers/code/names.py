@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from weakref import WeakKeyDictionary
 
-_MOST_KEPT = 20_000  # characters of a source whose tree is kept for whoever asks next; a tree is 100 times as large
+_MAX_KEPT = 20_000  # characters of a source whose tree is kept for whoever asks next; a tree is 100 times as large
 _MISSING: WeakKeyDictionary[ast.AST, frozenset[str]] = WeakKeyDictionary()
 _BELOW: WeakKeyDictionary[ast.Module, list[ast.AST]] = WeakKeyDictionary()
 _WORD = re.compile(r"\w+")
@@ -35,7 +35,7 @@ def syntax_tree(source: str) -> ast.Module | None:
 
     Trees are shared: nobody changes them.
     """
-    return _parsed(source) if len(source) <= _MOST_KEPT else _parsed.__wrapped__(source)
+    return _parsed(source) if len(source) <= _MAX_KEPT else _parsed.__wrapped__(source)
 
 
 @functools.lru_cache(maxsize=32)

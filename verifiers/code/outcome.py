@@ -13,8 +13,8 @@ Credit = Literal["all", "fraction", "staged"]
 
 SHOWN = 300
 """Characters of a value, an output or an error that are kept."""
-_MOST_SAID = 1_000  # characters of what broken tests say
-_MOST_TESTS = 50
+_MAX_SAID = 1_000  # characters of what broken tests say
+_MAX_TESTS = 50
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")  # of an object in memory, another one in every run
 _STAGES: dict[Stage, float] = {"extract": 0.0, "parse": 0.0, "compile": 0.0, "run": 0.1, "test": 0.2}
 
@@ -25,7 +25,7 @@ class TestsBrokenError(BadReferenceError):
     __test__ = False
 
     def __init__(self, message: str) -> None:
-        super().__init__(message[-_MOST_SAID:])
+        super().__init__(message[-_MAX_SAID:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,7 @@ class Verdict:
             if not outcome.passed:
                 found["first_failure"] = {"test": index, "reason": outcome.reason, **outcome.detail}
                 break
-        shown = self.outcomes[:_MOST_TESTS]
+        shown = self.outcomes[:_MAX_TESTS]
         found["tests"] = [outcome.passed for outcome in shown]
         if measured:
             found["seconds"] = [round(outcome.seconds, 4) for outcome in shown]

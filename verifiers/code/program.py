@@ -88,7 +88,7 @@ def _problem(node: ast.AST) -> str:
             return ""
 
 
-_MOST_CHARACTERS = 1 << 20  # of a response; 1 MiB crosses to the sandbox in 10 ms
+_MAX_CHARACTERS = 1 << 20  # of a response; 1 MiB crosses to the sandbox in 10 ms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,8 +143,8 @@ class ProgramVerifier(Verifier):
         text, fault = graded_text(sample, self.reasoning, "grade")
         if fault:
             return Score.scored(0.0, fault)
-        if len(text) > _MOST_CHARACTERS:
-            return Score.scored(0.0, "too_complex", error=f"more than {_MOST_CHARACTERS} characters")
+        if len(text) > _MAX_CHARACTERS:
+            return Score.scored(0.0, "too_complex", error=f"more than {_MAX_CHARACTERS} characters")
         try:
             return self._judged(source, question_of(sample), text)
         except SandboxUnavailableError as error:

@@ -50,9 +50,9 @@ _ALIASES = {
     "requests": "requests",
     "scipy": "scipy",
 }
-_MOST_SOURCE = 8 << 20  # characters of all tests; they travel in one frame
+_MAX_SOURCE = 8 << 20  # characters of all tests; they travel in one frame
 _MOST = 1e9  # of any number
-_MOST_READ = 256  # references kept
+_MAX_READ = 256  # references kept
 _LEETCODE = "Solution"  # the class whose methods LeetCode calls, after the imports that everybody leaves out
 
 
@@ -341,13 +341,13 @@ def _with_sources(style: Style, tests: Any, common: dict[str, Any], setup: str, 
         )
     if not sources or not all(isinstance(source, str) and source.strip() for source in sources):
         raise BadReferenceError(f'"tests" of the style {style!r} must be sources that are not empty', mistake=True)
-    if sum(map(len, sources)) + len(setup) > _MOST_SOURCE:
-        raise BadReferenceError(f"the tests are longer than {_MOST_SOURCE} characters")
+    if sum(map(len, sources)) + len(setup) > _MAX_SOURCE:
+        raise BadReferenceError(f"the tests are longer than {_MAX_SOURCE} characters")
     read = _read_sources(style, sources, setup, prompt, common["entry_point"], common["solution"], common["module"])
     return Suite(style=style, **read, **common)
 
 
-@functools.lru_cache(maxsize=_MOST_READ)
+@functools.lru_cache(maxsize=_MAX_READ)
 def _read_sources(
     style: Style, tests: tuple[str, ...], setup: str, prompt: str, entry: str, solution: str, module: str
 ) -> Mapping[str, Any]:

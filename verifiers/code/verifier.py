@@ -132,7 +132,7 @@ _VACUOUS = "every test expects nothing, so a program of nothing passes"
 _SPARE_SECONDS = 30.0  # beyond the budget of the tests: starting sandboxes, killing, a second try
 
 _reference_seconds: dict[tuple[str, str, str], float | str] = {}
-_MOST_REFERENCES = 10_000
+_MAX_REFERENCES = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,8 +153,8 @@ class CodeVerifier(SandboxedVerifier, TextVerifier[Suite, str]):
         seconds: seconds for one test, where the reference has no "timeout".
         total_seconds: for all tests together.
         slowdown: with a reference solution, the time for a test is this many times what the slowest test takes it,
-            but at least `least_seconds` and at most `seconds`; 0 switches that off.
-        least_seconds: see `slowdown`.
+            but at least `min_seconds` and at most `seconds`; 0 switches that off.
+        min_seconds: see `slowdown`.
         memory_mb: MiB for the program, where the reference has no "memory_mb".
         processes: processes and threads at one time.
         output_mb: MiB that a program may print.
@@ -177,7 +177,7 @@ class CodeVerifier(SandboxedVerifier, TextVerifier[Suite, str]):
     seconds: float = 5.0
     total_seconds: float = 60.0
     slowdown: float = 0.0
-    least_seconds: float = 1.0
+    min_seconds: float = 1.0
     memory_mb: int = 1024
     processes: int = 64
     output_mb: int = 8
@@ -190,7 +190,7 @@ class CodeVerifier(SandboxedVerifier, TextVerifier[Suite, str]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_numbers(self, seconds=_SECONDS, total_seconds=_SECONDS, least_seconds=_SECONDS)
+        require_numbers(self, seconds=_SECONDS, total_seconds=_SECONDS, min_seconds=_SECONDS)
         require_numbers(self, slowdown=(0, math.inf), tolerance=(0, math.inf))
         require_whole(self, memory_mb=(32, math.inf), processes=(1, math.inf), output_mb=(1, math.inf))
 
@@ -226,7 +226,7 @@ class CodeVerifier(SandboxedVerifier, TextVerifier[Suite, str]):
             raise TestsBrokenError(_VACUOUS)
         if suite.solution and self.slowdown:
             taken = self._solution_seconds(suite)
-            seconds = min(seconds, max(self.least_seconds, self.slowdown * taken))
+            seconds = min(seconds, max(self.min_seconds, self.slowdown * taken))
         verdict = self._tested(source, suite, seconds)
         if verdict.value("all") != 1.0:
             if suite.solution:
@@ -309,7 +309,7 @@ class CodeVerifier(SandboxedVerifier, TextVerifier[Suite, str]):
                 known = str(verdict.evidence())
                 if verdict.first_reason() == "candidate_timeout":  # which may be the machine's
                     return known
-            if len(_reference_seconds) >= _MOST_REFERENCES:
+            if len(_reference_seconds) >= _MAX_REFERENCES:
                 _reference_seconds.clear()
             _reference_seconds[key] = known
         return known

@@ -31,7 +31,7 @@ IFBENCH: Final[Mapping[str, type[Check]]] = MappingProxyType({**COUNTS, **WORDS,
 KINDS: Final[Mapping[str, type[Check]]] = MappingProxyType({**COMPOSED, **WRITTEN, **IFEVAL, **IFBENCH})
 """All kinds by name."""
 
-_MOST_CONSTRAINTS: Final = 200
+_MAX_CONSTRAINTS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,8 @@ def read_constraints(data: Any) -> list[Constraint]:
         if set(data) != {"constraints"}:
             raise ValueError(f'the reference is {shown(data)}; it must be {{"constraints": [..]}} or the list itself')
         data = data["constraints"]
-    if not isinstance(data, Sequence) or isinstance(data, str | bytes) or not 0 < len(data) <= _MOST_CONSTRAINTS:
-        raise ValueError(f"the constraints are {shown(data)}; they must be a list of 1 to {_MOST_CONSTRAINTS}")
+    if not isinstance(data, Sequence) or isinstance(data, str | bytes) or not 0 < len(data) <= _MAX_CONSTRAINTS:
+        raise ValueError(f"the constraints are {shown(data)}; they must be a list of 1 to {_MAX_CONSTRAINTS}")
     found = []
     for place, one in enumerate(data):
         try:

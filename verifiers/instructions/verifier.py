@@ -74,7 +74,7 @@ class InstructionVerifier(TextVerifier[list[Constraint], str]):
             items (`substance`); "unmet": they are not, which is safer for training.
         contradictions: "judge" scores whatever is asked; "refuse" calls constraints that exclude each other a mistake
             of the sample.
-        most_characters: longest response that can score.
+        max_characters: longest response that can score.
         truncated: whether a response that was cut off is worth 0 ("zero") or checked like any other ("grade").
     """
 
@@ -86,14 +86,14 @@ class InstructionVerifier(TextVerifier[list[Constraint], str]):
     see: Literal["visible", "raw"] = "visible"
     vacuous: Literal["met", "unmet"] = "met"
     contradictions: Literal["judge", "refuse"] = "judge"
-    most_characters: int = 200_000
+    max_characters: int = 200_000
     truncated: Truncated = "grade"
 
     unavailable: ClassVar[tuple[type[Exception], ...]] = (NoDetectorError,)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_whole(self, most_characters=(1, math.inf))
+        require_whole(self, max_characters=(1, math.inf))
 
     def check_reference(self, sample: Sample) -> None:
         """Read a sample's constraints, which must not be contradictory where that is asked for."""
@@ -114,7 +114,7 @@ class InstructionVerifier(TextVerifier[list[Constraint], str]):
 
     def find_in(self, text: str, sample: Sample, gold: list[Constraint]) -> str | Score:
         """Return the text, if it is not too long."""
-        return self.nothing("too_complex", sample, gold) if len(text) > self.most_characters else text
+        return self.nothing("too_complex", sample, gold) if len(text) > self.max_characters else text
 
     def judge(self, text: str, constraints: list[Constraint]) -> Score:
         """Return 1, 0, the share or the count, with a part for each constraint."""

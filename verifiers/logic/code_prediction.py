@@ -42,7 +42,7 @@ from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 Arguments = tuple[tuple[Any, ...], Mapping[str, Any]]
 
 _PROCESSES: Final = 16
-_MOST_KEPT: Final = 256
+_MAX_KEPT: Final = 256
 
 _kept: dict[tuple[object, ...], Verdict] = {}
 
@@ -110,7 +110,7 @@ def call_once(program: Called, arguments: Arguments, limits: CallLimits) -> Verd
         return _kept[key]
     verdict = call(program, arguments, limits)
     if verdict.value("all") == 1.0:  # a time limit may be missed only once, on a busy machine
-        if len(_kept) >= _MOST_KEPT:
+        if len(_kept) >= _MAX_KEPT:
             _kept.clear()
         _kept[key] = verdict
     return verdict

@@ -17,8 +17,8 @@ from adjudge.responses.markup import unwrap
 from adjudge.verifiers.logic.literal import LiteralError, parse_python
 
 MAX_FORMULA: Final = 2_000
-_MOST_BITS: Final = 4_096  # of a power of numbers
-_MOST_POWER: Final = 40
+_MAX_BITS: Final = 4_096  # of a power of numbers
+_MAX_POWER: Final = 40
 _SCALED: Final = re.compile(r"[\d.][eE][+-]?\d")
 _SIGNS: Final = str.maketrans({"×": "*", "÷": "/", "−": "-", "·": "*", "–": "-", "[": "(", "]": ")"})
 _TEX_SIGNS: Final = {"times": "*", "cdot": "*", "div": "/"}
@@ -145,6 +145,6 @@ def _power(base: float | None, exponent: ast.expr, names: frozenset[str]) -> flo
     else:
         value = abs(_exact(exponent, []))
     times = max(1.0, float(value))
-    if times > _MOST_POWER or (base is not None and base * times > _MOST_BITS):
+    if times > _MAX_POWER or (base is not None and base * times > _MAX_BITS):
         raise LiteralError("too_complex", "a power is too large")
     return None if base is None else base * times

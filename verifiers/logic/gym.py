@@ -245,7 +245,7 @@ _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {  # by tasks whose entries have
 }
 _INTEGRALS: Final = frozenset({"simple_integration", "intermediate_integration"})
 _UNSOLVED: Final = "Integral("  # sympy's way to give a question back; the check differentiates, and needs no answer
-_MOST_LONGER: Final = 10_000  # characters that an answer may have beyond four times the gold's
+_MAX_LONGER: Final = 10_000  # characters that an answer may have beyond four times the gold's
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +320,7 @@ class ReasoningGymVerifier(MarkedAnswerVerifier[GymEntry]):
     def judge_text(self, answer: str, gold: GymEntry) -> Score:
         """Return what the answer is worth."""
         evidence = {"task": gold.task, "answer": shorten(answer)}
-        if len(answer) > 4 * len(gold.gold or "") + _MOST_LONGER:
+        if len(answer) > 4 * len(gold.gold or "") + _MAX_LONGER:
             return Score.scored(0.0, "too_complex", **evidence)
         if gold.gold is not None and answer == gold.gold.strip():
             answer = gold.gold  # with the white space that the tags took off

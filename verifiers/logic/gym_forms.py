@@ -27,9 +27,9 @@ _ARBITRARY: Final = frozenset({"C", "c", "K", "k"})  # constants of integration
 _LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz")
 _NUMBER: Final = r"[+-]?\d{1,50}(?:\.\d{0,50})?(?:[eE][+-]?\d{1,3})?"
 _BITS: Final = (ast.Add, ast.Sub, ast.Mult, ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
-_MOST_SHIFT: Final = 1_000
-_MOST_INTEGRAL: Final = 300  # five times the longest of 240 gold answers; what simplifying takes grows quickly
-_MOST_TURNS: Final = 1_000
+_MAX_SHIFT: Final = 1_000
+_MAX_INTEGRAL: Final = 300  # five times the longest of 240 gold answers; what simplifying takes grows quickly
+_MAX_TURNS: Final = 1_000
 _TURN: Final = re.compile(r"[A-Za-z]{1,2}'?[0-9]?'?")
 _HANOI: Final = re.compile(r"\s*Move disk (\d{1,3}) from Peg (\d{1,3}) to Peg (\d{1,3})\.?\s*", re.IGNORECASE)
 
@@ -82,8 +82,8 @@ def _listed(*keys: str) -> Form:
 
 
 def _integral(answer: str, entry: Mapping[str, Any]) -> None:
-    if len(answer) > _MOST_INTEGRAL:
-        raise LiteralError("too_complex", f"{len(answer)} characters; an integral may have {_MOST_INTEGRAL}")
+    if len(answer) > _MAX_INTEGRAL:
+        raise LiteralError("too_complex", f"{len(answer)} characters; an integral may have {_MAX_INTEGRAL}")
     require_formula(answer, _ARBITRARY | {str(entry["metadata"]["variable"])})
 
 
@@ -111,7 +111,7 @@ def _turns(answer: str, entry: Mapping[str, Any]) -> None:
     """Turns of a cube, apart by white space; the check writes "R999999999" out."""
     del entry
     words = answer.split()
-    if len(words) > _MOST_TURNS or not all(_TURN.fullmatch(word) for word in words):
+    if len(words) > _MAX_TURNS or not all(_TURN.fullmatch(word) for word in words):
         raise LiteralError("unparsable_answer", "it is no list of turns")
 
 
@@ -195,7 +195,7 @@ def _bits(node: ast.expr) -> None:
         case ast.UnaryOp(operand=inner):
             _bits(inner)
         case ast.BinOp(op=ast.LShift(), right=right) if not (
-            isinstance(right, ast.Constant) and isinstance(right.value, int) and right.value <= _MOST_SHIFT
+            isinstance(right, ast.Constant) and isinstance(right.value, int) and right.value <= _MAX_SHIFT
         ):
             raise LiteralError("unparsable_answer", "a shift is too large")
         case ast.BinOp(left=left, op=sign, right=right) if isinstance(sign, _BITS):

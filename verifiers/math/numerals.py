@@ -56,7 +56,7 @@ def decimal_comma(text: str) -> Number | None:
     return Number(-found.value, found.places, found.digits) if match[1] == "-" else found
 
 
-_LEAST_LISTED = 9  # digits: `12,345,678` is one number
+_MIN_LISTED = 9  # digits: `12,345,678` is one number
 
 
 def is_list(grouped: str) -> bool:
@@ -65,7 +65,7 @@ def is_list(grouped: str) -> bool:
     return (
         all(map(str.isdigit, groups))
         and len(groups[0]) > 1
-        and sum(map(len, groups)) >= _LEAST_LISTED
+        and sum(map(len, groups)) >= _MIN_LISTED
         and not any(group.startswith("0") for group in groups)
         and groups == sorted(set(groups), key=int)
     )

@@ -51,7 +51,7 @@ from adjudge.verifiers.proofs.lean_source import (
 )
 
 _TIMED_OUT = "timed out"  # in the error of a file that took too long
-_MOST_BYTES = 16 << 20
+_MAX_BYTES = 16 << 20
 
 
 class _UnreadError(Exception):
@@ -143,7 +143,7 @@ class _Call:
             # The header may take as long again; then the server's own limit passes first.
             timeout=2 * scorer.seconds + 30,
             deadline=scorer.attempts * (2 * scorer.seconds + 30),
-            most_bytes=_MOST_BYTES,
+            max_bytes=_MAX_BYTES,
             retry=Retry(attempts=scorer.attempts, first_pause=0.2, longest_pause=5.0),
             circuit=Circuit(CircuitPlan()),
             trust_env=urlsplit(scorer.url).hostname not in ("localhost", "127.0.0.1", "::1"),

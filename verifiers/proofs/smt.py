@@ -31,7 +31,7 @@ from adjudge.scoring.verifier_base import TextVerifier
 from adjudge.verifiers.code.extraction import extract
 from adjudge.verifiers.proofs.smt_answers import AnswerError, read_claim, read_term
 from adjudge.verifiers.proofs.smt_reference import Expression, Formula, read_formula, strange_atom
-from adjudge.verifiers.proofs.toolbox import MOST_CHARACTERS, check_limits, key_of, require, run_limits, shown, tagged
+from adjudge.verifiers.proofs.toolbox import MAX_CHARACTERS, check_limits, key_of, require, run_limits, shown, tagged
 
 Solver: TypeAlias = Literal["z3", "cvc5"]
 Verdict: TypeAlias = Literal["sat", "unsat", "unknown", "error", "disagreement"]
@@ -166,7 +166,7 @@ class SmtVerifier(TextVerifier[tuple[Formula, str], str]):
         """Return the claim or the term."""
         marked = tagged(text)
         found = extract(text if marked is None else marked, _LABELS)
-        fault = found.fault or ("too_complex" if len(found.source) > MOST_CHARACTERS else "")
+        fault = found.fault or ("too_complex" if len(found.source) > MAX_CHARACTERS else "")
         return Score.scored(0.0, fault) if fault else found.source
 
     def judge(self, text: str, gold: tuple[Formula, str]) -> Score:

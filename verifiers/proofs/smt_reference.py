@@ -133,7 +133,7 @@ _DECLARING: Final = frozenset(
     | {"define-const", "define-fun-rec", "define-sort"}
 )
 _REPLACEABLE: Final = (("declare-const",), ("declare-fun",))
-_MOST_CHARACTERS = 1_000_000
+_MAX_CHARACTERS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +212,8 @@ def read_formula(reference: Any) -> Formula:
     for name, text in given.items():
         if not isinstance(text, str):
             raise BadReferenceError(f"the reference's {name} is a {type(text).__name__}; it must be text", mistake=True)
-        if len(text) > _MOST_CHARACTERS:
-            raise BadReferenceError(f"the reference's {name} is longer than {_MOST_CHARACTERS} characters")
+        if len(text) > _MAX_CHARACTERS:
+            raise BadReferenceError(f"the reference's {name} is longer than {_MAX_CHARACTERS} characters")
     if given["expected"] not in ("", "sat", "unsat") or (given["expected"] and key != "formula"):
         raise BadReferenceError(
             f"the reference's expected is {given['expected']!r:.60}; beside a formula it may be sat or unsat",

@@ -49,23 +49,23 @@ class TheoremVerdictVerifier(TextVerifier[str, str]):
 
     Attributes:
         tag: whether the verdict must stand inside `<answer>...</answer>`.
-        least_blanks: smallest share of white space in a response.
-        most_repeated: largest length of a response over its number of distinct characters.
+        min_blanks: smallest share of white space in a response.
+        max_repeated: largest length of a response over its number of distinct characters.
     """
 
     name: ClassVar[str] = "theorem_variants"
     version: ClassVar[str] = "2"
 
     tag: bool = False
-    least_blanks: float = 0.05
-    most_repeated: float = 300.0
+    min_blanks: float = 0.05
+    max_repeated: float = 300.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.least_blanks < 1:
-            raise ValueError(f"theorem_variants: least_blanks is {self.least_blanks!r}; it must be from 0 to below 1")
-        if not self.most_repeated >= 1:
-            raise ValueError(f"theorem_variants: most_repeated is {self.most_repeated!r}; it must be at least 1")
+        if not 0 <= self.min_blanks < 1:
+            raise ValueError(f"theorem_variants: min_blanks is {self.min_blanks!r}; it must be from 0 to below 1")
+        if not self.max_repeated >= 1:
+            raise ValueError(f"theorem_variants: max_repeated is {self.max_repeated!r}; it must be at least 1")
 
     def read_reference(self, reference: Any) -> str:
         """Return the label."""
@@ -101,9 +101,9 @@ class TheoremVerdictVerifier(TextVerifier[str, str]):
     def gate(self, sample: Sample, answer: str) -> str:
         """Return the gate that a response hits, "" for none; `answer` is where its verdict stands."""
         text = response_text(sample).strip()
-        if len(text) - sum(map(len, text.split())) < self.least_blanks * len(text):
+        if len(text) - sum(map(len, text.split())) < self.min_blanks * len(text):
             return "blanks"
-        if len(text) > self.most_repeated * len(set(text)):
+        if len(text) > self.max_repeated * len(set(text)):
             return "repetition"
         if len(text) < _SHORT and _ECHO.search(_BOXED.sub(" ", text)):
             return "echo"
@@ -140,8 +140,8 @@ class TheoremGroupScorer:
 
     Attributes:
         tag: whether the verdict must stand inside `<answer>...</answer>`.
-        least_blanks: smallest share of white space in a response.
-        most_repeated: largest length of a response over its number of distinct characters.
+        min_blanks: smallest share of white space in a response.
+        max_repeated: largest length of a response over its number of distinct characters.
     """
 
     name: ClassVar[str] = "theorem_group"
@@ -149,12 +149,12 @@ class TheoremGroupScorer:
     groupwise: ClassVar[bool] = True
 
     tag: bool = False
-    least_blanks: float = 0.05
-    most_repeated: float = 300.0
+    min_blanks: float = 0.05
+    max_repeated: float = 300.0
     _single: TheoremVerdictVerifier = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        single = TheoremVerdictVerifier(tag=self.tag, least_blanks=self.least_blanks, most_repeated=self.most_repeated)
+        single = TheoremVerdictVerifier(tag=self.tag, min_blanks=self.min_blanks, max_repeated=self.max_repeated)
         object.__setattr__(self, "_single", single)
 
     @property

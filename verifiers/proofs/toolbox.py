@@ -34,7 +34,7 @@ ENDINGS: Final = {
 }
 """How a run that a limit or a signal ended is scored, where the response is to blame."""
 
-MOST_CHARACTERS: Final = 200_000
+MAX_CHARACTERS: Final = 200_000
 """Longest response that is looked at."""
 
 _SHOWN = 2_000
@@ -83,8 +83,8 @@ def proof_in(text: str, labels: frozenset[str], block: Block = "last") -> str | 
     found = extract(text, labels, block)
     if found.fault:
         return Score.scored(0.0, found.fault, stage="extract")
-    if len(found.source) > MOST_CHARACTERS:
-        return Score.scored(0.0, "too_complex", stage="extract", error=f"more than {MOST_CHARACTERS} characters")
+    if len(found.source) > MAX_CHARACTERS:
+        return Score.scored(0.0, "too_complex", stage="extract", error=f"more than {MAX_CHARACTERS} characters")
     return found.source
 
 
@@ -101,7 +101,7 @@ def shown(output: bytes | str) -> str:
 
 
 _KEYS: Final = frozenset({"header", "statement", "axioms"})
-_MOST_CHARACTERS = 200_000
+_MAX_CHARACTERS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +152,6 @@ def theorem_parts(reference: Any, axiom: re.Pattern[str], *, example: str, examp
         raise BadReferenceError(
             f"the reference's axioms is {axioms!r:.80}; list full names: {example_axiom}", mistake=True
         )
-    if max(len(header), len(statement)) > _MOST_CHARACTERS:
-        raise BadReferenceError(f"the reference is longer than {_MOST_CHARACTERS} characters")
+    if max(len(header), len(statement)) > _MAX_CHARACTERS:
+        raise BadReferenceError(f"the reference is longer than {_MAX_CHARACTERS} characters")
     return TheoremParts(header, statement, tuple(axioms))

@@ -99,13 +99,13 @@ class Collector:
 
         Rows that come lazily are not asked for beyond that, so a flood costs one row more than is allowed.
         """
-        most_rows, most_bytes = self._limits.rows, self._limits.output_bytes
+        max_rows, max_bytes = self._limits.rows, self._limits.output_bytes
         for row in rows:
             cells = tuple([plain(cell) for cell in row]) if self._convert else tuple(row)
             self.rows.append(cells)
             self._bytes += sum([len(cell) if isinstance(cell, str) else cell_bytes(cell) for cell in cells])
-            if len(self.rows) > most_rows:
-                return Fault("output", f"more than {most_rows:,} rows")
-            if self._bytes > most_bytes:
-                return Fault("output", f"more than {most_bytes:,} bytes")
+            if len(self.rows) > max_rows:
+                return Fault("output", f"more than {max_rows:,} rows")
+            if self._bytes > max_bytes:
+                return Fault("output", f"more than {max_bytes:,} bytes")
         return None

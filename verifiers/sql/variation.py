@@ -38,7 +38,7 @@ MAKING_SECONDS: Final = 5.0
 _AIMING_SECONDS: Final = 1.0  # the same for one candidate; 0.03 s is usual
 _AIMED: Final = 4  # databases aimed at one candidate
 _TRIES: Final = 4  # databases tried for each one wanted
-_MOST_TRIES: Final = 12  # where few suit
+_MAX_TRIES: Final = 12  # where few suit
 _SUITING: Final = 2  # of those, how many suitable ones the choice is made from
 _COINCIDENCES: Final = 24
 _WITNESSES: Final = 30  # rows of each table that make up the reference's result
@@ -104,7 +104,7 @@ def varied_engines(
     suiting: list[SqliteEngine] = []
     varied = False
     try:
-        for number in range(_MOST_TRIES * count):
+        for number in range(_MAX_TRIES * count):
             if time.thread_time() > until or (number >= _TRIES * count and len(suiting) >= count):
                 break
             engine = made(filler, number, moment, memory_mb)

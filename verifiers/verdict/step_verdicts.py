@@ -23,12 +23,12 @@ from adjudge.protocol import Sample, Score, response_text, split_reasoning
 from adjudge.responses.answer_span import shorten
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import ReferenceVerifier
-from adjudge.verifiers.verdict.verifier import MOST_CHARACTERS
+from adjudge.verifiers.verdict.verifier import MAX_CHARACTERS
 
 _STEP = re.compile(r"^Verdict ([0-9]{1,4}): (-?1)[ \t]*$", re.MULTILINE)
 _FINAL = re.compile(r"^Final verdict: ([01])\s*\Z", re.MULTILINE)
 _LOOKS_FINAL = re.compile(r"final\s+verdict", re.IGNORECASE)
-_MOST_STEPS = 1_000
+_MAX_STEPS = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class StepVerdictsVerifier(ReferenceVerifier[tuple[bool, int], str]):
         """Return what is said behind the reasoning."""
         text = response_text(sample)
         _, answer, unfinished = split_reasoning(text)
-        if len(text) > MOST_CHARACTERS:
+        if len(text) > MAX_CHARACTERS:
             return Score.scored(0.0, "too_complex")
         if unfinished or sample.finish_reason == "length":
             return Score.scored(0.0, "unfinished_reasoning" if unfinished else "truncated")
@@ -87,10 +87,10 @@ def _solution(reference: Any) -> tuple[bool, int]:
             mistake=True,
         )
     right, count = reference["verdict"], reference["steps"]
-    if not isinstance(right, bool) or type(count) is not int or not 1 <= count <= _MOST_STEPS:
+    if not isinstance(right, bool) or type(count) is not int or not 1 <= count <= _MAX_STEPS:
         raise BadReferenceError(
             f"the reference is {shorten(repr(reference), 80)}; the verdict must be true or false, and the steps a "
-            f"whole number from 1 to {_MOST_STEPS}",
+            f"whole number from 1 to {_MAX_STEPS}",
             mistake=True,
         )
     return right, count

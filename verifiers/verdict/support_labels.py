@@ -89,7 +89,7 @@ Notation: TypeAlias = Literal[
 ]
 NOTATIONS: tuple[Notation, ...] = get_args(Notation)
 
-_MOST_CHARACTERS = 20_000  # 500 labels with room; JSON nested deeper than that would only cost time
+_MAX_CHARACTERS = 20_000  # 500 labels with room; JSON nested deeper than that would only cost time
 _QUOTED = re.compile(r"'([a-z_]*)'|\"([a-z_]*)\"")
 _NUMBERED = re.compile(r"(\d{1,4})\.[ \t]+([a-z_]+)")
 _XML = re.compile(r"<labels>\s*((?:<label>\s*[a-z_]+\s*</label>\s*)+)</labels>")
@@ -109,7 +109,7 @@ def read_labels(text: str, notation: Notation | None = None) -> tuple[Label, ...
     if notation is not None and notation not in NOTATIONS:
         raise ValueError(f"the notation is {notation!r}; it must be one of {', '.join(NOTATIONS)}")
     text = text.strip()
-    if not text or len(text) > _MOST_CHARACTERS:
+    if not text or len(text) > _MAX_CHARACTERS:
         return None
     for name in NOTATIONS if notation is None else (notation,):
         words = _READERS[name](text)

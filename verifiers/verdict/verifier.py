@@ -57,7 +57,7 @@ from adjudge.responses.markup import invisible
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import ReferenceVerifier
 
-MOST_CHARACTERS = 200_000
+MAX_CHARACTERS = 200_000
 """A longer text is not read: no judge needs it, and reading it would only cost time."""
 
 _AFTER = " \t\r\n.*`"  # what may follow a verdict
@@ -132,7 +132,7 @@ def read_numbers(sample: Sample, forms: Sequence[str], low: float, high: float) 
 def _behind_reasoning(sample: Sample) -> tuple[str, str, str]:
     """The text behind the reasoning, the reasoning, and the reason for which nothing is read."""
     text = response_text(sample)
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MAX_CHARACTERS:
         return "", "", "too_complex"
     thinking, answer, unfinished = split_reasoning(text)
     if unfinished:

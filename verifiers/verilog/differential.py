@@ -158,7 +158,7 @@ _DRIVEN = re.compile(rb"is coerced to inout|row Unable to assign to unresolved w
 
 _SOURCES = ("bench.v", "design.v")
 _GOLD = "gold"  # in front of the reference's names; no candidate shares a simulation with it
-_MOST_COMPILED = 4 << 20  # bytes that are kept for a reference; the largest of VerilogEval has 100 KiB
+_MAX_COMPILED = 4 << 20  # bytes that are kept for a reference; the largest of VerilogEval has 100 KiB
 
 
 class SimulationError(Exception):
@@ -315,7 +315,7 @@ class Differential:
         result = runner.run(icarus(files, _SOURCES, f"{_GOLD}_bench", (output, COMPILED)), self.limits)
         compiled = result.outputs.get(COMPILED, b"")
         samples = _samples(result, stimulus, self._width, _GOLD, output)
-        return samples, compiled if len(compiled) <= _MOST_COMPILED else b""
+        return samples, compiled if len(compiled) <= _MAX_COMPILED else b""
 
     def _own_samples(self, runner: Runner, stimulus: Stimulus) -> list[str]:
         """Return the reference's samples."""

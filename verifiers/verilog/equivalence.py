@@ -39,7 +39,7 @@ from adjudge.verifiers.verilog.yosys import HERE, run_yosys
 WORD = "adjudge_word_"
 """In front of the names of register words in the map of a circuit."""
 _LEAST = 3  # a smaller number is a state, not a bound
-_MOST_GATES = 60_000
+_MAX_GATES = 60_000
 
 _FALSE, _TRUE = 0, 1
 
@@ -67,7 +67,7 @@ def with_bounds(circuit: Aiger, words: Iterable[Mapping[int, int]], numbers: Ite
     seen = set()
     for word in words:
         bits = tuple(first + 2 * word[bit] if bit in word else _FALSE for bit in range(max(word) + 1))
-        if bits in seen or len(build.gates) > _MOST_GATES:
+        if bits in seen or len(build.gates) > _MAX_GATES:
             continue
         seen.add(bits)
         for bound in bounds:

@@ -28,9 +28,9 @@ class ServerConfig(Options, what="server option"):
             request counts for.  "": anyone who can reach the port may ask, which is refused unless the address is one
             of this machine's own.
         open_to_all: listen on any address without tokens all the same.
-        most_bytes: largest body of a request, in bytes.
-        most_samples: most samples of a request.
-        most_under_way: most samples that one client may have accepted and not answered; more get 429.
+        max_bytes: largest body of a request, in bytes.
+        max_samples: most samples of a request.
+        max_under_way: most samples that one client may have accepted and not answered; more get 429.
         body_seconds: how long the head of a request may take to arrive, and then its body.
         drain_seconds: how long a stopping server waits for what it accepted.
         log_texts: write prompts and responses into the log.
@@ -44,9 +44,9 @@ class ServerConfig(Options, what="server option"):
     port: Annotated[int, Range(ge=0, le=65535)] = 8000
     tokens: str = ""
     open_to_all: bool = False
-    most_bytes: Annotated[int, _COUNT] = 64 << 20
-    most_samples: Annotated[int, _COUNT] = 10_000
-    most_under_way: Annotated[int, _COUNT] = 20_000
+    max_bytes: Annotated[int, _COUNT] = 64 << 20
+    max_samples: Annotated[int, _COUNT] = 10_000
+    max_under_way: Annotated[int, _COUNT] = 20_000
     body_seconds: Annotated[float, _SECONDS] = 30.0
     drain_seconds: Annotated[float, _SECONDS] = 60.0
     log_texts: bool = False

@@ -65,7 +65,7 @@ class Replays:
 
     Args:
         seconds: how long an answer is kept.
-        most_bytes: how much is kept at most.
+        max_bytes: how much is kept at most.
         orphaned: seconds after which work is given up that nobody waits for.
         clock: seconds from any start.
     """
@@ -74,12 +74,12 @@ class Replays:
         self,
         *,
         seconds: float = _SECONDS,
-        most_bytes: int = _BYTES,
+        max_bytes: int = _BYTES,
         orphaned: float = _ORPHANED,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._seconds = seconds
-        self._most = most_bytes
+        self._most = max_bytes
         self._orphaned = orphaned
         self._clock = clock
         self._under_way: dict[_Name, _Work] = {}
@@ -210,7 +210,7 @@ class Host:
         self.replays = Replays()
         self.started = time.time()
         self.draining = False
-        self._allowance = Allowance(config.most_under_way)
+        self._allowance = Allowance(config.max_under_way)
 
     def only_scorer(self, asked: str | None) -> str:
         """Return the scorer a request means: the one it names, or the only one there is.

@@ -30,7 +30,7 @@ LOG = logging.getLogger("adjudge.server")
 
 _SUFFIX = ".jsonl"
 _EVERY = 1.0  # seconds between two writes
-_MOST_ROWS = 100_000  # lines in memory, about 30 MB, while the disk does not answer; more are lost
+_MAX_ROWS = 100_000  # lines in memory, about 30 MB, while the disk does not answer; more are lost
 _CLOSING = 10.0  # seconds for the last write
 _LONGEST_NAME = 64  # of a group, in characters; a longer name may be a text
 _PROBE = 1 << 12  # bytes that must find room at the start
@@ -41,16 +41,16 @@ class ScoreLog:
 
     Args:
         path: the file, which goes on if it is there; its name ends with .jsonl, so that its readers know it.
-        most_bytes: size from which on it becomes the older file, NAME.1.jsonl, in place of the one before.
+        max_bytes: size from which on it becomes the older file, NAME.1.jsonl, in place of the one before.
 
     Raises:
         ValueError: the file cannot be written, or another process writes it.
     """
 
-    def __init__(self, path: str, most_bytes: int) -> None:
+    def __init__(self, path: str, max_bytes: int) -> None:
         self._path = Path(path).expanduser().absolute()
         self._older = self._path.with_suffix(f".1{_SUFFIX}")
-        self._most = most_bytes
+        self._most = max_bytes
         self._rows: deque[bytes] = deque()
         self._dropped = 0  # counted on the loop
         self._unwritten = 0  # counted in the thread
@@ -109,7 +109,7 @@ class ScoreLog:
             route: path of the request.
             traffic: "train" or "eval".
         """
-        if self._closing.is_set() or len(self._rows) + len(samples) > _MOST_ROWS:
+        if self._closing.is_set() or len(self._rows) + len(samples) > _MAX_ROWS:
             if not self._dropped:
                 self._tell(error="the disk is too slow, or the server is closed, so that lines are lost")
             self._dropped += len(samples)

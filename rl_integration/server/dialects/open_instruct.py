@@ -74,14 +74,14 @@ def open_instruct(host: Host) -> APIRouter:
     async def test_program(
         request: Request, asked: TestProgram, scorer: ScorerName = None, fallback: Instead = None
     ) -> Results:
-        tests = within_limit(_listed(asked.tests), host.config.most_samples)
+        tests = within_limit(_listed(asked.tests), host.config.max_samples)
         return await results(request, asked, scorer, fallback, tests)
 
     @router.post("/test_program_stdio", summary="Run inputs and outputs for open-instruct")
     async def test_program_stdio(
         request: Request, asked: TestProgram, scorer: ScorerName = None, fallback: Instead = None
     ) -> Results:
-        tests = within_limit(_listed(asked.tests), host.config.most_samples)
+        tests = within_limit(_listed(asked.tests), host.config.max_samples)
         return await results(request, asked, scorer, fallback, [_case(index, test) for index, test in enumerate(tests)])
 
     return router

@@ -68,7 +68,7 @@ def open_rlhf(host: Host) -> APIRouter:
     ) -> Rewards:
         name = host.only_scorer(scorer)
         samples = []
-        for query, prompt, label in within_limit(_rows(asked), host.config.most_samples):
+        for query, prompt, label in within_limit(_rows(asked), host.config.max_samples):
             response, ended = _without_end(_response(query, prompt, strip_start), strip_end)
             reason = "stop" if ended else "length" if cut_off else None
             samples.append(

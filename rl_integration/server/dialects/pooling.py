@@ -129,7 +129,7 @@ def pooling(host: Host) -> APIRouter:
             raise HttpError(422, "bad_request", "use_activation=true: values are sent as they are; leave it out")
         model = asked.model if asked.model in host.service.names else None
         name = host.only_scorer(scorer if scorer is not None else model)
-        scores = await host.score(request, name, within_limit(samples, host.config.most_samples))
+        scores = await host.score(request, name, within_limit(samples, host.config.max_samples))
         head = {"id": request.state.request_id, "created": int(time.time()), "model": asked.model or name}
         return numbers(scores, fallback), {**head, "usage": _usage(scores)}
 

@@ -163,7 +163,7 @@ class _Growth:
         ]
         forked: list[_Branch] = []
         for branch, _ in self._written(roots, self._left):
-            places = _least_likely(branch.logprobs, config.forks)
+            places = _unlikeliest(branch.logprobs, config.forks)
             parts = _cut(branch, places, self._named)
             rollout = self.found[branch.first]
             self.found[branch.first] = replace(rollout, path=parts[-1].path)
@@ -249,7 +249,7 @@ def _alike(branches: Sequence[_Branch]) -> Iterator[tuple[int, list[int]]]:
         yield copies, [place for run in runs if len(run) == copies for place in run]
 
 
-def _least_likely(logprobs: Sequence[float], count: int) -> list[int]:
+def _unlikeliest(logprobs: Sequence[float], count: int) -> list[int]:
     """The places of the tokens that were least likely, the first one left out, in order."""
     ranked = sorted(range(1, len(logprobs)), key=lambda place: (logprobs[place], place))
     return sorted(ranked[:count])

@@ -33,7 +33,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
 }
 """Each command: where its dataclass is, or what makes it of its words, and one line about it."""
 
-_MOST_PATHS: Final = 2  # of `adjudge label` and `adjudge data`
+_MAX_PATHS: Final = 2  # of `adjudge label` and `adjudge data`
 _TEXT_FLAGS: Final = ("--response", "--reference", "--reference-json", "--prompt")
 
 
@@ -84,7 +84,7 @@ def _run(args: list[str]) -> int:
     try:
         command = _parse(name, rest)
     except SystemExit as stop:  # tyro has printed the help, or what is wrong with the flags
-        if stop.code == exits.USER and _paths(name, rest) > _MOST_PATHS:
+        if stop.code == exits.USER and _paths(name, rest) > _MAX_PATHS:
             print(f"adjudge {name} takes IN and OUT; quote a pattern ('runs/*.jsonl'), which the shell would spell out",
                   file=sys.stderr)  # fmt: skip
         return stop.code if isinstance(stop.code, int) else exits.FINE

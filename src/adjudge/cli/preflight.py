@@ -55,7 +55,7 @@ class Preflight:
         self._rows = rows
         self._right = right
         self._wrong = wrong
-        self._most_seconds = seconds
+        self._max_seconds = seconds
         self._budget = budget
         self._tell = tell
         self._seconds: list[tuple[float, str]] = []
@@ -228,7 +228,7 @@ class Preflight:
     def _kit_seconds(self, samples: int) -> float:
         """Return what one call of the kit may take; its largest has each sample twice."""
         own = 0.0 if self._verifier is None else 2 * samples * self._verifier.limits.seconds
-        return max(self._most_seconds, own)
+        return max(self._max_seconds, own)
 
     def _time(self) -> Check:
         if not self._seconds:
@@ -251,7 +251,7 @@ class Preflight:
             yield from zip(chunk, scores, strict=True)
 
     def _asked(self, samples: Sequence[Sample]) -> list[Score]:
-        return score_in_time(self._scorer, samples, self._most_seconds)
+        return score_in_time(self._scorer, samples, self._max_seconds)
 
 
 def _others(golds: Sequence[str], index: int) -> list[str]:

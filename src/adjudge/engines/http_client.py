@@ -73,7 +73,7 @@ async def on_http_loop(work: Coroutine[Any, Any, T]) -> T:
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, http_loop()))
 
 
-_MOST_DETAIL = 500  # characters, as `Fault` promises
+_MAX_DETAIL = 500  # characters, as `Fault` promises
 _OVERLOADED = (429, 503, 529)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # How OpenAI, vLLM, SGLang and llama.cpp say that a prompt does not fit into the model's window.
@@ -122,7 +122,7 @@ class JsonClient:
         concurrency: how many requests are under way at once.
         timeout: seconds for one attempt, from sending to the last byte.
         deadline: seconds for all attempts at one request and the pauses between them, from when the first is sent.
-        most_bytes: largest answer that is read.
+        max_bytes: largest answer that is read.
         retry: when to try again.
         circuit: what is known about the server.
         trust_env: whether the proxies that the environment names are used.
@@ -136,7 +136,7 @@ class JsonClient:
         concurrency: int,
         timeout: float,
         deadline: float,
-        most_bytes: int,
+        max_bytes: int,
         retry: Retry,
         circuit: Circuit,
         trust_env: bool,
@@ -146,7 +146,7 @@ class JsonClient:
         self._secret = secret
         self._timeout = timeout
         self._deadline = deadline
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._retry = retry
         self._circuit = circuit
         self._jitter = random.Random()
@@ -244,8 +244,8 @@ class JsonClient:
         pieces = bytearray()
         async for piece in response.aiter_bytes(_CHUNK):
             pieces += piece
-            if len(pieces) > self._most_bytes:
-                raise _TooLarge(f"the answer is larger than {self._most_bytes} bytes; raise `most_bytes` if it may be")
+            if len(pieces) > self._max_bytes:
+                raise _TooLarge(f"the answer is larger than {self._max_bytes} bytes; raise `max_bytes` if it may be")
         return bytes(pieces)
 
     def _not_ok(self, response: httpx.Response, raw: bytes) -> Refusal | _Again:
@@ -293,7 +293,7 @@ def safe_detail(text: str, secret: str = "") -> str:
     if secret:
         text = text.replace(secret, "***")
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return line if len(line) <= _MOST_DETAIL else line[: _MOST_DETAIL - 1] + "…"
+    return line if len(line) <= _MAX_DETAIL else line[: _MAX_DETAIL - 1] + "…"
 
 
 def _message(raw: bytes) -> str:
@@ -315,7 +315,7 @@ def _says_too_long(raw: bytes) -> bool:
 
 
 def _excerpt(raw: bytes) -> str:
-    return raw[: 2 * _MOST_DETAIL].decode("utf-8", errors="replace") or "(empty)"
+    return raw[: 2 * _MAX_DETAIL].decode("utf-8", errors="replace") or "(empty)"
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -29,7 +29,7 @@ _TRANSPORT = (
     "concurrency",
     "timeout",
     "deadline",
-    "most_bytes",
+    "max_bytes",
     "attempts",
     "first_pause",
     "longest_pause",
@@ -64,7 +64,7 @@ class OpenAIConfig:
         concurrency: requests under way at once.
         timeout: seconds for one attempt at a request, from sending it to the last byte of the answer.
         deadline: seconds for all attempts at a request together, from when the first is sent.
-        most_bytes: the largest answer that is read.
+        max_bytes: the largest answer that is read.
         attempts: how often a request is sent at most.
         first_pause: seconds that the pause after the first attempt lasts at most; each further one, twice as long.
         longest_pause: seconds that a pause lasts at most, also one that the server asks for.
@@ -87,7 +87,7 @@ class OpenAIConfig:
     concurrency: Annotated[int, _COUNT] = 64
     timeout: Annotated[float, _SECONDS] = 300.0
     deadline: Annotated[float, _SECONDS] = 900.0
-    most_bytes: Annotated[int, _COUNT] = 64 << 20
+    max_bytes: Annotated[int, _COUNT] = 64 << 20
     attempts: int = 6
     first_pause: float = 0.5
     longest_pause: float = 30.0

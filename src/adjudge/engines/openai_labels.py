@@ -22,7 +22,7 @@ from adjudge.engines.interface import Labels
 from adjudge.engines.label_tokens import NEVER, Tokens
 from adjudge.engines.openai_answers import BadAnswer, TopTokens
 
-MOST_TOKENS = 128
+MAX_TOKENS = 128
 """How many tokens vLLM returns for one read (its MAX_LOGPROB_TOKEN_IDS)."""
 
 
@@ -40,7 +40,7 @@ def reads_for(sequences: Iterable[Tokens]) -> dict[Tokens, tuple[int, ...]]:
 
 def portions(tokens: tuple[int, ...]) -> list[tuple[int, ...]]:
     """Return tokens in portions that vLLM takes."""
-    return [tokens[at : at + MOST_TOKENS] for at in range(0, len(tokens), MOST_TOKENS)]
+    return [tokens[at : at + MAX_TOKENS] for at in range(0, len(tokens), MAX_TOKENS)]
 
 
 def chained(sequences: Iterable[Tokens], read: Mapping[Tokens, float]) -> dict[Tokens, float]:

@@ -76,7 +76,7 @@ class OpenAISession:
             concurrency=config.concurrency,
             timeout=config.timeout,
             deadline=config.deadline,
-            most_bytes=config.most_bytes,
+            max_bytes=config.max_bytes,
             retry=config.retry(),
             circuit=Circuit(config.circuit()),
             trust_env=not config.is_local,

@@ -211,8 +211,8 @@ class _Joined:
     keys: torch.Tensor
     query_ends: torch.Tensor
     key_ends: torch.Tensor
-    most_queries: int
-    most_keys: int
+    max_queries: int
+    max_keys: int
 
 
 class _Plan:
@@ -249,8 +249,8 @@ class _Plan:
             keys=torch.tensor(keys, device=self._device),
             query_ends=ends[0],
             key_ends=ends[1],
-            most_queries=max(lengths),
-            most_keys=max(reach),
+            max_queries=max(lengths),
+            max_keys=max(reach),
         )
 
 
@@ -365,8 +365,8 @@ def _at_once(
         value[0].transpose(0, 1)[joined.keys],
         joined.query_ends,
         joined.key_ends,
-        joined.most_queries,
-        joined.most_keys,
+        joined.max_queries,
+        joined.max_keys,
         scale=scaling,
         window_size=(
             -1 if window is None else window - 1,

@@ -15,8 +15,8 @@ from adjudge.io.lines import UTF8_BOM, not_utf8, open_bytes, read_lines, too_lon
 from adjudge.io.row import Part, Place, Row
 
 _LIST_LIMIT_MB = 256
-_MOST_LEVELS: Final = 100  # Python walks and pickles no more than some hundred, and no data needs as many
-TOO_DEEP: Final = f"nested too deeply: more than {_MOST_LEVELS} levels"
+_MAX_LEVELS: Final = 100  # Python walks and pickles no more than some hundred, and no data needs as many
+TOO_DEEP: Final = f"nested too deeply: more than {_MAX_LEVELS} levels"
 _WHAT = {list: "a list", str: "text", int: "a number", float: "a number", bool: "true or false", type(None): "null"}
 
 
@@ -30,7 +30,7 @@ def parse_object(text: str) -> tuple[dict[str, Any] | None, str]:
         return None, f"malformed JSON: {error.msg} at character {error.pos}"
     except ValueError as error:  # an integer of more than 4300 digits
         return None, f"malformed JSON: {error}"
-    if text.count("[") + text.count("{") > _MOST_LEVELS and nested_too_deeply(value):
+    if text.count("[") + text.count("{") > _MAX_LEVELS and nested_too_deeply(value):
         return None, TOO_DEEP
     return as_object(value)
 
@@ -38,7 +38,7 @@ def parse_object(text: str) -> tuple[dict[str, Any] | None, str]:
 def nested_too_deeply(value: Any) -> bool:
     """Return whether data holds lists or objects inside each other on more than 100 levels."""
     level = [value] if isinstance(value, list | dict) else []
-    for _ in range(_MOST_LEVELS):
+    for _ in range(_MAX_LEVELS):
         items = (item for each in level for item in (each.values() if isinstance(each, dict) else each))
         level = [item for item in items if isinstance(item, list | dict)]
         if not level:

@@ -43,11 +43,11 @@ def collector_paused() -> Iterator[None]:
 
 
 _CHUNK_SECONDS = 0.008
-_LEAST_SECONDS = 0.0005  # below this, handing a chunk out costs more than an uneven end
-_MOST_ITEMS = 256
-_MOST_BYTES = 160 << 10  # of a chunk's frame, more or less; a socket takes 208 KiB without waiting, with overhead
+_MIN_SECONDS = 0.0005  # below this, handing a chunk out costs more than an uneven end
+_MAX_ITEMS = 256
+_MAX_BYTES = 160 << 10  # of a chunk's frame, more or less; a socket takes 208 KiB without waiting, with overhead
 _GROWTH = 4  # a chunk has at most so many times the items of the one before; single timings are noisy
-_MOST_LOSSES = 2
+_MAX_LOSSES = 2
 
 
 class Agenda:
@@ -148,10 +148,10 @@ class Agenda:
         if self.seconds_per_item is None or job.singly:
             return 1
         each = max(self.seconds_per_item, 1e-9)
-        even = max(-(-job.waiting // (2 * share)), int(_LEAST_SECONDS / each))
-        size = min(_MOST_ITEMS, self._last_size * _GROWTH, even, int(_CHUNK_SECONDS / each))
+        even = max(-(-job.waiting // (2 * share)), int(_MIN_SECONDS / each))
+        size = min(_MAX_ITEMS, self._last_size * _GROWTH, even, int(_CHUNK_SECONDS / each))
         if self._bytes_per_item:
-            size = min(size, int(_MOST_BYTES / self._bytes_per_item))
+            size = min(size, int(_MAX_BYTES / self._bytes_per_item))
         return max(size, 1)
 
     def _pickled(self, chunk: Chunk) -> bytes | None:
@@ -273,7 +273,7 @@ class Agenda:
             return True
         if cause.kind == "lost":
             job.losses[index] = job.losses.get(index, 0) + 1
-            if job.losses[index] < _MOST_LOSSES:
+            if job.losses[index] < _MAX_LOSSES:
                 return False
         job.settle(index, cause)
         return True

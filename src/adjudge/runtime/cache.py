@@ -38,7 +38,7 @@ _SCHEMA_VERSION = 1
 _BUSY_SECONDS = 60.0  # how long a writer waits for another one; a write takes milliseconds
 _EVICT_TO = 0.9  # share of max_bytes left in use after an eviction, so that not every write evicts
 _BATCH = 500  # keys per statement; SQLite allows 999 parameters in old builds
-_MOST_TOUCHED = 10_000  # old keys read since the last write, before a reader writes down that they were
+_MAX_TOUCHED = 10_000  # old keys read since the last write, before a reader writes down that they were
 
 _EVICTED_AT_ONCE = 64  # rows between two looks at the size
 _ROW_OVERHEAD = 100  # bytes a row takes beside its score: the key twice, the tick, headers
@@ -106,7 +106,7 @@ class ScoreCache:
                     found[key] = score
                     if tick < last - (last - first) // 4:  # the newest quarter is safe where it is
                         self._touched.add(key)
-            if len(self._touched) > _MOST_TOUCHED:
+            if len(self._touched) > _MAX_TOUCHED:
                 with _transaction(connection):
                     self._mark_used(connection)
         return found

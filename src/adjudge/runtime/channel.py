@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 _LENGTH = struct.Struct("!Q")
 _READ = 1 << 18  # bytes asked for at once; above the default socket buffer of Linux (208 KiB)
-_MOST_FDS = 4  # file descriptors that come with one frame
+_MAX_FDS = 4  # file descriptors that come with one frame
 
 
 class Channel:
@@ -120,7 +120,7 @@ def read_frame(connection: socket.socket) -> bytearray | None:
 
 def read_frame_with_fds(connection: socket.socket) -> tuple[bytearray, list[int]] | None:
     """Wait for one frame and the file descriptors that came with it; None when the other end is closed."""
-    start, fds, _, _ = socket.recv_fds(connection, _LENGTH.size, _MOST_FDS)
+    start, fds, _, _ = socket.recv_fds(connection, _LENGTH.size, _MAX_FDS)
     for fd in fds:
         os.set_inheritable(fd, False)
     header = bytearray(start.ljust(_LENGTH.size, b"\0"))

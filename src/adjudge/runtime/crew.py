@@ -30,7 +30,7 @@ _WORTH_A_FORK = 0.002  # seconds of work left, or of waiting for the first resul
 _REPORT_SECONDS = 0.25  # the warden reports an ended worker within a millisecond; one that lives on is killed
 _IDLE_SECONDS = 30.0  # after this, a crew without work keeps its warden only
 _REFORK_SECONDS = 0.05  # pause after the system refused a fork
-_MOST_REFUSALS = 100
+_MAX_REFUSALS = 100
 _FROM_OUTSIDE = {-signal.SIGKILL, -signal.SIGTERM, -signal.SIGHUP, -signal.SIGINT}
 
 
@@ -196,7 +196,7 @@ class Crew:
         """Wait before the next try to start a worker; give up when there is none after many tries."""
         self._fork_after = time.monotonic() + _REFORK_SECONDS
         self._refusals += 1
-        if self._refusals >= _MOST_REFUSALS and not self._workers:
+        if self._refusals >= _MAX_REFUSALS and not self._workers:
             self._refusals = 0
             self.agenda.end("lost", f"no worker process could be started: {text}")
 

@@ -23,7 +23,7 @@ from adjudge.runtime.job import Job
 from adjudge.runtime.warden_client import WardenClient
 from adjudge.runtime.worker_client import WorkerClient
 
-_MOST_CREWS = 8  # targets kept warm; beyond, the one unused for longest is let go
+_MAX_CREWS = 8  # targets kept warm; beyond, the one unused for longest is let go
 
 _LIVE: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
 
@@ -176,7 +176,7 @@ class Dispatcher:
 
     def _let_one_go(self) -> None:
         idle = [key for key, crew in self._crews.items() if not crew.agenda]
-        if len(self._crews) >= _MOST_CREWS and idle:
+        if len(self._crews) >= _MAX_CREWS and idle:
             key = min(idle, key=lambda key: self._crews[key].used_at)
             self._crews.pop(key).close("closed", "")
 

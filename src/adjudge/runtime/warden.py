@@ -34,7 +34,7 @@ from adjudge.runtime.packing import module_to_send
 from adjudge.runtime.worker import run_worker
 
 _LAST_SECONDS = 10.0  # how long an ending warden tries to kill what does not die
-_MOST_TEXT = 4000
+_MAX_TEXT = 4000
 
 
 class Warden:
@@ -110,7 +110,7 @@ class Warden:
             if callable(warm_up):
                 warm_up()
         except BaseException as error:  # noqa: BLE001 importing the target's modules may raise anything
-            self._tell("unloadable", module_to_send(error), f"{type(error).__name__}: {error}"[:_MOST_TEXT])
+            self._tell("unloadable", module_to_send(error), f"{type(error).__name__}: {error}"[:_MAX_TEXT])
             return
         finally:
             confine.die_with_parent(False)

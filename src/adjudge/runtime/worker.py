@@ -24,7 +24,7 @@ from adjudge.runtime.packing import module_to_send
 
 FLUSH_SECONDS = 0.02  # results older than this are sent before the next item starts
 _CHECK_SECONDS = 2.0  # how long a worker works between two looks at its own size
-_MOST_ERROR = 2000  # characters of an error that travel
+_MAX_ERROR = 2000  # characters of an error that travel
 
 OUT_OF_MEMORY = 97  # exit code of a worker that cannot even say so
 _OUT_OF_MEMORY = ("memory", "MemoryError")
@@ -161,7 +161,7 @@ def run_worker(connection: socket.socket, board_fd: int, target: Callable[[Any],
 
 def _text(error: BaseException) -> str:
     try:
-        return str(error)[:_MOST_ERROR]
+        return str(error)[:_MAX_ERROR]
     except Exception:  # noqa: BLE001 an exception's own __str__ may raise
         return "(its text cannot be shown)"
 

@@ -37,30 +37,30 @@ from adjudge.sandbox import library_values, tables
 DEPTH = 200
 """Deepest nesting of containers."""
 
-_MOST_ITEMS = 1 << 22
+_MAX_ITEMS = 1 << 22
 """Commas in a text: an item each, 0.1 microseconds and up to 60 bytes."""
 
-_MOST_CONTAINERS = 1 << 20
+_MAX_CONTAINERS = 1 << 20
 """Brackets and braces in a text: a list or a tagged value each, a microsecond and up to 200 bytes."""
 
-_MOST_ALIKE = 1000
+_MAX_ALIKE = 1000
 """Keys that may share their hashes with others: a table of n keys of one hash takes n * n steps to fill."""
 
-_MOST_BITS = 1 << 24
+_MAX_BITS = 1 << 24
 """Bits of an integer."""
 
-_MOST_DIGITS = 200_000
+_MAX_DIGITS = 200_000
 """Digits of a `Decimal`, and its largest exponent: it may become an integer of as many digits."""
 
-_MOST_WORK = 1_000_000
+_MAX_WORK = 1_000_000
 """Microseconds, by estimate, for the parts of a text whose cost its length does not bound."""
 
-_MOST_SECONDS = 3.0
+_MAX_SECONDS = 3.0
 """Seconds of CPU for a text, looked at every so many tagged values: a million of the slowest would take 5."""
 
 _SOME = 256
 
-_MOST_FLOAT = 40  # characters of a float
+_MAX_FLOAT = 40  # characters of a float
 _DTYPE = re.compile(r"[<>|=][biufcSUVmM]\d*(\[\w+\])?")
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
@@ -143,7 +143,7 @@ def loads(
     if not trusted and _has_too_many_parts(text):
         raise CodecError("an encoded value has too many parts")
     _reading.imports, _reading.tags, _reading.uses = imports, 0, uses
-    _reading.spent, _reading.until = (-sys.maxsize, math.inf) if trusted else (0, time.thread_time() + _MOST_SECONDS)
+    _reading.spent, _reading.until = (-sys.maxsize, math.inf) if trusted else (0, time.thread_time() + _MAX_SECONDS)
     try:
         return _decode(json.loads(text), 0)
     except CodecError:
@@ -153,7 +153,7 @@ def loads(
 
 
 def _has_too_many_parts(text: bytes) -> bool:
-    return text.count(b",") > _MOST_ITEMS or text.count(b"[") + text.count(b"{") > _MOST_CONTAINERS
+    return text.count(b",") > _MAX_ITEMS or text.count(b"[") + text.count(b"{") > _MAX_CONTAINERS
 
 
 _MALFORMED = (
@@ -164,7 +164,7 @@ _MALFORMED = (
 
 def _charge(cost: int, what: str) -> None:
     _reading.spent += cost
-    if _reading.spent > _MOST_WORK:
+    if _reading.spent > _MAX_WORK:
         raise SlowError(f"an encoded value takes too long to read: {what}")
 
 
@@ -319,8 +319,8 @@ def _tell_apart(keys: list[Any]) -> None:
     if len(set(hashes)) == len(keys):
         return
     alike = collections.Counter(hashes)
-    if len(keys) - len(alike) > _MOST_ALIKE:
-        raise CodecError(f"more than {_MOST_ALIKE} keys have hashes that others have")
+    if len(keys) - len(alike) > _MAX_ALIKE:
+        raise CodecError(f"more than {_MAX_ALIKE} keys have hashes that others have")
     sizes = {number: 0 for number, count in alike.items() if count > 1}
     for key, number in zip(keys, hashes, strict=True):
         if number in sizes:
@@ -362,8 +362,8 @@ def _named(name: str, fields: tuple[str, ...]) -> Any:
 
 
 def _integer(text: Any) -> int:
-    if len(_typed(text, str)) > _MOST_BITS // 4:
-        raise CodecError(f"an integer of more than {_MOST_BITS} bits")
+    if len(_typed(text, str)) > _MAX_BITS // 4:
+        raise CodecError(f"an integer of more than {_MAX_BITS} bits")
     return int(text, 16)
 
 
@@ -374,16 +374,16 @@ def _fraction(body: Any) -> fractions.Fraction:
 
 
 def _decimal(text: Any) -> decimal.Decimal:
-    if len(_typed(text, str)) > _MOST_DIGITS:
-        raise CodecError(f"a Decimal of more than {_MOST_DIGITS} digits")
+    if len(_typed(text, str)) > _MAX_DIGITS:
+        raise CodecError(f"a Decimal of more than {_MAX_DIGITS} digits")
     value = decimal.Decimal(text)
-    if value.is_finite() and abs(value.adjusted()) > _MOST_DIGITS:
+    if value.is_finite() and abs(value.adjusted()) > _MAX_DIGITS:
         raise CodecError("a Decimal with an exponent that is too large")
     return value
 
 
 def _finite(text: Any) -> float:
-    if len(_typed(text, str)) > _MOST_FLOAT:
+    if len(_typed(text, str)) > _MAX_FLOAT:
         raise CodecError("a number with too many digits")
     return float(text)
 

@@ -19,7 +19,7 @@ Deadline = float | Callable[[], float] | None
 or less when the time is up; None waits for ever."""
 
 _LENGTH = struct.Struct("!I")
-_MOST_DESCRIPTORS = 8
+_MAX_DESCRIPTORS = 8
 
 
 class FrameError(Exception):
@@ -81,7 +81,7 @@ def receive_first(connection: socket.socket) -> tuple[bytes | None, list[int]]:
         FrameError: see `receive`.
     """
     found = array.array("i")
-    head, rights, _, _ = connection.recvmsg(_LENGTH.size, socket.CMSG_SPACE(_MOST_DESCRIPTORS * found.itemsize))
+    head, rights, _, _ = connection.recvmsg(_LENGTH.size, socket.CMSG_SPACE(_MAX_DESCRIPTORS * found.itemsize))
     for _, _, data in rights:
         found.frombytes(data)
     if not head:

@@ -38,7 +38,7 @@ from adjudge.sandbox.raised import places_of
 
 MODULE = "solution"
 _SHOWN = 2000
-_MOST_DATA = 1 << 16  # bytes of a value, encoded
+_MAX_DATA = 1 << 16  # bytes of a value, encoded
 _CONTAINERS = (list, tuple, set, frozenset, dict)
 
 
@@ -216,11 +216,11 @@ def describe(names: dict[str, Any], peer: Peer, wanted: list[str]) -> list[tuple
             found.append((name, "exception", [*(kind.__name__ for kind in value.__mro__[:-1]), *places_of(value)]))
             continue
         sized: Any = value
-        if not asked and type(sized) in _CONTAINERS and len(sized) > _MOST_DATA // 2:
+        if not asked and type(sized) in _CONTAINERS and len(sized) > _MAX_DATA // 2:
             continue  # an item takes 2 bytes or more; to find that by writing three million would take seconds
         try:
             text = codec.dumps(value, peer.keep)
-            if asked or len(text) <= _MOST_DATA:
+            if asked or len(text) <= _MAX_DATA:
                 found.append((name, "object", codec.loads(text)))
         except (codec.CodecError, TypeError):
             continue

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 _ZONE = re.compile(r"[A-Za-z]\w*(/[A-Za-z][\w+-]*)*")
-_MOST_ITEMS = 1_000_000
+_MAX_ITEMS = 1_000_000
 _NETWORK = ("IPv4Address", "IPv6Address", "IPv4Network", "IPv6Network", "IPv4Interface", "IPv6Interface")
 
 
@@ -137,7 +137,7 @@ _TAKEN: dict[tuple[str, str], Callable[[Any], list[Any] | None]] = {
     ("uuid", "UUID"): lambda value: ["UUID", value.hex],
     ("pathlib", "PurePosixPath"): lambda value: ["PurePosixPath", str(value)],
     ("datetime", "timezone"): _offset,
-    ("array", "array"): lambda value: ["array", value.typecode, value.tolist()] if len(value) <= _MOST_ITEMS else None,
+    ("array", "array"): lambda value: ["array", value.typecode, value.tolist()] if len(value) <= _MAX_ITEMS else None,
     ("pandas", "Timestamp"): _moment,
     ("pandas", "Timedelta"): lambda value: ["Timedelta", int(value.value), value.unit],
     ("pandas", "NaTType"): lambda value: ["NaT"],

@@ -42,10 +42,10 @@ from adjudge.sandbox.remote import (
     remote_of,
 )
 
-_MOST_OBJECTS = 1_000_000
+_MAX_OBJECTS = 1_000_000
 _ARGUMENT = "*argument"  # the kind of a handle that stands for one of the arguments; no class has such a name
 _BY_NAME = 0  # the number of a handle that stands for what both ends have, such as `math.sqrt`
-_MOST_THROWN = 10_000  # exceptions that keep their identity on their way through the other end
+_MAX_THROWN = 10_000  # exceptions that keep their identity on their way through the other end
 _CHANGED = ("ndarray", "deque", "DataFrame", "Series")  # what can be changed in place, beside the built-in containers
 _CONTAINERS = (list, tuple, set, frozenset, deque)
 _NESTED = (*_CONTAINERS, dict)
@@ -65,9 +65,9 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     **{f"i{name}": getattr(operator, f"__i{name}__") for name in ARITHMETIC},
 }  # fmt: skip
 _READING = frozenset({"bool", "str", "repr", "int", "float", "len", "index", "hash", "items", "kinds", "getattr"})
-_MOST_ITEMS = 1_000_000
-_MOST_UNTOLD = 10_000  # items of what does not say how many it has
-_MOST_FOLLOWED = 16
+_MAX_ITEMS = 1_000_000
+_MAX_UNTOLD = 10_000  # items of what does not say how many it has
+_MAX_FOLLOWED = 16
 _FOLLOWED_BYTES = 1 << 16
 
 
@@ -136,7 +136,7 @@ class Peer:
             return codec.Handle(_BY_NAME, text)
         number = self._numbers.get(id(value))
         if number is None:
-            if len(self._objects) >= _MOST_OBJECTS:
+            if len(self._objects) >= _MAX_OBJECTS:
                 raise codec.CodecError("too many objects cross over")
             number = self._sign * (len(self._objects) + 1)
             self._objects[number] = value
@@ -204,7 +204,7 @@ class Peer:
             value = held if type(held) is type(value) else value
         text = codec.dumps(value, self.keep)
         if len(text) <= _FOLLOWED_BYTES:
-            if len(self._followed) >= _MOST_FOLLOWED:
+            if len(self._followed) >= _MAX_FOLLOWED:
                 del self._followed[next(iter(self._followed))]
             self._followed[place] = (value, text)
         return value
@@ -397,7 +397,7 @@ class Peer:
         if not self.trusting and (isinstance(error, AssertionError) or not isinstance(error, Exception)):
             text, values = "", ()
         number = self._came.get(id(error), 0)
-        if not number and not self.trusting and len(self._thrown) < _MOST_THROWN:
+        if not number and not self.trusting and len(self._thrown) < _MAX_THROWN:
             number = len(self._thrown) + 1
             self._thrown[number] = error
         return names, text, values, number, more
@@ -484,10 +484,10 @@ def _items(value: Any) -> tuple[int, list[Any]] | None:
     if over is value:
         return None
     if not hasattr(kind, "__len__"):
-        items = list(itertools.islice(over, _MOST_UNTOLD + 1))
-        return None if len(items) > _MOST_UNTOLD else (len(items), items)
+        items = list(itertools.islice(over, _MAX_UNTOLD + 1))
+        return None if len(items) > _MAX_UNTOLD else (len(items), items)
     length = len(value)
-    return length, list(itertools.islice(over, min(length, _MOST_ITEMS) + 1))
+    return length, list(itertools.islice(over, min(length, _MAX_ITEMS) + 1))
 
 
 def serves_everything(operation: str, thing: Any, arguments: Sequence[Any]) -> bool:

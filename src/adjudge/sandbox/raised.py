@@ -23,7 +23,7 @@ SAID = "adjudge:said"
 """The attribute of an exception that holds what it said at the other end; no name of a candidate's."""
 
 _SHOWN = 2000
-_MOST_CAUSES = 3
+_MAX_CAUSES = 3
 _OF_TESTS = frozenset({"pytest", "_pytest", "unittest", "adjudge", "__main__"})  # their exceptions steer who runs tests
 
 
@@ -71,7 +71,7 @@ def parts_of(
         more["attributes"] = held
     if text != (str(values[0]) if len(values) == 1 else str(values) if values else ""):
         more.setdefault("attributes", {})
-    if error.__cause__ is not None and depth < _MOST_CAUSES:
+    if error.__cause__ is not None and depth < _MAX_CAUSES:
         more["cause"] = parts_of(error.__cause__, whole, depth + 1)
     return names, text, values, more
 
@@ -141,7 +141,7 @@ class Exceptions:
                     error.__dict__[name] = lifted(value)
             error.__dict__[SAID] = raised.text
         match cause:
-            case (list(names), str(text), arguments, dict(more)) if depth < _MOST_CAUSES:
+            case (list(names), str(text), arguments, dict(more)) if depth < _MAX_CAUSES:
                 above = Raised(tuple(map(str, names)), text, arguments, more=more)
                 error.__cause__ = self.make(above, lifted, depth + 1)
         return error

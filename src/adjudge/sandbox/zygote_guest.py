@@ -38,7 +38,7 @@ _NEW_PID, _NEW_USER = 0x20000000, 0x10000000
 _NOSUID, _NODEV, _NOEXEC, _READ_ONLY = 2, 4, 8, 1
 _PR_CAPBSET_DROP, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 24, 22, 38, 47
 _CAPABILITY_VERSION = 0x20080522
-_MOST_INODES = 16384
+_MAX_INODES = 16384
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _FUNCTIONS = ("unshare", "setns", "mount", "prctl", "capset")
@@ -170,7 +170,7 @@ class Server:
         # the host name and the control group are the sandbox's, and no run can change them: the filter refuses
         _check(_libc.unshare(_NEW_MOUNT | _NEW_IPC | (0 if order.light else _NEW_NET)))
         outer = os.open("/proc/self", os.O_RDONLY | os.O_DIRECTORY)  # whose maps can be written, unlike the new one's
-        size = f"size={order.size}m,nr_inodes={_MOST_INODES},mode=1777"
+        size = f"size={order.size}m,nr_inodes={_MAX_INODES},mode=1777"
         _mount("tmpfs", "/tmp", _NOSUID | _NODEV, size)
         _mount("tmpfs", "/dev/shm", _NOSUID | _NODEV, size)
         if not order.light:

@@ -8,8 +8,8 @@ from typing import Any
 
 from adjudge.scoring.bad_reference import BadReferenceError
 
-MOST_ENTRIES = 500  # HealthBench's longest rubric has 48; beyond this a list is a mistake or an attack on the budget
-MOST_CHARACTERS = 20_000  # of one entry
+MAX_ENTRIES = 500  # HealthBench's longest rubric has 48; beyond this a list is a mistake or an attack on the budget
+MAX_CHARACTERS = 20_000  # of one entry
 
 
 def entries_of(reference: Any, key: str, *, inside: str) -> list[Any]:
@@ -26,8 +26,8 @@ def entries_of(reference: Any, key: str, *, inside: str) -> list[Any]:
         )
     if not listed:
         raise BadReferenceError(f"the {inside} reference has an empty list {key!r}; give at least one entry")
-    if len(listed) > MOST_ENTRIES:
-        raise BadReferenceError(f"the {inside} reference has {len(listed)} entries; at most {MOST_ENTRIES} are judged")
+    if len(listed) > MAX_ENTRIES:
+        raise BadReferenceError(f"the {inside} reference has {len(listed)} entries; at most {MAX_ENTRIES} are judged")
     return list(listed)
 
 
@@ -39,8 +39,8 @@ def text_of(entry: Mapping[str, Any], names: Sequence[str], *, where: str) -> st
     text = entry[given[0]]
     if not isinstance(text, str) or not text.strip():
         raise BadReferenceError(f"{where} has the {given[0]} {shown(text)}; it must be a text that is not empty")
-    if len(text) > MOST_CHARACTERS:
-        raise BadReferenceError(f"{where} has {len(text)} characters; at most {MOST_CHARACTERS} are judged")
+    if len(text) > MAX_CHARACTERS:
+        raise BadReferenceError(f"{where} has {len(text)} characters; at most {MAX_CHARACTERS} are judged")
     return text.strip()
 
 

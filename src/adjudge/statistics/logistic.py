@@ -13,7 +13,7 @@ import math
 
 from adjudge.statistics.arrays import Floats, np
 
-_MOST_STEPS = 100
+_MAX_STEPS = 100
 _SMALL = 1e-10  # of a step's largest coordinate; Newton's last step squares the error
 
 
@@ -58,7 +58,7 @@ def fit_logistic(
         return float(fit + 0.5 * ridge * at @ at + 0.5 * at @ level @ at)
 
     here = loss(beta)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         p = np.exp(-np.logaddexp(0, -(design @ beta)))
         slope = design.T @ (weights * (p - outcomes)) + ridge * beta + level @ beta
         curve = (design.T * (weights * p * (1 - p))) @ design + ridge * np.eye(columns) + level

@@ -80,36 +80,36 @@ def test_lists_of_scores_plain_columns_and_thresholds(tmp_path: Path) -> None:
         tmp_path,
         [{"prompt": "a", "rewards": [0.9, 0.2, None, 0.7]}, {"prompt": "b", "rewards": []}],
         pass_score=0.7,
-        least_scores=3,
+        min_scores=3,
     )
     assert [(row["pass_rate"], row["pass_n"]) for row in rows] == [(pytest.approx(2 / 3), 3), (None, 0)]
 
 
 def test_a_number_beside_a_status_other_than_scored_has_no_vote(tmp_path: Path) -> None:
-    rows, _ = run(tmp_path, [labelled("a", 1.0), labelled("a", 0.0, "failed")], least_scores=1)
+    rows, _ = run(tmp_path, [labelled("a", 1.0), labelled("a", 0.0, "failed")], min_scores=1)
     assert [(row["pass_rate"], row["pass_n"]) for row in rows] == [(1.0, 1)] * 2
     several = [{"prompt": "a", "scores": {"math": {"value": value, "status": status}}} for value, status in PAIRS]
-    rows, _ = run(tmp_path, several, least_scores=1, score_column="scores.math.value")
+    rows, _ = run(tmp_path, several, min_scores=1, score_column="scores.math.value")
     assert [row["pass_n"] for row in rows] == [1, 1]
 
 
 def test_a_status_of_another_kind_is_none_of_a_score(tmp_path: Path) -> None:
     given = [{"prompt": "a", "value": 1.0, "status": status} for status in ("open", None, ["x"])]
-    rows, _ = run(tmp_path, given, least_scores=1)
+    rows, _ = run(tmp_path, given, min_scores=1)
     assert [row["pass_n"] for row in rows] == [3, 3, 3]
 
 
 def test_rows_without_a_prompt_are_not_one_prompt(tmp_path: Path) -> None:
     given: list[dict[str, Any]] = [{"prompt": prompt, "score": 1} for prompt in (None, "", " ", "\n")]
-    rows, _ = run(tmp_path, given, least_scores=1)
+    rows, _ = run(tmp_path, given, min_scores=1)
     assert [row["pass_n"] for row in rows] == [0, 0, 0, 0]
 
 
 def test_groups_are_names_and_not_texts(tmp_path: Path) -> None:
     given = [{"group": group, "prompt": "x", "score": 1} for group in ("aB3", "Ab3", "aB3")]
-    rows, _ = run(tmp_path, given, least_scores=1)
+    rows, _ = run(tmp_path, given, min_scores=1)
     assert [row["pass_n"] for row in rows] == [2, 1, 2]
-    rows, _ = run(tmp_path, [{"task": row["group"], "score": 1} for row in given], least_scores=1, group_column="task")
+    rows, _ = run(tmp_path, [{"task": row["group"], "score": 1} for row in given], min_scores=1, group_column="task")
     assert [row["pass_n"] for row in rows] == [2, 1, 2]
 
 
@@ -180,7 +180,7 @@ def test_mistakes_name_the_option_and_the_remedy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"), [({"lowest": 0.9, "highest": 0.1}, "--highest"), ({"least_scores": 0}, "--least-scores")]
+    ("options", "said"), [({"lowest": 0.9, "highest": 0.1}, "--highest"), ({"min_scores": 0}, "--min-scores")]
 )
 def test_options_out_of_range_are_named(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):

@@ -45,16 +45,16 @@ def test_prompts_of_equal_scores_teach_nothing(tmp_path: Path) -> None:
 
 
 def test_a_least_deviation_and_a_share_of_the_mean_and_a_quantile(tmp_path: Path) -> None:
-    rows, report = run(tmp_path, SPREAD, least_spread=0.05)
+    rows, report = run(tmp_path, SPREAD, min_spread=0.05)
     assert groups_of(rows) == {"wide", "some"}
     assert report.dropped["little_spread"] == 2
     mean = sum(DEVIATIONS.values()) / 4
     rows, report = run(tmp_path, SPREAD, rule="relative_spread", beta=0.9)
     assert groups_of(rows) == {name for name, spread in DEVIATIONS.items() if spread >= 0.9 * mean} == {"wide"}
-    assert report.counts["least_spread"] == pytest.approx(0.9 * mean)
+    assert report.counts["min_spread"] == pytest.approx(0.9 * mean)
     rows, report = run(tmp_path, SPREAD, rule="spread_quantile", quantile=0.5)
     assert groups_of(rows) == {"wide", "some"}
-    assert report.counts["least_spread"] == pytest.approx(np.quantile(list(DEVIATIONS.values()), 0.5))
+    assert report.counts["min_spread"] == pytest.approx(np.quantile(list(DEVIATIONS.values()), 0.5))
 
 
 def test_prompts_that_all_deviate_alike_reach_their_own_mean(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_what_was_guessed_is_left_out_and_what_nobody_tried_is_counted(tmp_path:
 def test_texts_by_length_and_repetition(tmp_path: Path) -> None:
     loop = "the same ten words come again and again and again " * 6
     rows = [{"prompt": text} for text in ("one", "one two", "one two three", loop)]
-    kept, report = run(tmp_path, rows, rule="length", least_words=2, most_words=3)
+    kept, report = run(tmp_path, rows, rule="length", min_words=2, max_words=3)
     assert [row["prompt"] for row in kept] == ["one two", "one two three"]
     assert report.dropped == {"too_long": 1, "too_short": 1}
     kept, report = run(tmp_path, rows, rule="repetition", dropped=True)
@@ -168,8 +168,8 @@ def test_every_rule_has_a_sieve_and_the_fingerprint_of_one_changes_with_its_opti
         given: dict[str, Any] = {"guesses": guesses} if rule == "guessed" else {}
         config = FilterConfig(input="x", output="y", rule=rule, true_column="t", **given)
         assert sieve_of(config).options
-    one = sieve_of(FilterConfig(input="x", output="y", least_spread=0.1))
-    other = sieve_of(FilterConfig(input="x", output="y", least_spread=0.2))
+    one = sieve_of(FilterConfig(input="x", output="y", min_spread=0.1))
+    other = sieve_of(FilterConfig(input="x", output="y", min_spread=0.2))
     assert one.options != other.options
 
 
@@ -183,7 +183,7 @@ def test_every_rule_has_a_sieve_and_the_fingerprint_of_one_changes_with_its_opti
         ({"guesses": "f.jsonl"}, "--rule guessed"),
         ({"quantile": 1.5}, "--quantile"),
         ({"beta": math.nan}, "--beta"),
-        ({"least_words": 9, "most_words": 3}, "--most-words"),
+        ({"min_words": 9, "max_words": 3}, "--max-words"),
         ({"repeat_times": 1}, "--repeat-times"),
     ],
 )

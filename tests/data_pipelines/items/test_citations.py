@@ -112,7 +112,7 @@ def test_a_question_of_no_use_is_counted(tmp_path: Path, fields: Any, row: Any, 
 
 def test_names_must_stand_in_what_is_known(tmp_path: Path) -> None:
     row = {"evidence": ["Ada Lind won.", "At the fair she met someone."]}
-    report, found = made(tmp_path, writer(), row, evidence_column="evidence", least_statements=1)
+    report, found = made(tmp_path, writer(), row, evidence_column="evidence", min_statements=1)
     assert found["reference"]["rubric"] == STATEMENTS[:1]
     assert report.dropped == {"ungrounded_entity": 2}
 
@@ -127,7 +127,7 @@ def test_the_gate_keeps_what_good_responses_say_and_links_are_looked_at_again(tm
 
     good = ["It was in Rome, and he was born in 1970.", "Born 1970; Rome."]
     row = {"good": good, "bad": ["In Paris.", "I do not know."]}
-    report, found = made(tmp_path, both, row, good_column="good", bad_column="bad", least_statements=1)
+    report, found = made(tmp_path, both, row, good_column="good", bad_column="bad", min_statements=1)
     assert found["reference"]["rubric"] == STATEMENTS[:1]
     assert report.dropped == {"separates_too_little": 1, "not_linked_with_the_answer": 1}
     assert found["statements"][0]["gate"]["good"]["value"] == 1.0

@@ -179,7 +179,7 @@ def test_references_stand_in_the_prompt_each_with_its_number(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"least_agreement": 1.0}, "--least-agreement is 1.0"),
+        ({"min_agreement": 1.0}, "--min-agreement is 1.0"),
         ({"checker": "always"}, "--checker is 'always'"),
         ({"isolation": "docker"}, "--isolation is 'docker'"),
         ({"references_column": ""}, "--references-column is empty"),

@@ -45,7 +45,7 @@ def writer(prompt: Any, index: int) -> str:
 
 
 def made(folder: Path, answers: Any = writer, row: dict[str, Any] = ROW, **options: Any) -> tuple[Any, Any]:
-    report, rows, _ = run(folder, make_nuggets, NuggetsConfig, [row], answers, least_likeness=0.7, **options)
+    report, rows, _ = run(folder, make_nuggets, NuggetsConfig, [row], answers, min_likeness=0.7, **options)
     return report, rows[0] if rows else None
 
 
@@ -141,7 +141,7 @@ def test_a_row_of_no_use_is_counted(tmp_path: Path, row: dict[str, Any], reason:
 
 def test_passages_and_nuggets_beyond_the_limits_are_counted(tmp_path: Path) -> None:
     row = {"prompt": "q", "passages": [f"Number {n} is here." for n in range(5)] + [{"text": "Number 1 is here."}]}
-    report, found = made(tmp_path, row=row, most_passages=4, most_nuggets=3)
+    report, found = made(tmp_path, row=row, max_passages=4, max_nuggets=3)
     assert len(found["nuggets"]) == 3
     assert report.dropped == {"passage_too_many": 2, "nugget_too_many": 1}
 
@@ -149,7 +149,7 @@ def test_passages_and_nuggets_beyond_the_limits_are_counted(tmp_path: Path) -> N
 def test_rows_of_a_group_are_taken_together(tmp_path: Path) -> None:
     rows = [{"prompt": "q", "passages": text, "g": "1"} for text in PASSAGES]
     rows.append({"prompt": "r", "passages": "x", "g": "2"})
-    report, found, _ = run(tmp_path, make_nuggets, NuggetsConfig, rows, writer, group_column="g", least_likeness=0.7)
+    report, found, _ = run(tmp_path, make_nuggets, NuggetsConfig, rows, writer, group_column="g", min_likeness=0.7)
     assert [len(row["nuggets"]) for row in found] == [3]
     assert (report.rows, report.dropped) == (3, {"no_fact": 1, "passage_without_fact": 1})
 
@@ -202,10 +202,10 @@ def test_a_missing_column_is_named_before_any_work(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"votes": 0}, "--votes is 0"),
-        ({"least_quote": 0.0}, "--least-quote is 0.0"),
+        ({"min_quote": 0.0}, "--min-quote is 0.0"),
         ({"good_column": "good"}, "needs both"),
         ({"likeness": "meaning"}, "--likeness is 'meaning'"),
-        ({"least_separation": 2.0}, "--least-separation is 2.0"),
+        ({"min_separation": 2.0}, "--min-separation is 2.0"),
         ({"temperature": -1.0}, "temperature"),
         ({"judge": "nobody", "good_column": "prompt", "bad_column": "prompt"}, "--judge"),
     ],

@@ -97,7 +97,7 @@ def test_like_principles_are_one_row_that_tells_its_variants(tmp_path: Path) -> 
     report, rows = made(tmp_path, said)
     assert (rows[0]["principle"], rows[0]["variants"]) == ("correct arithmetic", ["correct arithmetics"])
     assert report.counts["merged"] == 2
-    assert made(tmp_path, said, least_likeness=0.99)[1][0]["principle"] == "brevity"
+    assert made(tmp_path, said, min_likeness=0.99)[1][0]["principle"] == "brevity"
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_what_is_made_scores_with_the_real_scorer(tmp_path: Path) -> None:
 
 
 def test_no_item_is_tried_on_a_response_that_its_writer_saw(tmp_path: Path) -> None:
-    _, _, engine = made(tmp_path, held_back=0.25, most_shown=3)
+    _, _, engine = made(tmp_path, held_back=0.25, max_shown=3)
     (written,) = [prompt for prompt in engine.asked if field_of(prompt, "good")]
     shown = {text for text in (*GOOD, *BAD) if text in text_of(written)}
     tried = {field_of(prompt, "response") for prompt in engine.asked if field_of(prompt, "criteria")}
@@ -200,8 +200,8 @@ def test_one_of_each_side_cannot_be_split() -> None:
         ({"held_back": 1.0}, "--held-back is 1.0"),
         ({"good_column": "", "bad_column": ""}, "are empty"),
         ({"redundant_from": 1}, "--redundant-from is 1"),
-        ({"least_bound": 1.0}, "--least-bound is 1.0"),
-        ({"least_separation": 0.0}, "--least-separation is 0.0"),
+        ({"min_bound": 1.0}, "--min-bound is 1.0"),
+        ({"min_separation": 0.0}, "--min-separation is 0.0"),
         ({"bad_column": "worse"}, "--bad-column 'worse'"),
     ],
 )

@@ -178,7 +178,7 @@ def test_kept_columns_of_odd_names_and_none_at_all(tmp_path: Path, name: str) ->
 def test_rows_whose_keys_are_data_do_not_become_a_file_of_as_many_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job, "_MOST_COLUMNS", 20)
+    monkeypatch.setattr(job, "_MAX_COLUMNS", 20)
     made = [{f"key{index}": index} for index in range(30)]
     with pytest.raises(JobError, match="more than 20 different columns"):
         make(tmp_path, "a.parquet", made, {}, keeps_columns=True)

@@ -171,7 +171,7 @@ def test_the_group_maximum_scales_the_rubric(make: Callable[..., CitationScorer]
         ({"ratio": 1.5}, "ratio is 1.5"),
         ({"ratio": 1.0}, "set only_right=False"),
         ({"normalise": "group_max", "only_right": False}, "needs only_right=True"),
-        ({"most_pages": 0}, "most_pages is 0"),
+        ({"max_pages": 0}, "max_pages is 0"),
         ({"idle": "penalty"}, "idle is 'penalty'"),
     ],
 )

@@ -123,7 +123,7 @@ def test_a_judge_that_repeats_pays_nothing(scripted: Any, family: str, row: dict
 
 @pytest.mark.parametrize(("family", "row"), rows("persona", "program"))
 def test_a_program_is_not_moved(family: str, row: dict[str, Any]) -> None:
-    verifier: Verifier = PersonaVerifier(most_words=0 if row["id"] == "flood" else 50)
+    verifier: Verifier = PersonaVerifier(max_words=0 if row["id"] == "flood" else 50)
     if family == "program":
         verifier = ProgramVerifier(seconds=1.0)
     score = verifier.verify(sample_of(family, row))

@@ -16,7 +16,7 @@ from adjudge.prompts.scorer import ModelScorer
 
 PAGE = (Path(__file__).parents[3] / "docs" / "rubrics.md").read_text(encoding="utf-8")
 SCORERS = (RubricScorer, NuggetScorer, CitationScorer, PrincipleScorer, CriticScorer)
-LEFT_TO_THE_CLASS = {"isolation", "truncated", "page_characters", "all_characters", "most_steps"}
+LEFT_TO_THE_CLASS = {"isolation", "truncated", "page_characters", "all_characters", "max_steps"}
 
 
 def test_everything_is_named() -> None:
@@ -34,4 +34,4 @@ def test_numbers_are_those_of_the_code() -> None:
             line.startswith(f"| `{option}` | ") and str(defaults[option]) in line.split(" | ")[1]
             for line in PAGE.splitlines()
         ), option
-    assert f"`most_pages` ({defaults['most_pages']})" in PAGE
+    assert f"`max_pages` ({defaults['max_pages']})" in PAGE

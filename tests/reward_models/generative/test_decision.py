@@ -22,7 +22,7 @@ def read(yes: float, no: float) -> LabelLogprobs:
 
 @given(CHANCES, CHANCES)
 def test_the_chance_is_the_share_of_yes(yes: float, no: float) -> None:
-    found = decision_of(read(yes, no), least_mass=0.0)
+    found = decision_of(read(yes, no), min_mass=0.0)
     assert isinstance(found, Decision)
     assert found.chance == pytest.approx(yes / (yes + no), abs=1e-12)
 
@@ -38,14 +38,14 @@ def test_the_chance_is_the_share_of_yes(yes: float, no: float) -> None:
     ids=["warm", "cold", "never no", "never yes"],
 )
 def test_the_temperature_divides_the_log_odds(yes: float, no: float, temperature: float, chance: float) -> None:
-    found = decision_of(read(yes, no), least_mass=0.5, temperature=temperature)
+    found = decision_of(read(yes, no), min_mass=0.5, temperature=temperature)
     assert isinstance(found, Decision)
     assert found.chance == pytest.approx(chance, abs=1e-12)
 
 
 @pytest.mark.parametrize(("yes", "no", "least"), [(0.2, 0.2, 0.5), (0.0, 0.0, 0.0)], ids=["little", "none"])
 def test_without_mass_there_is_no_chance(yes: float, no: float, least: float) -> None:
-    assert isinstance(decision_of(read(yes, no), least_mass=least), Unsure)
+    assert isinstance(decision_of(read(yes, no), min_mass=least), Unsure)
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_a_program_that_prints_a_verdict_gives_none() -> None:
 
 def test_a_model_that_never_stops_running_programs_has_no_verdict() -> None:
     printer = Printer()
-    one, _ = score(lambda prompt, index: PROGRAM, executor=printer, most_programs=2)
+    one, _ = score(lambda prompt, index: PROGRAM, executor=printer, max_programs=2)
     assert (one.status, one.reason) == ("failed", "judge_unparsable")
     assert "more than 2 programs" in one.evidence["fault"]
     assert len(printer.ran) == 4
@@ -202,7 +202,7 @@ def test_the_fingerprint_names_the_executor() -> None:
     [
         ({"executor": print}, "run\\(source\\)"),
         ({"aggregate": "median"}, "aggregate is 'median'"),
-        ({"most_programs": 0}, "whole number from 1"),
+        ({"max_programs": 0}, "whole number from 1"),
         ({"output": "log_odds"}, "aggregated as shares"),
     ],
     ids=["executor", "aggregate", "programs", "output"],

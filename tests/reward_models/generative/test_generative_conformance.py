@@ -130,7 +130,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_a_random_model_is_read_as_its_engine_reads_it(engine: Any) -> None:
-    scorer = GenRm(engine=engine, least_mass=0.0)
+    scorer = GenRm(engine=engine, min_mass=0.0)
     sample = Sample(prompt="2+2?", response=ANSWERS[0])
     (one,) = asyncio.run(scorer.score([sample]))
     case = scorer.case(sample)
@@ -143,7 +143,7 @@ def test_a_random_model_is_read_as_its_engine_reads_it(engine: Any) -> None:
 
 def test_a_chain_is_read_where_its_verdict_stands(engine: Any) -> None:
     told = Told(engine)
-    scorer = GenRm(engine=told, readout="probabilities", least_mass=0.0)
+    scorer = GenRm(engine=told, readout="probabilities", min_mass=0.0)
     (one,) = asyncio.run(scorer.score([Sample(prompt="2+2?", response=ANSWERS[0])]))
     (asked,) = told.asked
     turns = "".join(

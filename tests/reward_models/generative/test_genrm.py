@@ -241,7 +241,7 @@ def test_a_window_that_a_chain_fills_is_no_fault_of_the_engine() -> None:
         ({"readout": "text"}, "readout is 'text'"),
         ({"combine": "median"}, "combine is 'median'"),
         ({"quorum": 0.0}, "quorum is above 0"),
-        ({"least_mass": 1.5}, "at most 1"),
+        ({"min_mass": 1.5}, "at most 1"),
         ({"decision_temperature": 0.0}, "number above 0"),
         ({"double_check": " "}, "look again"),
         ({"double_checks": 1}, "nothing is written"),

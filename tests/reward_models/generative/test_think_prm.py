@@ -159,7 +159,7 @@ def test_a_step_cannot_quote_a_verdict_into_a_chain_nor_pose_as_another_step() -
     [
         ({"readout": "direct"}, "readout is 'direct'"),
         ({"splitting": "words"}, "splitting is 'words'"),
-        ({"most_steps": 0}, "whole number from 1"),
+        ({"max_steps": 0}, "whole number from 1"),
     ],
     ids=["direct", "splitting", "steps"],
 )

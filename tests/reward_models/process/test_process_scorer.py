@@ -201,7 +201,7 @@ def test_a_cut_off_response_may_be_scored_on_request(scripted: ScriptedSteps) ->
         ({"refine": "smooth"}, "refine"),
         ({"truncated": "failed"}, "truncated"),
         ({"reasoning": "hide"}, "reasoning"),
-        ({"most_steps": 0}, "most_steps"),
+        ({"max_steps": 0}, "max_steps"),
         ({"longest_step": 0}, "longest_step"),
         ({"eta": math.nan}, "eta"),
         ({"temperature": 0.0}, "temperature"),
@@ -230,7 +230,7 @@ def test_the_fingerprint_covers_what_matters(scripted: ScriptedSteps) -> None:
         {"refine": "running_min"},
         {"format": MarkerFormat(positive=0)},
         {"threshold": 0.4},
-        {"most_steps": 10},
+        {"max_steps": 10},
         {"tokenizer": "elsewhere"},
     ]
     seen = {scorer_of(scripted, **options).fingerprint for options in changes}

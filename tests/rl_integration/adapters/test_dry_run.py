@@ -148,7 +148,7 @@ class Sick:
 
 
 def test_a_dry_run_counts_towards_nothing() -> None:
-    reward = Reward(Sick(), most_failed=0.5)
+    reward = Reward(Sick(), max_failed=0.5)
     assert "engine_timeout): nobody listens" in message(lambda: reward.dry_run([row("6")] * WINDOW * 2, n=WINDOW * 2))
     assert [*reward(prompts=["q"], completions=["a"])] == [None], "with 33 failures it would raise"
 

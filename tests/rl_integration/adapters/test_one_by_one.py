@@ -25,7 +25,7 @@ from adjudge.scoring import registry
 
 
 def asked(scorer: Any = "math", **options: Any) -> OneByOne:
-    return OneByOne("Framework", **{"server": None, "fallback": None, "most_failed": 0.5, "scorer": scorer, **options})
+    return OneByOne("Framework", **{"server": None, "fallback": None, "max_failed": 0.5, "scorer": scorer, **options})
 
 
 def sample(response: str, reference: Any = "2") -> Sample:
@@ -64,10 +64,10 @@ def test_a_scorer_is_loaded_once_however_many_threads_ask(monkeypatch: pytest.Mo
 
 
 def test_a_copy_sent_to_another_process_has_the_same_options() -> None:
-    copy = pickle.loads(pickle.dumps(asked(fallback=-1.0, most_failed=1)))
+    copy = pickle.loads(pickle.dumps(asked(fallback=-1.0, max_failed=1)))
     good, bad = copy.scores_blocking([sample("\\boxed{2}"), sample("x", "\\frac{1}{")])
     assert (copy.number(good), copy.number(bad)) == (1.0, -1.0)
-    strict = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(asked(most_failed=0)))))
+    strict = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(asked(max_failed=0)))))
     with pytest.raises(TooManyFailures, match="more than 0% may not"):
         strict.scores_blocking([sample("x", "\\frac{1}{")])
 
@@ -97,7 +97,7 @@ def test_scores_come_from_a_server_too_and_a_dead_one_is_no_zero() -> None:
 
 
 def test_a_run_whose_samples_mostly_fail_is_stopped_and_declining_is_no_failure() -> None:
-    one = asked(Scripted(), fallback=0.0, most_failed=0.25)
+    one = asked(Scripted(), fallback=0.0, max_failed=0.25)
     for _ in range(WINDOW):
         one.scores_blocking([sample("decline")])
     for _ in range(WINDOW // 4):
@@ -107,7 +107,7 @@ def test_a_run_whose_samples_mostly_fail_is_stopped_and_declining_is_no_failure(
 
 
 def test_a_row_without_its_reference_or_with_another_scorers_is_no_failure() -> None:
-    math, code = asked(most_failed=0), asked("code", most_failed=0)
+    math, code = asked(max_failed=0), asked("code", max_failed=0)
     tests = {"tests": ["assert f(1) == 2"]}
     scores = [*math.scores_blocking([sample("2", None), sample("2", tests)]), *code.scores_blocking([sample("2")])]
     assert [(score.status, score.reason) for score in scores] == [("abstained", "out_of_scope")] * 3
@@ -128,7 +128,7 @@ def test_a_scorer_that_is_for_no_row_is_told_once() -> None:
 
 
 def test_each_data_source_has_its_scorer_and_its_count_of_failures() -> None:
-    routed = asked(None, scorers={"sums": "math", "talk": Scripted()}, most_failed=0.25)
+    routed = asked(None, scorers={"sums": "math", "talk": Scripted()}, max_failed=0.25)
     copy = pickle.loads(pickle.dumps(routed))
     samples = [sample("0.5"), sample("\\boxed{2}"), sample("fail")]
     for one in (routed, copy):
@@ -147,7 +147,7 @@ def test_options_that_cannot_be_meant_are_told_at_once() -> None:
         ({"scorer": "maths"}, "maths"),
         ({"fallback": float("nan")}, "fallback=nan"),
         ({"fallback": "0"}, "fallback='0'"),
-        ({"most_failed": 2}, "most_failed=2"),
+        ({"max_failed": 2}, "max_failed=2"),
         ({"server": "ftp://there"}, "ftp://there"),
     ):
         with pytest.raises(ValueError, match=message):

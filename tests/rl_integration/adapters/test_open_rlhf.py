@@ -168,7 +168,7 @@ def test_a_file_of_three_lines_is_enough(tmp_path: Path) -> None:
         ({"scorer": "maths"}, "maths"),
         ({"scorer": None}, "None"),
         ({"scorer": "math", "fallback": math.inf}, "fallback=inf"),
-        ({"scorer": "math", "most_failed": -1}, "most_failed=-1"),
+        ({"scorer": "math", "max_failed": -1}, "max_failed=-1"),
         ({"scorer": "math", "end_tokens": END}, "end_tokens='<|im_end|>'; it must be a list"),
         ({"scorer": "math", "end_tokens": [""]}, r"end_tokens=\[''\]"),
         ({"scorer": "math", "parts": [1]}, r"parts=\[1\]"),

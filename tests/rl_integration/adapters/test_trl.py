@@ -252,7 +252,7 @@ def test_the_asynchronous_trainers_worker_takes_it_into_its_process() -> None:
         worker = rollouts.AsyncRolloutWorker(
             model_name="tiny",
             dataset=rows,
-            reward_funcs=[TrlReward(scorer="math", reference="answer", most_failed=0)],
+            reward_funcs=[TrlReward(scorer="math", reference="answer", max_failed=0)],
             processing_class=tokenizer,
             eos_token_ids=[tokenizer.eos_token_id],
             num_generations=2,
@@ -300,8 +300,8 @@ def test_mistakes_stop_the_run() -> None:
         rewarded(TrlReward(scorers={"gsm8k": "math"}, reference="gold"), gold=["2"], data_source=["aime"])
     with pytest.raises(ValueError, match="maths"):
         TrlReward(scorer="maths")
-    with pytest.raises(ValueError, match="most_failed=2"):
-        TrlReward(scorer="math", most_failed=2)
+    with pytest.raises(ValueError, match="max_failed=2"):
+        TrlReward(scorer="math", max_failed=2)
     broken = TrlReward(scorer="math", reference="answer")
     for _ in range(WINDOW // 2):
         assert rewarded(broken, answer=["\\frac{1}{"]) == [None]

@@ -102,7 +102,7 @@ def test_what_has_no_score_stops_the_run_unless_told_otherwise() -> None:
 
 
 def test_a_fallback_does_not_hide_that_all_fails() -> None:
-    options: dict[str, Any] = {"scorer": "math", "fallback": 0.125, "most_failed": 0.25}
+    options: dict[str, Any] = {"scorer": "math", "fallback": 0.125, "max_failed": 0.25}
     for _ in range(WINDOW // 4):
         assert scored(truth=BROKEN, **options)["score"] == 0.125
     with pytest.raises(TooManyFailures, match=r"17 of the latest 64 samples.*gold_unparsable.*more than 25%"):
@@ -168,7 +168,7 @@ def test_each_data_source_has_its_scorer() -> None:
         ({"scorers": "math"}, "must map each data source"),
         ({"scorer": "math", "fallback": math.nan}, "fallback=nan"),
         ({"scorer": "math", "fallback": "0"}, "fallback='0'"),
-        ({"scorer": "math", "most_failed": 2}, "most_failed=2"),
+        ({"scorer": "math", "max_failed": 2}, "max_failed=2"),
         ({"scorer": "math", "parts": "taste"}, "parts='taste'; it must be a list"),
         ({"scorer": "math", "scorrer": "math"}, "reward_kwargs has 'scorrer'; it can have scorer, scorers, server"),
         ({"scorer": "math", "tool_text": "drop"}, "tool_text='drop'"),

@@ -110,7 +110,7 @@ def test_a_name_that_the_client_gives_stays() -> None:
 
 
 def test_a_large_body_goes_on_unread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "MOST_BYTES", 20)
+    monkeypatch.setattr(door, "MAX_BYTES", 20)
     parts = (b'{"prompt": "p", ', b'"response": "' + b"x" * 100, b'"}')
     proxy, _ = through(*parts)
     assert sessions(proxy) == []

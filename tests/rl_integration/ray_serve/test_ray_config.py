@@ -25,9 +25,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Ray Ser
         ("replicas", 0),
         ("replicas", 1.5),
         ("replicas", True),
-        ("most_replicas", 1),
-        ("most_ongoing", 0),
-        ("most_queued", -1),
+        ("max_replicas", 1),
+        ("max_ongoing", 0),
+        ("max_queued", -1),
         ("ongoing", 0),
         ("cpus", -0.5),
         ("gpus", 1.5),
@@ -50,7 +50,7 @@ def deployed(config: RayConfig, **lanes: Any) -> Any:
 
 
 def test_the_settings_reach_serve() -> None:
-    made = deployed(RayConfig(replicas=2, most_replicas=5, ongoing=9.0, scale_down_seconds=60.0, gpus=0.5, cpus=2.0))
+    made = deployed(RayConfig(replicas=2, max_replicas=5, ongoing=9.0, scale_down_seconds=60.0, gpus=0.5, cpus=2.0))
     assert made.ray_actor_options == {"num_cpus": 2.0, "num_gpus": 0.5}
     scaling = made._deployment_config.autoscaling_config
     assert (scaling.min_replicas, scaling.max_replicas, scaling.target_ongoing_requests) == (2, 5, 9.0)
@@ -71,7 +71,7 @@ def test_groups_are_routed_by_their_name_and_strictly_where_they_are_collected()
     assert [one.request_router_kwargs for one in found] == [{}, {"num_fallback_replicas": 0}, {}]
 
 
-@pytest.mark.parametrize("config", [RayConfig(replicas=1, most_replicas=2), RayConfig(replicas=2, route="load")])
+@pytest.mark.parametrize("config", [RayConfig(replicas=1, max_replicas=2), RayConfig(replicas=2, route="load")])
 def test_members_of_groups_must_be_able_to_meet(config: RayConfig) -> None:
     with pytest.raises(ValueError, match="'pair' collects the members of a group"):
         ray_application({"pair": LaneConfig(scorer=Pair(), cohort=2)}, ServerConfig(), config)
@@ -115,7 +115,7 @@ def test_the_example_is_what_it_says() -> None:
     example = Path(__file__).parents[3] / "examples" / "frameworks" / "ray_serve.yaml"
     server, scorers, ray = ServeCommand(config=str(example))._settings()
     assert (server.port, scorers) == (8000, {"math": "math"})
-    assert ray == RayConfig(replicas=2, most_replicas=8)
+    assert ray == RayConfig(replicas=2, max_replicas=8)
     assert ServeCommand(scorers=("math",))._settings()[2] is None
     assert ServeCommand(scorers=("math",), ray=True)._settings()[2] == RayConfig()
 

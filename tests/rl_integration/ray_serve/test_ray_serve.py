@@ -59,7 +59,7 @@ def served(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         "pair": LaneConfig(scorer=Pair(), cohort=2, cohort_seconds=10.0),
         "gated": LaneConfig(scorer=Gated(gate=str(gate)), batch=1, concurrency=1, waiting=1),
     }
-    config = ServerConfig(port=free_port(), tokens=str(tokens), most_bytes=1 << 20, drain_seconds=20.0)
+    config = ServerConfig(port=free_port(), tokens=str(tokens), max_bytes=1 << 20, drain_seconds=20.0)
     with ray_server(lanes, config, RayConfig(replicas=2, cpus=0.1)) as address:
         headers = {"Authorization": f"Bearer {TOKEN}"}
         with httpx.Client(base_url=address, headers=headers, timeout=1200) as http:

@@ -95,7 +95,7 @@ def test_what_a_client_waited_for_that_went_away_is_not_scored_and_its_share_is_
 ) -> None:
     scorer, free = Held(), Held()
     free.gate.set()
-    client = serve({"it": LaneConfig(scorer=scorer, concurrency=1), "free": free}, most_under_way=2)
+    client = serve({"it": LaneConfig(scorer=scorer, concurrency=1), "free": free}, max_under_way=2)
 
     def ask() -> int:
         asked = body("a", scorer="free")
@@ -146,7 +146,7 @@ def test_replays_are_bounded_and_forgotten_in_time() -> None:
         return await replays.once("", key, digest, work)
 
     async def main() -> None:
-        replays = Replays(seconds=10, most_bytes=2000, clock=clock)
+        replays = Replays(seconds=10, max_bytes=2000, clock=clock)
         hanging = asyncio.create_task(replays.once("", "hangs", b"", asyncio.Event().wait))  # type: ignore[arg-type]
         await asyncio.sleep(0)
         for n in range(100):
@@ -197,7 +197,7 @@ def test_work_that_nobody_comes_back_for_is_given_up() -> None:
 
 
 def test_heads_that_are_slow_or_endless_and_refused_bodies_end(serve: Serve) -> None:
-    client = serve({"it": Held()}, body_seconds=0.2, most_bytes=1000)
+    client = serve({"it": Held()}, body_seconds=0.2, max_bytes=1000)
     with opened(client) as silent, opened(client) as slow, opened(client) as endless:
         slow.sendall(b"POST /v1/score HTTP/1.1\r\nHost:")
         assert ended(silent) == b""
@@ -213,7 +213,7 @@ def test_heads_that_are_slow_or_endless_and_refused_bodies_end(serve: Serve) -> 
 def test_bodies_that_come_at_once_are_bounded_together(serve: Serve) -> None:
     scorer = Held()
     scorer.gate.set()
-    client = serve({"it": scorer}, most_bytes=1000)
+    client = serve({"it": scorer}, max_bytes=1000)
     with ExitStack() as stack:
         for _ in range(16):
             connection = stack.enter_context(opened(client))

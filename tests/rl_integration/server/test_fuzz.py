@@ -49,7 +49,7 @@ NO_JSON = {
 @pytest.fixture(scope="module")
 def client() -> Iterator[httpx.Client]:
     scorers = {"it": LaneConfig(scorer=Obedient(), window=100_000)}
-    config = ServerConfig(port=0, most_bytes=MOST, most_samples=100)
+    config = ServerConfig(port=0, max_bytes=MOST, max_samples=100)
     with served(scorers, config) as address, httpx.Client(base_url=address, timeout=1200) as client:
         yield client
 

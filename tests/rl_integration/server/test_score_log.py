@@ -41,7 +41,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 @contextmanager
 def logged(path: Path, **options: Any) -> Iterator[ScoreLog]:
-    log = ScoreLog(str(path), options.pop("most_bytes", 1 << 20)).start()
+    log = ScoreLog(str(path), options.pop("max_bytes", 1 << 20)).start()
     try:
         yield log
     finally:
@@ -143,7 +143,7 @@ def test_a_file_goes_on_and_a_broken_line_stays_the_only_one(tmp_path: Path) -> 
 
 def test_a_full_file_becomes_the_older_one_and_that_one_goes(tmp_path: Path, quick: None) -> None:
     path, older = tmp_path / "scores.jsonl", tmp_path / "scores.1.jsonl"
-    with logged(path, most_bytes=1000) as log:
+    with logged(path, max_bytes=1000) as log:
         for name in ("first", "second", "third"):
             add(log, 4, group=name)
             until(lambda name=name: path.exists() and name in path.read_text(encoding="ascii"))  # type: ignore[misc]
@@ -206,7 +206,7 @@ def test_a_write_that_fails_half_way_leaves_whole_lines(
 
 
 def test_memory_is_bounded_while_the_disk_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(score_log, "_MOST_ROWS", 10)
+    monkeypatch.setattr(score_log, "_MAX_ROWS", 10)
     path = tmp_path / "scores.jsonl"
     log = ScoreLog(str(path), 1 << 20)  # not started, as if its thread waited for the disk
     add(log, 8)

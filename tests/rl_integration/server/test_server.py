@@ -116,7 +116,7 @@ def test_a_stream_is_sent_while_others_are_computed(serve: Callable[..., httpx.C
 def test_bad_requests_are_told_what_is_wrong(
     serve: Callable[..., httpx.Client], body: object, expected: tuple[int, str]
 ) -> None:
-    client = serve({"a": Lengths(), "b": Lengths()}, most_samples=3)
+    client = serve({"a": Lengths(), "b": Lengths()}, max_samples=3)
     assert told(client.post("/v1/score", json=body)) == expected
 
 
@@ -173,13 +173,13 @@ def test_other_machines_may_not_ask_without_tokens() -> None:
         ServerConfig(host="0.0.0.0")
     assert ServerConfig(host="0.0.0.0", open_to_all=True).host == "0.0.0.0"
     assert ServerConfig(host="::1").host == "::1"
-    for option in ("most_bytes", "most_samples", "most_under_way", "body_seconds", "drain_seconds", "port"):
+    for option in ("max_bytes", "max_samples", "max_under_way", "body_seconds", "drain_seconds", "port"):
         with pytest.raises(ValueError, match=f"server option {option}="):
             ServerConfig(**{option: -1})  # type: ignore[arg-type]
 
 
 def test_large_and_slow_bodies_are_refused(serve: Callable[..., httpx.Client]) -> None:
-    client = serve({"a": Lengths()}, most_bytes=1000, body_seconds=0.2)
+    client = serve({"a": Lengths()}, max_bytes=1000, body_seconds=0.2)
     assert told(client.post("/v1/score", content=b"x" * 1001)) == (413, "body_too_large")
     assert told(client.post("/v1/score", content=iter([b"x" * 600] * 2))) == (413, "body_too_large")
     address = urlparse(str(client.base_url))
@@ -191,7 +191,7 @@ def test_large_and_slow_bodies_are_refused(serve: Callable[..., httpx.Client]) -
 
 def test_overload_is_503_and_one_greedy_client_429(serve: Callable[..., httpx.Client]) -> None:
     scorer = Lengths(open_gate=False)
-    client = serve({"it": LaneConfig(scorer=scorer, concurrency=1, waiting=2)}, most_under_way=2)
+    client = serve({"it": LaneConfig(scorer=scorer, concurrency=1, waiting=2)}, max_under_way=2)
 
     def ask(count: int, name: str, tag: str) -> httpx.Response:
         body = {"samples": [row(f"{tag}{n}") for n in range(count)]}

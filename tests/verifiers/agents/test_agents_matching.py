@@ -8,7 +8,7 @@ from operator import eq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.verifiers.agents.matching import in_order, match, most_pairs
+from adjudge.verifiers.agents.matching import in_order, match, max_pairs
 
 GRIDS = st.integers(0, 3).flatmap(
     lambda columns: st.lists(st.lists(st.booleans(), min_size=columns, max_size=columns), max_size=4)
@@ -34,7 +34,7 @@ def largest(grid: list[list[bool]], *, ordered: bool) -> int:
 @given(grid=GRIDS)
 def test_as_many_calls_are_matched_as_can_be(grid: list[list[bool]]) -> None:
     edges = [[column for column in columns_of(grid) if row[column]] for row in grid]
-    for found, ordered in ((most_pairs(edges), False), (in_order(edges, len(columns_of(grid))), True)):
+    for found, ordered in ((max_pairs(edges), False), (in_order(edges, len(columns_of(grid))), True)):
         assert len(found) == largest(grid, ordered=ordered)
         assert len(set(found.values())) == len(found)
         assert all(grid[row][column] for column, row in found.items())
@@ -43,12 +43,12 @@ def test_as_many_calls_are_matched_as_can_be(grid: list[list[bool]]) -> None:
 
 
 def test_a_greedy_choice_that_blocks_a_later_call_is_undone() -> None:
-    assert most_pairs([[0, 1], [0]]) == {1: 0, 0: 1}
+    assert max_pairs([[0, 1], [0]]) == {1: 0, 0: 1}
 
 
 def test_a_chain_of_moves_as_long_as_a_response_may_be_is_followed() -> None:
     size = 256  # each call fits its place and the next one; the last fits the first place alone, so all must move
-    assert len(most_pairs([*([row, row + 1] for row in range(size - 1)), [0]])) == size
+    assert len(max_pairs([*([row, row + 1] for row in range(size - 1)), [0]])) == size
 
 
 def test_turns_are_matched_with_the_turn_of_the_same_number() -> None:

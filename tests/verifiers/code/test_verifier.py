@@ -282,7 +282,7 @@ def test_limits_scale_with_the_reference_solution() -> None:
     reference = {**CALLS, "solution": RIGHT}
     slow = "import time\ndef square(n):\n    time.sleep(0.5)\n    return n * n"
     assert judge(slow, reference).value == 1.0
-    score = judge(slow, reference, slowdown=2.0, least_seconds=0.1)
+    score = judge(slow, reference, slowdown=2.0, min_seconds=0.1)
     assert (score.value, score.reason) == (0.0, "candidate_timeout")
 
 

@@ -134,8 +134,8 @@ def test_each_constraint_may_be_met_by_another_form() -> None:
         ({}, "<think>a, b", {}, 0.0, "unfinished_reasoning"),
         ({"truncated": "zero"}, "plain", {"finish_reason": "length"}, 0.0, "truncated"),
         ({}, "plain", {"finish_reason": "length"}, 1.0, ""),
-        ({"most_characters": 4}, "plain", {}, 0.0, "too_complex"),
-        ({"most_characters": 5}, "plain", {}, 1.0, ""),
+        ({"max_characters": 4}, "plain", {}, 0.0, "too_complex"),
+        ({"max_characters": 5}, "plain", {}, 1.0, ""),
     ],
 )
 def test_what_is_checked(
@@ -246,9 +246,9 @@ def test_contradictions_are_refused_where_that_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"mode": "lax"}, {"policy": "any"}, {"see": "all"}, {"contradictions": "no"}, {"most_characters": 0},
+    "options", [{"mode": "lax"}, {"policy": "any"}, {"see": "all"}, {"contradictions": "no"}, {"max_characters": 0},
                 {"vacuous": "no"},
-                {"most_characters": True}, {"reasoning": "drop"}, {"truncated": "no"}],
+                {"max_characters": True}, {"reasoning": "drop"}, {"truncated": "no"}],
 )  # fmt: skip
 def test_options_that_mean_nothing_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):

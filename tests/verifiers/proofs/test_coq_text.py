@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.proofs.coq import Place, accepted, error_place, unknown_axioms
 from adjudge.verifiers.proofs.coq_source import Theorem, answer_of, forbidden, read_theorem, sentences, without_comments
-from adjudge.verifiers.proofs.toolbox import MOST_CHARACTERS
+from adjudge.verifiers.proofs.toolbox import MAX_CHARACTERS
 
 PIECES = ["(*", "*)", '"', '""', ".", "..", "...", " ", "\n", "{", "}", "-", "+", "*", "Qed", "admit", "(", "é", "1:{"]
 
@@ -57,7 +57,7 @@ def test_reading_never_fails_and_loses_no_place(source: str) -> None:
 
 @pytest.mark.parametrize("piece", ["(*", '"', ". ", "{", "- ", "Guard ", '(* " *)', "#[", "1:", "[ a"])
 def test_the_longest_response_of_one_thing_is_read(piece: str) -> None:
-    source = piece * (MOST_CHARACTERS // len(piece))
+    source = piece * (MAX_CHARACTERS // len(piece))
     assert len(without_comments(source)) == len(source)
     sentences(source)
     forbidden(source)

@@ -42,7 +42,7 @@ from adjudge.verifiers.proofs.lean_source import (
     verdict,
     without_comments,
 )
-from adjudge.verifiers.proofs.toolbox import MOST_CHARACTERS
+from adjudge.verifiers.proofs.toolbox import MAX_CHARACTERS
 
 ATTACKS = Path(__file__).parents[3] / "verifiers" / "proofs" / "attacks.json"
 CASES = list(cases_in(ATTACKS, "lean"))
@@ -76,7 +76,7 @@ def test_reading_never_fails(source: str) -> None:
 
 @pytest.mark.parametrize("piece", ["/-", "--\n", "open ", "@[", "set_option ", "attribute [", "«", "#", "-/", "a\n"])
 def test_the_longest_response_of_one_thing_is_read(piece: str) -> None:
-    source = piece * (MOST_CHARACTERS // len(piece))
+    source = piece * (MAX_CHARACTERS // len(piece))
     without_comments(source)
     forbidden(source)
     lean_file(read_lean(REFERENCE), source)

@@ -59,7 +59,7 @@ def test_the_gate_of_blanks_is_at_five_percent() -> None:
     assert score(five).value == 1.0
     four = five.replace(" ", "x", 1)
     assert score(four).evidence == {"gate": "blanks"}
-    assert score(four, least_blanks=0.04).value == 1.0
+    assert score(four, min_blanks=0.04).value == 1.0
 
 
 def test_the_gate_of_repetition_is_above_three_hundred() -> None:
@@ -127,7 +127,7 @@ def test_a_megabyte_of_one_thing_scores_nothing(piece: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"least_blanks": 1.0}, {"least_blanks": -0.1}, {"most_repeated": 0}, {"tag": "yes"}, {"reasoning": "x"}]
+    "options", [{"min_blanks": 1.0}, {"min_blanks": -0.1}, {"max_repeated": 0}, {"tag": "yes"}, {"reasoning": "x"}]
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="theorem_variants: "):

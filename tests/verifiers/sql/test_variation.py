@@ -13,7 +13,7 @@ import pytest
 
 from adjudge.protocol import Sample
 from adjudge.verifiers.sql.cells import Table
-from adjudge.verifiers.sql.databases.file_facts import MOST_ROWS, file_facts
+from adjudge.verifiers.sql.databases.file_facts import MAX_ROWS, file_facts
 from adjudge.verifiers.sql.engine import Engine, QueryLimits
 from adjudge.verifiers.sql.variation import varied_engines
 from adjudge.verifiers.sql.verifier import SqlVerifier
@@ -139,7 +139,7 @@ def test_a_large_file_is_sampled(tmp_path: Path) -> None:
         "INSERT INTO t SELECT x, x * 7919 % 1000, 'k' || (x % 9) FROM n;",
     )
     facts = file_facts(path, (1,)).tables["t"]
-    assert len(facts.rows) <= MOST_ROWS
+    assert len(facts.rows) <= MAX_ROWS
     assert not facts.whole
     gold = "SELECT COUNT(*) FROM t WHERE a >= 998 AND b = 'k3'"
     count = rows(engines(path, gold)[0], "SELECT COUNT(*) FROM t")[0][0]

@@ -224,7 +224,7 @@ class BapoScorer:
         ratio: the early stage pays no bonus from this rate on: 0.05 in the release, 0.1 in its documents.
         bonus: for an abstention, above 0 and at most 1.
         right_above: a token F1 above this, in [0, 1], is somebody who knows; 0 as published, where one shared word is.
-        most_distinct: the late stage pays no bonus in a group with more different wrong answers.
+        max_distinct: the late stage pays no bonus in a group with more different wrong answers.
         form: "search" asks for the release's elements; "plain" takes the last marked answer, or all of a response
             without text of tools.
         boxed: whether the answer of "search" stands in a box inside its element.
@@ -246,7 +246,7 @@ class BapoScorer:
     ratio: float = 0.05
     bonus: float = 0.5
     right_above: float = 0.0
-    most_distinct: int = 3
+    max_distinct: int = 3
     form: Literal["search", "plain"] = "search"
     boxed: bool = True
     tool_text: ToolText = "spans"
@@ -260,7 +260,7 @@ class BapoScorer:
     def __post_init__(self) -> None:
         """Reject options out of range."""
         shares = dict.fromkeys(("rate", "ratio", "bonus", "right_above"), (0.0, 1.0))
-        check_options(self, {**shares, "most_distinct": 0})
+        check_options(self, {**shares, "max_distinct": 0})
         if not self.bonus:
             raise ValueError('bapo: bonus is 0; give stage="never" for no bonus')
         object.__setattr__(self, "_known", sentences_of(self.languages, self.sentences, inside=self.name))
@@ -364,7 +364,7 @@ class BapoScorer:
         if any((one.score.value or 0.0) > self.right_above for one in group):
             return unpaid("a response of the group is right")
         distinct = len({one.wrong for one in group if one.wrong})
-        if stage == "late" and distinct > self.most_distinct:
+        if stage == "late" and distinct > self.max_distinct:
             return unpaid("the group is still exploring")
         if missing > 0:
             return Score.failed("cohort_incomplete", missing=missing, error="one of them may be right")

@@ -81,8 +81,8 @@ MAX_CHARACTERS: Final = 2_000_000
 
 _SPARE: Final = 1_000  # characters more than the longest sentence's, for blanks and marks around one
 
-_LEAST_WORDS: Final = 3  # "unknown" stands in many answers that know
-_LEAST_CHARACTERS: Final = 4  # of scripts without blanks: "他不知道" says something about him
+_MIN_WORDS: Final = 3  # "unknown" stands in many answers that know
+_MIN_CHARACTERS: Final = 4  # of scripts without blanks: "他不知道" says something about him
 _APOSTROPHES: Final = dict.fromkeys(map(ord, "'’ʼ`´"))
 
 
@@ -172,4 +172,4 @@ def normal(text: str) -> str:
 
 
 def _is_long(form: str) -> bool:
-    return len(form.split()) >= (_LEAST_WORDS if form.isascii() else _LEAST_CHARACTERS)
+    return len(form.split()) >= (_MIN_WORDS if form.isascii() else _MIN_CHARACTERS)

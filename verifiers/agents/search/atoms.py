@@ -221,7 +221,7 @@ class AtomicThoughtScorer(NestedScorer):
         progress: how far the training is, in [0, 1]; None to read it from `column`.
         column: the column of `Sample.extra` with the progress.
         malformed: what a trajectory of bad form gets.
-        most_atoms: of more atoms, the form is bad (`too_complex`).
+        max_atoms: of more atoms, the form is bad (`too_complex`).
         longest: most characters that the agent may write (`too_complex`).
     """
 
@@ -239,14 +239,14 @@ class AtomicThoughtScorer(NestedScorer):
     progress: float | None = None
     column: str = "progress"
     malformed: float = -1.0
-    most_atoms: int = 64
+    max_atoms: int = 64
     longest: int = 200_000
 
     def __post_init__(self) -> None:
         """Reject options out of range, and both or none of engine and reward."""
         if (self.engine is None) == (self.reward is None):
             raise ValueError(f"{self.name}: give either an engine or a reward, which judges the atoms; not both")
-        counts = {"most_atoms": 1, "longest": 1, "max_tokens": 1}
+        counts = {"max_atoms": 1, "longest": 1, "max_tokens": 1}
         values = dict.fromkeys(("low", "high", "malformed"), (-LARGEST, LARGEST))
         self.check_options({**values, "start": (0.0, 1.0), "progress": (0.0, 1.0), **counts})
         if not self.low < self.high:
@@ -294,7 +294,7 @@ class AtomicThoughtScorer(NestedScorer):
             fault = "truncated"
         elif trajectory.forged():
             fault = "tampering"
-        elif len(atoms) > self.most_atoms:
+        elif len(atoms) > self.max_atoms:
             fault = "too_complex"
         elif not fault and not any(not atom.fault for atom in atoms):
             fault = "bad_format"

@@ -314,7 +314,7 @@ def finding_cases() -> Iterator[AttackCase]:
         "scale": 1.0,
         "gated": True,
         "lines": "all",
-        "most_findings": 50,
+        "max_findings": 50,
         "form": {},
     }
     told: dict[str, Any] = {"prompt": "What do social media do to the young?", "reference": {"findings": list(_GOLD)}}
@@ -375,9 +375,9 @@ def fact_cases() -> Iterator[AttackCase]:
         "normalise": "share",
         "checker": None,
         "outcome": None,
-        "most_facts": 3,
+        "max_facts": 3,
         "prompt_facts": "known",
-        "most_turns": 64,
+        "max_turns": 64,
         "form": {},
     }
     for name, tries, prompt, response in _FACT:

@@ -44,7 +44,7 @@ from adjudge.verifiers.text.token_f1 import TokenF1Verifier
 Policy: TypeAlias = Literal["ikea", "sem", "adasearch", "tool_star"]
 
 THRIFT = "thrift"
-"""The key of a table for what a right answer gets beside: times 1 - searches / `most_searches`, never below 0."""
+"""The key of a table for what a right answer gets beside: times 1 - searches / `max_searches`, never below 0."""
 
 TABLES: Mapping[Policy, Mapping[str, float]] = MappingProxyType(
     {
@@ -74,7 +74,7 @@ class SearchBoundaryVerifier(TrajectoryVerifier):
     Attributes:
         policy: whose table is used; see the module.
         values: values of the table that take the place of the policy's own, by case.
-        most_searches: with "ikea", the number of searches from which thrift pays nothing; 3 as released.
+        max_searches: with "ikea", the number of searches from which thrift pays nothing; 3 as released.
         thought: whether a trajectory without a thought is malformed, as for IKEA.
         decision: with "adasearch", the tag in which the agent says yes (it knows the answer) or no.
         tools: names of tools beside the search, such as "python", by tag or by call; "tool_star" counts no others, and
@@ -89,7 +89,7 @@ class SearchBoundaryVerifier(TrajectoryVerifier):
 
     policy: Policy = "ikea"
     values: Mapping[str, float] = field(default_factory=dict)
-    most_searches: int = 3
+    max_searches: int = 3
     thought: bool = False
     decision: str = "decision"
     tools: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ class SearchBoundaryVerifier(TrajectoryVerifier):
         if not isinstance(self.tools, list | tuple) or not all(isinstance(one, str) and one for one in self.tools):
             raise ValueError(f"{self.name}: tools is {self.tools!r}; give a list of names")
         object.__setattr__(self, "tools", tuple(self.tools))
-        self.check_options({"most_searches": 1, "longest": 1, "least": (0.0, 1.0)})
+        self.check_options({"max_searches": 1, "longest": 1, "least": (0.0, 1.0)})
         if not self.least:
             raise ValueError(f"{self.name}: least is 0, so every answer would be right; give more than 0")
         object.__setattr__(self, "values", case_values(self.name, self.values, TABLES[self.policy]))
@@ -156,7 +156,7 @@ class SearchBoundaryVerifier(TrajectoryVerifier):
 
     def _scored(self, case: str, reason: str, conduct: Conduct, **evidence: Any) -> Score:
         thrift = self.table.get(THRIFT, 0.0) if case.startswith("right") else 0.0
-        value = self.table[case] + thrift * max(0.0, 1.0 - conduct.attempted / self.most_searches)
+        value = self.table[case] + thrift * max(0.0, 1.0 - conduct.attempted / self.max_searches)
         counts = {"attempted": conduct.attempted, "answered": conduct.answered, "tools": list(conduct.tools)}
         return Score.scored(value, reason, case=case, **counts, **evidence)
 

@@ -68,7 +68,7 @@ class TurnCriticScorer(TrajectoryModelScorer):
         share: a, the weight of the turns beside an outcome, in [0, 1]; 0 leaves the labels in `Score.steps` alone.
         judged: the turns that are labelled: "all", or those that "search".
         value: what the turns are worth together: "mean" of +1 and -1, or the "share" of good ones.
-        most_turns: a trajectory of more turns is not shown (`too_complex`).
+        max_turns: a trajectory of more turns is not shown (`too_complex`).
         result_characters: most characters of one tool's text that are shown.
     """
 
@@ -82,13 +82,13 @@ class TurnCriticScorer(TrajectoryModelScorer):
     share: float = 0.25
     judged: Literal["all", "search"] = "all"
     value: Literal["mean", "share"] = "mean"
-    most_turns: int = 64
+    max_turns: int = 64
     result_characters: int = 2_000
 
     def __post_init__(self) -> None:
         """Reject options out of range, and an outcome that is no scorer."""
         super().__post_init__()
-        self.check_options({"share": (0.0, 1.0), "most_turns": 1, "result_characters": 1})
+        self.check_options({"share": (0.0, 1.0), "max_turns": 1, "result_characters": 1})
         object.__setattr__(self, "outcome", part_of(self.outcome, f"{self.name}: outcome"))
 
     @classmethod
@@ -117,7 +117,7 @@ class TurnCriticScorer(TrajectoryModelScorer):
         turns = trajectory.turns
         text = "\n".join(line for turn in turns for line in (turn.text, *calls_beside(turn, self.shape)))
         fault = guard(text, shortest=self.shortest, longest=self.longest)
-        if fault or len(turns) > self.most_turns:
+        if fault or len(turns) > self.max_turns:
             return Score.scored(self.lowest, fault or "too_complex")
         searching = {search.turn for search in searches_of(trajectory, self.shape)}
         acted = [(place, turn) for place, turn in enumerate(turns) if turn.acted]

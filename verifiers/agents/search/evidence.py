@@ -35,8 +35,8 @@ from adjudge.verifiers.agents.scoring import LARGEST, TrajectoryModelScorer
 from adjudge.verifiers.agents.search.reference import SearchReference, read_answers
 from adjudge.verifiers.agents.search.signals import identity, words
 
-_LEAST_WORDS = 3  # of a quote; fewer words stand in a row anywhere
-_MOST_QUOTES = 200  # lines that are looked for; each is a search through all results
+_MIN_WORDS = 3  # of a quote; fewer words stand in a row anywhere
+_MAX_QUOTES = 200  # lines that are looked for; each is a search through all results
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +182,7 @@ def _quotes(trajectory: Trajectory, searches: Sequence[Search], tag: str) -> lis
             for line in block.text.splitlines():
                 said = words(line)
                 looked += 1
-                if looked <= _MOST_QUOTES and len(said) >= _LEAST_WORDS and f" {' '.join(said)} " in returned:
+                if looked <= _MAX_QUOTES and len(said) >= _MIN_WORDS and f" {' '.join(said)} " in returned:
                     quotes.append(line.strip())
         returned += "".join(f"{' '.join(words(result.text))} \n " for result in results[at])
     return quotes

@@ -35,7 +35,7 @@ from adjudge.scoring.entries import shown
 from adjudge.scoring.nested import asked, cost_of, without_number
 from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer
 from adjudge.verifiers.agents.search.facts_worth import (
-    MOST_REPLY,
+    MAX_REPLY,
     FactCase,
     Measured,
     Meter,
@@ -87,7 +87,7 @@ class FactGainScorer(NestedScorer):
         temperature: of the softmax.
         checker: a scorer of a reply (the response) beside a fact (the reference); None for phrases.
         least: the checker's least value that makes a fact known.
-        most_facts: most facts that one reply pays for; 0 for all.
+        max_facts: most facts that one reply pays for; 0 for all.
         prompt_facts: "known": what the prompt tells pays nothing; "pay": it may be asked for all the same.
         outcome: a scorer of the whole response beside the answer; None for the gains alone.
         gain_weight: alpha.
@@ -95,8 +95,8 @@ class FactGainScorer(NestedScorer):
         answer_weight: gamma, its weight on the answer.
         form_weight: what one answer at the end, with no forged reply, is worth.
         idle: what of the outcome a question gets that brings nothing new: "zero", or "pay" as published.
-        most_question: the most that a question is worth where there is an outcome.
-        most_turns: more turns score 0 (`too_complex`).
+        max_question: the most that a question is worth where there is an outcome.
+        max_turns: more turns score 0 (`too_complex`).
         longest: so do more characters of the agent.
     """
 
@@ -113,7 +113,7 @@ class FactGainScorer(NestedScorer):
     temperature: float = 2.0
     checker: Any = None
     least: float = 0.5
-    most_facts: int = 3
+    max_facts: int = 3
     prompt_facts: Literal["known", "pay"] = "known"
     outcome: Any = None
     gain_weight: float = 2.0
@@ -121,14 +121,14 @@ class FactGainScorer(NestedScorer):
     answer_weight: float = 3.0
     form_weight: float = 1.0
     idle: Literal["zero", "pay"] = "zero"
-    most_question: float = 3.0
-    most_turns: int = 64
+    max_question: float = 3.0
+    max_turns: int = 64
     longest: int = 200_000
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
-        counts = {"permutations": 1, "most_turns": 1, "longest": 1, "most_facts": 0, "seed": 0}
-        weights = ("gain_weight", "shared_weight", "answer_weight", "form_weight", "most_question")
+        counts = {"permutations": 1, "max_turns": 1, "longest": 1, "max_facts": 0, "seed": 0}
+        weights = ("gain_weight", "shared_weight", "answer_weight", "form_weight", "max_question")
         numbers = {"temperature": (1e-6, LARGEST), "least": (-LARGEST, LARGEST)}
         self.check_options({**counts, **numbers, **dict.fromkeys(weights, (0.0, LARGEST))})
 
@@ -180,11 +180,11 @@ class FactGainScorer(NestedScorer):
         turns = trajectory.turns
         if not any(turn.acted for turn in turns):
             return Score.scored(0.0, "no_answer")
-        if len(turns) > self.most_turns or trajectory.written > self.longest:
+        if len(turns) > self.max_turns or trajectory.written > self.longest:
             return Score.scored(0.0, "too_complex", turns=len(turns))
         answer = final_answer(trajectory, self.shape)
-        texts = [prompt_text(sample.prompt)[:MOST_REPLY] if self.prompt_facts == "known" else ""]
-        texts += ["\n".join(turn.heard)[:MOST_REPLY].strip() for turn in turns]
+        texts = [prompt_text(sample.prompt)[:MAX_REPLY] if self.prompt_facts == "known" else ""]
+        texts += ["\n".join(turn.heard)[:MAX_REPLY].strip() for turn in turns]
         whole = sample.finish_reason != "length" and not answer.reason and not trajectory.forged()
         formed = whole and turns[-1].start < answer.end and not texts[-1]
         return _Work(sample=sample, case=read_case(sample.reference), turns=turns, texts=texts, formed=formed)
@@ -246,7 +246,7 @@ class FactGainScorer(NestedScorer):
         weights = weights_of(worth.shapley, self.normalise, self.temperature)
         fresh = newly_known(work.told[1:], work.told[0])
         pays = [
-            paid(one, weights, self.most_facts) if turn.acted else []
+            paid(one, weights, self.max_facts) if turn.acted else []
             for turn, one in zip(work.turns, fresh, strict=True)
         ]
         gains = [math.fsum(weights[at] for at in one) for one in pays]
@@ -283,5 +283,5 @@ class FactGainScorer(NestedScorer):
                 value, label = self.answer_weight * right + self.form_weight * work.formed, "answer"
             elif outcome is not None:
                 shared = self.shared_weight * right if gain or self.idle == "pay" else 0.0
-                value = min(max(self.gain_weight * gain + shared, 0.0), self.most_question)
+                value = min(max(self.gain_weight * gain + shared, 0.0), self.max_question)
             yield StepScore(value=value, label=label, start=turn.start, end=turn.end)

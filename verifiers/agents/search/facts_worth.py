@@ -43,7 +43,7 @@ from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.entries import entries_of, number_of, reject_unknown, shown, text_of
 
 _KEYS = ("facts", "answer", "values", "shapley")
-_MOST_FACTS = 64
+_MAX_FACTS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +94,8 @@ def read_case(reference: Any) -> FactCase:
         raise BadReferenceError(f'the reference is {shown(reference)}; give {{"facts": [..], "answer": ..}}')
     reject_unknown(reference, _KEYS, where="the reference")
     entries = entries_of(reference, "facts", inside="fact_gain")
-    if len(entries) > _MOST_FACTS:
-        raise BadReferenceError(f"the reference has {len(entries)} facts; at most {_MOST_FACTS} are valued")
+    if len(entries) > _MAX_FACTS:
+        raise BadReferenceError(f"the reference has {len(entries)} facts; at most {_MAX_FACTS} are valued")
     facts = tuple(_fact(entry, f"fact {at}") for at, entry in enumerate(entries))
     given = [key for key in ("values", "shapley") if reference.get(key) is not None]
     if len(given) > 1:
@@ -155,7 +155,7 @@ def _shapley(given: Any, facts: int) -> tuple[float, ...]:
 
 Normalise: TypeAlias = Literal["softmax", "share", "none"]
 
-MOST_EXACT = 10
+MAX_EXACT = 10
 """Facts up to which every set is valued."""
 
 
@@ -167,7 +167,7 @@ def orders_of(facts: int, permutations: int, seed: int) -> list[tuple[int, ...]]
     """
     if facts < 1:
         raise ValueError(f"there are {facts} facts; Shapley values need one at least")
-    if facts <= MOST_EXACT:
+    if facts <= MAX_EXACT:
         return None
     source = random.Random(seed)
     return [tuple(source.sample(range(facts), facts)) for _ in range(permutations)]
@@ -225,7 +225,7 @@ def _growing(order: Sequence[int]) -> Iterator[int]:
         yield made
 
 
-MOST_REPLY = 20_000
+MAX_REPLY = 20_000
 """Characters of one reply, or of the prompt, that are looked at."""
 
 

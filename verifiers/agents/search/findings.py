@@ -32,7 +32,7 @@ from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer
 from adjudge.verifiers.agents.search.reference import folded, read_findings
 from adjudge.verifiers.agents.search.signals import Rule, finding_f1, likeness, matched, spread, words_of
 
-_MOST_QUERIES = 20  # as released
+_MAX_QUERIES = 20  # as released
 _BULLET = re.compile(r"[ \t]{0,16}(?:[-*•]|\d{1,3}[.)])[ \t]+")
 _WORD = re.compile(r"\w")
 
@@ -98,7 +98,7 @@ class FindingsScorer(NestedScorer):
         repeat_cost: see `lines`; 3 as released.
         diverse: whose diversity counts: "findings" for those that were matched, or "queries".
         gated: whether format and diversity count only where the F1 is above 0.
-        most_findings: an answer with more scores 0 (`too_complex`).
+        max_findings: an answer with more scores 0 (`too_complex`).
         longest: so does an answer of more characters.
     """
 
@@ -115,13 +115,13 @@ class FindingsScorer(NestedScorer):
     repeat_cost: float = 3.0
     diverse: Literal["findings", "queries"] = "findings"
     gated: bool = True
-    most_findings: int = 50
+    max_findings: int = 50
     longest: int = 50_000
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
         ranges = {"threshold": (0.0, 1.0), "scale": (-LARGEST, LARGEST), "repeat_cost": (0.0, LARGEST)}
-        self.check_options({**ranges, "most_findings": 1, "longest": 1})
+        self.check_options({**ranges, "max_findings": 1, "longest": 1})
         if not self.threshold:
             raise ValueError(f"{self.name}: threshold is 0, so everything would match; give more than 0")
         weights: Any = self.weights
@@ -153,12 +153,12 @@ class FindingsScorer(NestedScorer):
         findings, others = findings_of(trajectory.text[inside:end], inside)
         if not findings:
             return Score.scored(0.0, "bad_format", lines=others)
-        if len(findings) > self.most_findings:
+        if len(findings) > self.max_findings:
             return Score.scored(0.0, "too_complex", findings=len(findings))
         queries: list[str] = []
         if self.diverse == "queries":  # what came back makes a query one, not what the agent says
             answered = [search.query for search in searches_of(trajectory, self.shape) if search.answered]
-            queries = [query[:1_000] for query in answered if query.strip()][:_MOST_QUERIES]
+            queries = [query[:1_000] for query in answered if query.strip()][:_MAX_QUERIES]
         references = self.gold(sample)
         return _Work(sample=sample, findings=findings, others=others, queries=queries, references=references)
 

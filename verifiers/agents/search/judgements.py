@@ -20,7 +20,7 @@ turn's judgements say the same; what follows no result is about nothing.
 Where the released code differs: "no" is found in "know"; it reads results that the model wrote itself, judgements in
 thoughts, and one judgement for every result before it that has none of its own; the re-ranker sees the first accepted
 answer alone, here all; if it does not answer that is 0, here the score is failed; no answer is spared what wrong
-judgements cost, here it is not; and searching for nothing, to say No, pays without end (`most_paid`).
+judgements cost, here it is not; and searching for nothing, to say No, pays without end (`max_paid`).
 
 Not covered: the environment that takes a result away after a No.
 """
@@ -134,7 +134,7 @@ class SearchJudgementsScorer(NestedScorer):
         several: what different answers are worth: "none", or "last" for the last one, as published.
         many_answers: with "last", the number of answer tags beyond which a right answer is worth `many_value`.
         many_value: see there.
-        most_paid: how many judgements can earn something (ours); penalties have no end.  With 3, right judgements and a
+        max_paid: how many judgements can earn something (ours); penalties have no end.  With 3, right judgements and a
             wrong answer (0.9) stay below a right answer (1).
         longest: most characters that the agent may write; more is worth 0 (`too_complex`).
     """
@@ -149,12 +149,12 @@ class SearchJudgementsScorer(NestedScorer):
     several: SeveralAnswers = "none"
     many_answers: int = 10
     many_value: float = 0.25
-    most_paid: int = 3
+    max_paid: int = 3
     longest: int = 200_000
 
     def __post_init__(self) -> None:
         """Reject options out of range, and values of cases that there are not."""
-        counts = {"many_answers": 1, "most_paid": 0, "longest": 1}
+        counts = {"many_answers": 1, "max_paid": 0, "longest": 1}
         self.check_options({"threshold": (-LARGEST, LARGEST), "many_value": (0.0, 1.0), **counts})
         object.__setattr__(self, "values", case_values(self.name, self.values, RULE))
 
@@ -222,7 +222,7 @@ class SearchJudgementsScorer(NestedScorer):
                 case = self._case(episode, judgement, verdicts)
                 value, label = table[case], case
                 # No answer and an old result earn nothing, and neither does what comes after the last that is paid.
-                earns = not episode.answer.reason and judgement.standing == "counts" and paid < self.most_paid
+                earns = not episode.answer.reason and judgement.standing == "counts" and paid < self.max_paid
                 if value > 0:
                     value, paid = (value, paid + 1) if earns else (0.0, paid)
             steps.append(StepScore(value=value, label=label, start=judgement.block.start, end=judgement.block.end))

@@ -20,8 +20,8 @@ from adjudge.verifiers.agents.search.signals import words, words_of
 from adjudge.verifiers.text.answer_verifier import alternatives
 from adjudge.verifiers.text.token_f1 import token_f1
 
-_MOST_SHOWN = 4_000  # characters; an answer, not an essay
-_MOST_FINDINGS = 100
+_MAX_SHOWN = 4_000  # characters; an answer, not an essay
+_MAX_FINDINGS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +107,8 @@ def answers_shown(reference: Any) -> list[str]:
     ]
     if not texts or len(texts) < len(several) or not all(texts):
         raise BadReferenceError(f"the reference is {shown(reference)}; give the right answer, or a list of them")
-    if sum(map(len, texts)) > _MOST_SHOWN:
-        raise BadReferenceError(f"the reference has more than {_MOST_SHOWN} characters; give the answer alone")
+    if sum(map(len, texts)) > _MAX_SHOWN:
+        raise BadReferenceError(f"the reference has more than {_MAX_SHOWN} characters; give the answer alone")
     return texts
 
 
@@ -126,8 +126,8 @@ def read_findings(reference: Any) -> list[str]:
     for entry in entries:
         if not isinstance(entry, str) or not words_of(entry):
             raise BadReferenceError(f"the reference holds {shown(entry)}; a finding must be a text with words")
-    if len(entries) > _MOST_FINDINGS:
-        raise BadReferenceError(f"the reference has {len(entries)} findings; at most {_MOST_FINDINGS} are")
+    if len(entries) > _MAX_FINDINGS:
+        raise BadReferenceError(f"the reference has {len(entries)} findings; at most {_MAX_FINDINGS} are")
     once: dict[str, str] = {}
     for entry in entries:
         once.setdefault(folded(entry), entry)

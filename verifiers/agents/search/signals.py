@@ -25,7 +25,7 @@ from typing import Literal, TypeAlias
 
 from adjudge.responses.phrases import found_in
 from adjudge.responses.trajectories.trajectory import Document
-from adjudge.verifiers.agents.matching import most_pairs
+from adjudge.verifiers.agents.matching import max_pairs
 from adjudge.verifiers.text.token_f1 import TokenF1Verifier, token_f1
 
 Rule: TypeAlias = Literal["token_f1", "cosine"]
@@ -209,7 +209,7 @@ def matched(similar: Sequence[Sequence[float]], threshold: float) -> list[tuple[
         sorted((at for at, value in enumerate(row) if value >= threshold), key=lambda at: (-row[at], at))
         for row in similar
     ]
-    return sorted((row, column) for column, row in most_pairs(allowed).items())
+    return sorted((row, column) for column, row in max_pairs(allowed).items())
 
 
 def finding_f1(pairs: int, findings: int, references: int) -> tuple[float, float, float]:

@@ -31,7 +31,7 @@ from adjudge.scoring.bad_reference import BadReferenceError
 Strings: TypeAlias = Literal["exact", "normal"]
 
 MAX_DEPTH: Final = 64
-MOST_ALLOWED: Final = 512
+MAX_ALLOWED: Final = 512
 _LARGEST: Final = 10**300  # so that every number has a float
 _CHOICE: Final = frozenset({"any_of", "optional"})
 _BLANKS: Final = re.compile(r"\s+")
@@ -117,7 +117,7 @@ def is_choice(value: Any) -> bool:
 
 
 def allowed(expected: Any) -> list[Any]:
-    """Return the values that an expected one allows; if they are more than `MOST_ALLOWED`, one more than that."""
+    """Return the values that an expected one allows; if they are more than `MAX_ALLOWED`, one more than that."""
     ways: Iterator[Any]
     if is_choice(expected):
         ways = itertools.chain.from_iterable(map(allowed, expected["any_of"]))
@@ -130,7 +130,7 @@ def allowed(expected: Any) -> list[Any]:
         ways = map(list, itertools.product(*map(allowed, expected)))
     else:
         return [expected]
-    return list(itertools.islice(ways, MOST_ALLOWED + 1))
+    return list(itertools.islice(ways, MAX_ALLOWED + 1))
 
 
 def _pairs(name: str, expected: Any) -> list[tuple[str, Any] | tuple[()]]:

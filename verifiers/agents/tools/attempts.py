@@ -29,7 +29,7 @@ from collections.abc import Container, Iterator
 from typing import Final
 
 from adjudge.responses.trajectories.trajectory import Call
-from adjudge.verifiers.agents.tools.dialects import MOST_CALLS
+from adjudge.verifiers.agents.tools.dialects import MAX_CALLS
 
 _KEY: Final = "(?:name|tool|tool_name|function|function_name|action)"
 _ARGUMENTS: Final = "(?:arguments|parameters|args|input|action_input|tool_input)"
@@ -74,7 +74,7 @@ _VALUE: Final = re.compile(r"""[="'\d]""")  # a list of tools names parameters, 
 
 
 def attempted_calls(text: str, offset: int, names: Container[str]) -> list[Call]:
-    """Return the attempts in a text as calls with a `fault`, in no order, at most eight times `MOST_CALLS` + 1.
+    """Return the attempts in a text as calls with a `fault`, in no order, at most eight times `MAX_CALLS` + 1.
 
     Their arguments are how they begin; "" for a name alone, as in "Action: book".
 
@@ -98,7 +98,7 @@ def attempted_calls(text: str, offset: int, names: Container[str]) -> list[Call]
                 end=offset + mark.end(),
                 fault="it is not written as a call",
             )
-            for mark in itertools.islice(marks, MOST_CALLS + 1)
+            for mark in itertools.islice(marks, MAX_CALLS + 1)
         ]
     return attempts
 

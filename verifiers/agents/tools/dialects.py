@@ -38,7 +38,7 @@ from adjudge.responses.trajectories.reading import read_json
 from adjudge.responses.trajectories.trajectory import Call
 from adjudge.verifiers.logic.literal import LiteralError, parse_python, value_of
 
-MOST_CALLS: Final = 256
+MAX_CALLS: Final = 256
 """Calls of one response; one with more is not judged call by call."""
 
 _BEGINS: Final = re.compile(r"[\[(#]|[^\W\d][\w.]{0,200}\s{0,20}\(")  # else there is nothing to parse, as in prose
@@ -48,7 +48,7 @@ _LINE: Final = re.compile(r"\r\n|\r|\n")
 
 
 def python_calls(text: str, offset: int = 0) -> list[Call]:
-    """Return the calls that a text consists of, at most `MOST_CALLS` + 1; none if it is something else.
+    """Return the calls that a text consists of, at most `MAX_CALLS` + 1; none if it is something else.
 
     A text that begins as a list of calls and cannot be read is one call with a `fault`: whoever tried to call something
     has not refrained from it.
@@ -68,7 +68,7 @@ def python_calls(text: str, offset: int = 0) -> list[Call]:
             return [Call(name="", arguments=text, start=offset, end=offset + len(text), fault=str(error))]
     if not any(isinstance(node, ast.Call) for node in nodes):
         return []
-    spans = _spans(text, nodes[: MOST_CALLS + 1])
+    spans = _spans(text, nodes[: MAX_CALLS + 1])
     calls = [_read(node, text[start:end], offset + start, offset + end) for node, (start, end) in spans]
     if all(call.fault and not _TIGHT.match(text, call.start - offset) for call in calls):
         return []  # "Paris (France)" is prose
@@ -170,7 +170,7 @@ _NAMES: Final = ("name", "tool_name", "tool", "function", "action")
 
 
 def dialect_calls(text: str, offset: int) -> list[Call]:
-    """Return the calls in a text that are marked in one of the ways above, up to the mark that exceeds `MOST_CALLS`.
+    """Return the calls in a text that are marked in one of the ways above, up to the mark that exceeds `MAX_CALLS`.
 
     The first call behind a mark begins with it.
 
@@ -180,7 +180,7 @@ def dialect_calls(text: str, offset: int) -> list[Call]:
     """
     made: list[Call] = []
     at = 0
-    while len(made) <= MOST_CALLS and (mark := _OPENING.search(text, at)):
+    while len(made) <= MAX_CALLS and (mark := _OPENING.search(text, at)):
         name = next(filter(None, mark.groups()), "")
         start = _FENCE.match(text, mark.end()).end()  # type: ignore[union-attr]  # it matches the empty text
         calls, at = _named(name, text, start) if name else bare_calls(text, start)
@@ -258,7 +258,7 @@ def bare_calls(text: str, start: int) -> tuple[list[Call], int]:
     """Return the calls, in JSON or Python, that begin at a place, and where they end."""
     calls: list[Call] = []
     at = start
-    while text[at : at + 1] in ("{", "[") and len(calls) <= MOST_CALLS and (end := _json_end(text, at)):
+    while text[at : at + 1] in ("{", "[") and len(calls) <= MAX_CALLS and (end := _json_end(text, at)):
         value, fault = read_json(text[at:end])
         value = unwrapped(value)
         items = value if isinstance(value, list) else [value]

@@ -42,8 +42,8 @@ from adjudge.verifiers.code.outcome import shorten
 from adjudge.verifiers.code.sandboxed import SandboxedVerifier
 
 _SPARE_SECONDS: Final = 30.0  # starting sandboxes, killing, a second try
-_MOST_KEPT: Final = 1024  # sessions, of at most so many characters:
-_MOST_CHARACTERS: Final = 16_384
+_MAX_KEPT: Final = 1024  # sessions, of at most so many characters:
+_MAX_CHARACTERS: Final = 16_384
 _SHOWN: Final = 8
 
 _kept: dict[tuple[object, ...], Played] = {}
@@ -133,7 +133,7 @@ class ToolExecutionVerifier(CallsVerifier, SandboxedVerifier):
         if played is None:
             played = play(toolbox, calls, self._limits)
             if not played.lost and _is_small(played):
-                if len(_kept) >= _MOST_KEPT:
+                if len(_kept) >= _MAX_KEPT:
                     _kept.clear()
                 _kept[key] = played
         return played
@@ -179,7 +179,7 @@ class ToolExecutionVerifier(CallsVerifier, SandboxedVerifier):
 
 def _is_small(played: Played) -> bool:
     try:
-        return len(repr(played)) <= _MOST_CHARACTERS
+        return len(repr(played)) <= _MAX_CHARACTERS
     except (ValueError, RecursionError):  # an integer of more than 4,300 digits
         return False
 

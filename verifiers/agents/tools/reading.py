@@ -31,7 +31,7 @@ from adjudge.verifiers.agents.scoring import ReadsTrajectories
 from adjudge.verifiers.agents.tools.arguments import NoSchemasError, NotDataError, data
 from adjudge.verifiers.agents.tools.attempts import attempted_calls, makes_up_results, takes_back
 from adjudge.verifiers.agents.tools.dialects import (
-    MOST_CALLS,
+    MAX_CALLS,
     bare_calls,
     dialect_calls,
     json_call,
@@ -42,11 +42,11 @@ from adjudge.verifiers.agents.tools.dialects import (
 
 Bare: TypeAlias = Literal["auto", "json", "python", "none"]
 
-_MOST_JSON: Final = 200_000  # characters of a bare text; a `<tool_call>` is read whatever its length
+_MAX_JSON: Final = 200_000  # characters of a bare text; a `<tool_call>` is read whatever its length
 _FENCE: Final = re.compile(r"\A```[\w-]{0,20}[ \t]{0,8}\r?\n(.*?)\r?\n?```\Z", re.DOTALL)
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{},]', re.DOTALL)
 _MAY_HIDE: Final = re.compile(r"<[!?A-Za-z]|\]:|\A---")
-_SIGNS: Final = tuple(map(chr, range(0xF0000, 0xF0000 + MOST_CALLS + 2)))  # one for each call, as what stands there
+_SIGNS: Final = tuple(map(chr, range(0xF0000, 0xF0000 + MAX_CALLS + 2)))  # one for each call, as what stands there
 _SIGN: Final = re.compile(r"[\U000f0000-\U000f1000]")
 _JSON_ATTEMPT: Final = re.compile(r'(?:\[\s{0,20})?\{\s{0,20}["\'](?:name|type|id|function|arguments|parameters)["\']')
 
@@ -183,7 +183,7 @@ def read_calls(
     fault = ""
     if made_up or any(turn.forged for turn in trajectory.turns):
         fault = "tampering"
-    elif sum(map(len, turns)) > MOST_CALLS:
+    elif sum(map(len, turns)) > MAX_CALLS:
         fault = "too_complex"
     elif truncated == "zero" and sample.finish_reason == "length":
         fault = "truncated"
@@ -294,7 +294,7 @@ def _unread(turn: Turn, tag: str, thoughts: Sequence[tuple[int, int]]) -> list[C
             end = start + len(opening)
             openings.append(Call(name="", arguments="", start=start, end=end, fault="it is never closed, or hidden"))
         at += len(opening)
-    return openings[: MOST_CALLS + 1]
+    return openings[: MAX_CALLS + 1]
 
 
 def _bare_calls(turn: Turn, start: int, bare: Bare) -> list[Call]:
@@ -320,9 +320,9 @@ def _unfenced(raw: str) -> tuple[str, int]:
 
 def _json_calls(text: str, start: int) -> list[Call] | None:
     """Return the calls of a JSON text, an attempt as a faulty one; None if the text is something else."""
-    value, fault = read_json(text) if len(text) <= _MOST_JSON else (None, f"it has more than {_MOST_JSON} characters")
+    value, fault = read_json(text) if len(text) <= _MAX_JSON else (None, f"it has more than {_MAX_JSON} characters")
     if fault:
-        calls, end = bare_calls(text, 0) if text[0] == "{" and len(text) <= _MOST_JSON else ([], 0)
+        calls, end = bare_calls(text, 0) if text[0] == "{" and len(text) <= _MAX_JSON else ([], 0)
         if calls and end == len(text):  # objects below each other
             return [replace(call, start=call.start + start, end=call.end + start) for call in calls]
         attempt = _JSON_ATTEMPT.match(text)

@@ -22,7 +22,7 @@ from adjudge.sandbox import codec
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.agents.matching import ORDERS, Order
 from adjudge.verifiers.agents.tools.arguments import (
-    MOST_ALLOWED,
+    MAX_ALLOWED,
     NotDataError,
     Tools,
     allowed,
@@ -31,7 +31,7 @@ from adjudge.verifiers.agents.tools.arguments import (
     json_text,
     read_tools,
 )
-from adjudge.verifiers.agents.tools.dialects import MOST_CALLS
+from adjudge.verifiers.agents.tools.dialects import MAX_CALLS
 from adjudge.verifiers.agents.tools.tool_session import Played, Toolbox, make_toolbox
 from adjudge.verifiers.code.outcome import shorten
 
@@ -127,7 +127,7 @@ def _read(text: str) -> CallReference:
 def _check_valid(call: Wanted, tools: Tools) -> None:
     """Raise `BadReferenceError` if no choice makes a wanted call valid: nobody could be right."""
     ways = allowed(call.arguments)
-    if len(ways) > MOST_ALLOWED:
+    if len(ways) > MAX_ALLOWED:
         return
     faults = [tools.fault(call.name, way) for way in ways]
     if all(faults):
@@ -161,8 +161,8 @@ def by_turns(given: Any, order: Order, field: str) -> Sequence[Sequence[Any]]:
         raise BadReferenceError(f'"{field}" is {shorten(given, 60)}; give {shape}', mistake=True)
     if order == "turns" and not all(turns):
         raise BadReferenceError(f'a turn of "{field}" is empty; only turns with calls are counted', mistake=True)
-    if sum(map(len, turns)) > MOST_CALLS:
-        raise BadReferenceError(f'"{field}" has more than {MOST_CALLS} entries', mistake=True)
+    if sum(map(len, turns)) > MAX_CALLS:
+        raise BadReferenceError(f'"{field}" has more than {MAX_CALLS} entries', mistake=True)
     return list(turns)
 
 

@@ -24,12 +24,12 @@ from typing import Any, Final, Literal, TypeAlias
 from adjudge.prompts.scorer import guard
 from adjudge.protocol import Message, Sample, content_text, split_reasoning
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.entries import MOST_CHARACTERS, number_of, reject_unknown, shown
+from adjudge.scoring.entries import MAX_CHARACTERS, number_of, reject_unknown, shown
 
 Band: TypeAlias = Literal["happy", "A", "B", "C", "angry"]
 
 START: Final = 40.0
-MOST_CHANGE: Final = 10
+MAX_CHANGE: Final = 10
 TOP: Final = 100.0
 LEAST: Final = 10.0
 """Below this the conversation is over."""
@@ -75,7 +75,7 @@ class Emotion:
         """What a conversation is worth that ends with it, in [0, 1]."""
         return self.value / TOP
 
-    def after(self, change: float, most: float = MOST_CHANGE) -> Emotion:
+    def after(self, change: float, most: float = MAX_CHANGE) -> Emotion:
         """Return the feeling after a change, clipped to `most` to either side.
 
         Raises:
@@ -138,9 +138,9 @@ def _text(given: Mapping[str, Any], name: str, where: str) -> str | None:
     text = given.get(name)
     if text is None:
         return None
-    if not isinstance(text, str) or not text.strip() or len(text) > MOST_CHARACTERS:
+    if not isinstance(text, str) or not text.strip() or len(text) > MAX_CHARACTERS:
         raise BadReferenceError(
-            f"{where} has the {name} {shown(text)}; give a text of at most {MOST_CHARACTERS} characters"
+            f"{where} has the {name} {shown(text)}; give a text of at most {MAX_CHARACTERS} characters"
         )
     return text
 

@@ -28,7 +28,7 @@ from adjudge.verifiers.agents.scoring import check_options
 from adjudge.verifiers.agents.user.dialogue import (
     LEAST,
     MANNERS,
-    MOST_CHANGE,
+    MAX_CHANGE,
     START,
     TOP,
     Emotion,
@@ -180,8 +180,8 @@ class SimulatedUserScorer(ModelScorer):
 
     Attributes:
         start: the feeling at first, from 10 to below 100, where the reference has none.
-        most_change: the largest change of one turn.
-        most_turns: turns of the assistant's that count; the user does not hear later ones.
+        max_change: the largest change of one turn.
+        max_turns: turns of the assistant's that count; the user does not hear later ones.
         truncated: what a response with `finish_reason="length"` gets: "zero", or "grade" as if it were complete: a
             dialogue may well end at a limit of turns.
     """
@@ -191,14 +191,14 @@ class SimulatedUserScorer(ModelScorer):
     needs_reference: ClassVar[bool] = True
 
     start: float = START
-    most_change: int = MOST_CHANGE
-    most_turns: int = 20
+    max_change: int = MAX_CHANGE
+    max_turns: int = 20
     truncated: Literal["zero", "grade"] = "grade"
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
         super().__post_init__()
-        check_options(self, {"most_change": 1, "most_turns": 1})
+        check_options(self, {"max_change": 1, "max_turns": 1})
         if isinstance(self.start, bool) or not isinstance(self.start, int | float) or not LEAST <= self.start < TOP:
             raise ValueError(f"{self.name}: start is {self.start!r}; it must be a number from 10 to below 100")
 
@@ -237,9 +237,7 @@ class SimulatedUserScorer(ModelScorer):
         """Return a dialogue that begins, or goes on from a feeling."""
         person = read_person(sample.reference)
         start = Emotion(float(self.start if person.start is None else person.start)) if emotion is None else emotion
-        return Course(
-            sample=sample, person=person, turns=turns[: self.most_turns], emotion=start, most=self.most_change
-        )
+        return Course(sample=sample, person=person, turns=turns[: self.max_turns], emotion=start, most=self.max_change)
 
     def _score(self, course: Course, turns: Sequence[Turn]) -> Score:
         fault = course.fault

@@ -73,7 +73,7 @@ class UserSession:
     @property
     def over(self) -> bool:
         """Whether the user has left, or hears no more turns."""
-        return self.emotion.over or self._turns >= self._user.most_turns
+        return self.emotion.over or self._turns >= self._user.max_turns
 
     @property
     def reward(self) -> float:
@@ -102,7 +102,7 @@ class UserSession:
             return course.fault
         (felt,) = course.felt
         words, cost = "", course.cost
-        if not felt.emotion.over and self._turns + 1 < self._user.most_turns:
+        if not felt.emotion.over and self._turns + 1 < self._user.max_turns:
             answer = await self._reply(course.moment(turn), felt.text)
             cost += cost_of([answer])
             if isinstance(answer, Fault):

@@ -36,13 +36,13 @@ from adjudge.responses.answer_span import shorten
 
 Matching = Literal["unique", "released"]
 
-MOST_RESPONSE: Final = 1 << 20
+MAX_RESPONSE: Final = 1 << 20
 """Characters of a response that are read."""
 
 _SEARCH, _DIVIDER, _REPLACE, _FENCE = "<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE", "```"
-_MOST_SCANNED = 500_000_000  # characters of files that edits are looked for in; a second, at 1 to 2 ns each
-_MOST_WRITTEN = 16 << 20  # characters of a file after its edits
-_MOST_PATH = 1024  # characters, and 255 bytes for each part: what a file system takes
+_MAX_SCANNED = 500_000_000  # characters of files that edits are looked for in; a second, at 1 to 2 ns each
+_MAX_WRITTEN = 16 << 20  # characters of a file after its edits
+_MAX_PATH = 1024  # characters, and 255 bytes for each part: what a file system takes
 
 
 class BadEditError(ValueError):
@@ -120,7 +120,7 @@ def checked_path(path: str) -> str:
         BadEditError: it is absolute, has "..", ".", an empty part or a character that no path has.
     """
     parts = PurePosixPath(path).parts
-    plain = path.isprintable() and "\\" not in path and len(path) <= _MOST_PATH
+    plain = path.isprintable() and "\\" not in path and len(path) <= _MAX_PATH
     if not plain or not parts or path.startswith("/") or ".." in parts or "/".join(parts) != path or path == ".":
         raise BadEditError(f"the path {shorten(path)!r} must be relative and plain, such as 'package/module.py'")
     if max(len(part.encode()) for part in parts) > 255:
@@ -146,13 +146,13 @@ def apply_edits(files: Mapping[str, str], edits: Sequence[Edit], matching: Match
     for number, edit in enumerate(edits, 1):
         text = texts.get(edit.path, files.get(edit.path, ""))
         scanned += len(text)
-        if scanned > _MOST_SCANNED:
+        if scanned > _MAX_SCANNED:
             raise BadEditError(f"{len(edits)} edits of files this long", "too_complex")
         if edit.search == (edit.replace or ""):
             raise BadEditError(f"edit {number} puts in what it searches for")
         texts[edit.path] = _applied(text, edit, number, matching)
-        if len(texts[edit.path]) > _MOST_WRITTEN:
-            raise BadEditError(f"{edit.path!r} becomes longer than {_MOST_WRITTEN} characters", "too_complex")
+        if len(texts[edit.path]) > _MAX_WRITTEN:
+            raise BadEditError(f"{edit.path!r} becomes longer than {_MAX_WRITTEN} characters", "too_complex")
     return texts
 
 
@@ -188,7 +188,7 @@ def _applied_everywhere(text: str, edit: Edit, number: int) -> str:
     count = f"\n{text}".count(wanted)
     if not count:
         raise BadEditError(f"edit {number}: its SEARCH is not found in {edit.path!r}")
-    if count * len(put) > _MOST_WRITTEN:
+    if count * len(put) > _MAX_WRITTEN:
         raise BadEditError(f"edit {number} puts too much into {edit.path!r}", "too_complex")
     return f"\n{text}".replace(wanted, put)[1:]
 
@@ -211,8 +211,8 @@ def solution_of(sample: Sample, thought: Thought, think_tag: str, solution_tag: 
             longer than a megabyte.
     """
     text = response_text(sample)
-    if len(text) > MOST_RESPONSE:
-        raise BadEditError(f"the response has more than {MOST_RESPONSE} characters", "too_complex")
+    if len(text) > MAX_RESPONSE:
+        raise BadEditError(f"the response has more than {MAX_RESPONSE} characters", "too_complex")
     tags = [f"<{solution_tag}>", f"</{solution_tag}>"]
     if thought != "optional":
         tags = [f"<{think_tag}>", f"</{think_tag}>", *tags]

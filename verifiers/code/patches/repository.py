@@ -18,10 +18,10 @@ from typing import Any, Final
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.code.patches.edits import BadEditError, checked_path
 
-MOST_BYTES: Final = 16 << 20
+MAX_BYTES: Final = 16 << 20
 """Bytes of all files together; they travel into the sandbox in one message of at most 32 MiB."""
 
-MOST_FILES: Final = 8000
+MAX_FILES: Final = 8000
 """Files; the sandbox has room for 16,384 files and folders."""
 
 _LEFT_OUT: Final = frozenset({".git", ".hg", ".svn", "__pycache__"})
@@ -103,17 +103,17 @@ def _of_zip(archive: zipfile.ZipFile) -> Iterator[tuple[str, bytes]]:
         if not member.is_dir() and (member.external_attr >> 28) in (0, 8):  # 8 is a plain file, 10 a link
             _bounded(member.file_size)
             with archive.open(member) as file:
-                yield member.filename, file.read(MOST_BYTES + 1)  # the header's size may be a lie
+                yield member.filename, file.read(MAX_BYTES + 1)  # the header's size may be a lie
 
 
 def _bounded(size: int) -> None:
-    if size > MOST_BYTES:
-        raise BadReferenceError(f"the repository has a file of {size} bytes; {MOST_BYTES} in all are read")
+    if size > MAX_BYTES:
+        raise BadReferenceError(f"the repository has a file of {size} bytes; {MAX_BYTES} in all are read")
 
 
 def _collected(entries: Iterator[tuple[str, bytes]]) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
-    left = MOST_BYTES
+    left = MAX_BYTES
     for path, content in entries:
         if _LEFT_OUT & set(path.split("/")):
             continue
@@ -122,8 +122,8 @@ def _collected(entries: Iterator[tuple[str, bytes]]) -> dict[str, bytes]:
         except BadEditError as error:
             raise BadReferenceError(f"the repository: {error}") from error
         left -= len(content)
-        if left < 0 or len(found) > MOST_FILES:
-            raise BadReferenceError(f"the repository has more than {MOST_BYTES} bytes or {MOST_FILES} files")
+        if left < 0 or len(found) > MAX_FILES:
+            raise BadReferenceError(f"the repository has more than {MAX_BYTES} bytes or {MAX_FILES} files")
     if not found:
         raise BadReferenceError("the repository has no file")
     return found

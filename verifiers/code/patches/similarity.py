@@ -33,7 +33,7 @@ from itertools import accumulate
 WORK = 4_000_000
 """Elements that may be looked at for one pair of texts: 3 to 8 s; patches of 8,000 characters take 60,000."""
 
-MOST_ELEMENTS = 200_000
+MAX_ELEMENTS = 200_000
 """Characters or lines of a text; an automaton of so many holds 150 MiB."""
 
 _SHORT = 512  # up to here, substring search takes at most 30 microseconds for each element
@@ -59,8 +59,8 @@ class LinearMatcher(difflib.SequenceMatcher[str]):
     """
 
     def __init__(self, a: Sequence[str], b: Sequence[str], *, autojunk: bool, work: int = WORK) -> None:
-        if max(len(a), len(b)) > MOST_ELEMENTS:
-            raise TooMuchWorkError(f"more than {MOST_ELEMENTS} elements")
+        if max(len(a), len(b)) > MAX_ELEMENTS:
+            raise TooMuchWorkError(f"more than {MAX_ELEMENTS} elements")
         super().__init__(None, a, b, autojunk)
         self._first, self._second = a, b
         self._left = work
@@ -242,8 +242,8 @@ def gold_diffs(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str,
     """
     diffs = {path: _gold_hunks(before.get(path, ""), text) for path, text in after.items()}
     for path, diff in diffs.items():
-        if len(diff) > MOST_ELEMENTS:
-            raise TooMuchWorkError(f"the diff of {path!r} has more than {MOST_ELEMENTS} characters")
+        if len(diff) > MAX_ELEMENTS:
+            raise TooMuchWorkError(f"the diff of {path!r} has more than {MAX_ELEMENTS} characters")
     return {path: diff for path, diff in diffs.items() if diff}
 
 

@@ -30,7 +30,7 @@ from adjudge.verifiers.code.patches.task import Modules, Task, is_taken
 from adjudge.verifiers.code.python_candidate import run_tests
 from adjudge.verifiers.code.suite import Suite
 
-_MOST_PROGRAM = frames.MOST - (1 << 16)
+_MAX_PROGRAM = frames.MOST - (1 << 16)
 _OPTIONS = ("-p", "adjudge_chosen", "--continue-on-collection-errors")
 
 
@@ -72,8 +72,8 @@ def run_list(
         module="adjudge_candidate",
         named=tuple(sorted({name.rpartition(".")[2] for name in task.imports} & task.classes)),
     )
-    if max(len(program.encode()), len(suite.setup.encode())) > _MOST_PROGRAM:
-        raise TestsBrokenError(f"the repository or its tests, as a program, take more than {_MOST_PROGRAM} bytes")
+    if max(len(program.encode()), len(suite.setup.encode())) > _MAX_PROGRAM:
+        raise TestsBrokenError(f"the repository or its tests, as a program, take more than {_MAX_PROGRAM} bytes")
     return run_tests(warm, program, suite, limits, limits.seconds, thorough, budget)
 
 

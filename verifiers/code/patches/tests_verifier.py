@@ -23,7 +23,7 @@ from adjudge.sandbox.zygote import ZygoteLostError
 from adjudge.scoring.verifier_base import ReferenceVerifier, require_numbers, require_whole
 from adjudge.verifiers.code.outcome import TestsBrokenError, Verdict
 from adjudge.verifiers.code.patches.edits import BadEditError, Matching, Thought, apply_edits, read_edits, solution_of
-from adjudge.verifiers.code.patches.repository import MOST_BYTES, MOST_FILES
+from adjudge.verifiers.code.patches.repository import MAX_BYTES, MAX_FILES
 from adjudge.verifiers.code.patches.suite_run import run_list
 from adjudge.verifiers.code.patches.task import PROTECTED, Task, read_task
 from adjudge.verifiers.code.patches.verifier import check_tags
@@ -37,7 +37,7 @@ Touched = Literal["ignore", "zero"]
 
 _SPARE_SECONDS = 60.0
 _RUNS = 6  # two lists for the gold change and the response, and each of the latter's a second time
-_MOST_KNOWN = 4096
+_MAX_KNOWN = 4096
 _gold_totals: dict[tuple[str, str], dict[str, int]] = {}  # how many tests a gold change passed, by list
 
 
@@ -137,7 +137,7 @@ class PatchTestsVerifier(SandboxedVerifier, ReferenceVerifier[_Gold, _Change]):
 
     def _unfit(self, task: Task, change: Mapping[str, str], files: Mapping[str, bytes]) -> str:
         """Return why a changed repository cannot be written, as a reason code; "" if it can."""
-        if len(files) > MOST_FILES or sum(map(len, files.values())) > MOST_BYTES:
+        if len(files) > MAX_FILES or sum(map(len, files.values())) > MAX_BYTES:
             return "too_complex"
         folders = {path[:at] for path in files for at, sign in enumerate(path) if sign == "/"}
         binary = any(path in task.files and path not in task.texts for path in change)
@@ -203,7 +203,7 @@ class PatchTestsVerifier(SandboxedVerifier, ReferenceVerifier[_Gold, _Change]):
             if any(verdict.value("all") != 1.0 for verdict in verdicts.values()):
                 told = {name: verdict.evidence(False) for name, verdict in verdicts.items()}
                 raise TestsBrokenError(f"the gold change does not pass: {told}")
-            if len(_gold_totals) >= _MOST_KNOWN:
+            if len(_gold_totals) >= _MAX_KNOWN:
                 _gold_totals.clear()
             _gold_totals[key] = {name: verdict.total for name, verdict in verdicts.items()}
         return _gold_totals[key]

@@ -245,7 +245,7 @@ class Conditions:
         flavour: the packages, the same for all.
         limits: of one run.
         loading: whether the time to load a program counts.
-        least_seconds: what the baseline must take at least, for a ratio to mean anything.
+        min_seconds: what the baseline must take at least, for a ratio to mean anything.
         slowest: the lower end of the range of speed-ups, which bounds how long a program is waited for.
         budget: seconds for all runs together.
         max_waiting: share of its time that the baseline may be let wait by the machine.
@@ -255,7 +255,7 @@ class Conditions:
     flavour: Flavour
     limits: RunLimits
     loading: bool
-    least_seconds: float
+    min_seconds: float
     slowest: float
     budget: float
     max_waiting: float
@@ -315,11 +315,11 @@ class Measuring:
         self._began = time.monotonic()
         for number, case in enumerate(self.cases):
             done = self._reference("the baseline", self.task.baseline, case)
-            if done.seconds < self.conditions.least_seconds:
+            if done.seconds < self.conditions.min_seconds:
                 raise ReferenceFaultError(
                     "gold_unparsable",
                     f"the baseline takes {done.seconds * 1000:.1f} ms on case {number}, and below "
-                    f"{self.conditions.least_seconds * 1000:g} ms there is more noise than work; give larger inputs",
+                    f"{self.conditions.min_seconds * 1000:g} ms there is more noise than work; give larger inputs",
                 )
             self.waits.append(self._patience(done.seconds))
             self.expected.append(done.value)

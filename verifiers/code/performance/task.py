@@ -20,9 +20,9 @@ from adjudge.verifiers.code.suite import read_suite
 GENERATOR: Final = "inputs"
 _FIELDS: Final = frozenset({"entry_point", "baseline", "inputs", "tests", "recall", "memory_mb"})
 _GATE: Final = frozenset({"least", "truth"})
-_MOST_SOURCE: Final = 1 << 20
-_MOST_CASES: Final = 100
-_MOST_BYTES: Final = 32 << 20  # of all cases together
+_MAX_SOURCE: Final = 1 << 20
+_MAX_CASES: Final = 100
+_MAX_BYTES: Final = 32 << 20  # of all cases together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,10 +86,10 @@ def read_cases(given: Any) -> tuple[bytes, ...]:
     Raises:
         BadReferenceError: they are none, too many, too large, or no plain data.
     """
-    if not isinstance(given, list | tuple) or not 1 <= len(given) <= _MOST_CASES:
+    if not isinstance(given, list | tuple) or not 1 <= len(given) <= _MAX_CASES:
         raise _mistake(
             f"inputs are {shorten(repr(given), 60)}; give the source of a function inputs(seed), or a list of 1 to "
-            f"{_MOST_CASES} cases"
+            f"{_MAX_CASES} cases"
         )
     cases = []
     for case in given:
@@ -104,8 +104,8 @@ def read_cases(given: Any) -> tuple[bytes, ...]:
             cases.append(packed(args, kwargs))
         except codec.CodecError as error:
             raise BadReferenceError(f"a case is no plain data: {error}") from error
-    if sum(map(len, cases)) > _MOST_BYTES:
-        raise BadReferenceError(f"the cases have {sum(map(len, cases))} bytes; {_MOST_BYTES} are the most")
+    if sum(map(len, cases)) > _MAX_BYTES:
+        raise BadReferenceError(f"the cases have {sum(map(len, cases))} bytes; {_MAX_BYTES} are the most")
     return tuple(cases)
 
 
@@ -133,7 +133,7 @@ def _tests(tests: Any, name: str) -> Mapping[str, Any] | None:
 
 def _source(source: Any, field: str) -> str:
     """Return a program of the reference's; it is parsed here and run in the sandbox alone."""
-    if not isinstance(source, str) or not source.strip() or len(source) > _MOST_SOURCE:
+    if not isinstance(source, str) or not source.strip() or len(source) > _MAX_SOURCE:
         raise _mistake(f"{field} is {shorten(repr(source), 40)}; give the source of a Python program")
     try:
         with warnings.catch_warnings():

@@ -29,7 +29,7 @@ from adjudge.sandbox.warm_python import Flavour, WarmPython, begun, ending_of
 from adjudge.verifiers.code.program_run import ENDINGS
 
 _LOADED: Final = b"\n"
-_MOST_ITEMS: Final = 20_000_000
+_MAX_ITEMS: Final = 20_000_000
 _PLAIN: Final = frozenset({int, float, complex, str, bytes, bool, type(None)})
 _DRIVER: Final = r"""
 import builtins, marshal, os, sys, types
@@ -112,7 +112,7 @@ def packed(args: Any, kwargs: Any) -> bytes:
 def _simple(value: Any) -> bool:
     """Return whether `marshal` keeps a value as it is; of an array or a bytearray it silently makes bytes."""
     left = [value]
-    for _ in range(_MOST_ITEMS):  # what contains itself has no end
+    for _ in range(_MAX_ITEMS):  # what contains itself has no end
         if not left:
             return True
         item = left.pop()

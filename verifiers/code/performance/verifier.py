@@ -82,14 +82,14 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
         slowest: the lower end of the range that speed-ups are clipped to.
         fastest: the upper end.
         grain: the step in log2 that speed-ups are rounded to; 0.5 is a factor of 1.41.
-        undecided: where the noise reaches another value after `most_repeats`: "nearest" takes the likeliest value,
+        undecided: where the noise reaches another value after `max_repeats`: "nearest" takes the likeliest value,
             "failed" gives none.
         repeats: timed rounds.
-        most_repeats: rounds at most, where the noise reaches another value.
+        max_repeats: rounds at most, where the noise reaches another value.
         loading: whether the time to load a program, and so what it does on import, counts.
         seed: where the seeds of inputs start; who does not know it cannot know the inputs.  Without `loading` it must
             be one of your own: a program that knows it could make its inputs, and their results, while it loads.
-        least_seconds: what the baseline must take at least on every case; 0 for no bound.
+        min_seconds: what the baseline must take at least on every case; 0 for no bound.
         seconds: seconds for one run.
         total_seconds: for all runs of a sample together.
         max_waiting: the share of its time that the baseline may be let wait by the machine; on one that is busier
@@ -114,10 +114,10 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
     grain: float = 0.5
     undecided: Literal["nearest", "failed"] = "nearest"
     repeats: int = 5
-    most_repeats: int = 15
+    max_repeats: int = 15
     loading: bool = True
     seed: int = 0
-    least_seconds: float = 0.01
+    min_seconds: float = 0.01
     seconds: float = 10.0
     total_seconds: float = 120.0
     max_waiting: float = 0.2
@@ -134,10 +134,10 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
     def __post_init__(self) -> None:
         super().__post_init__()
         require_numbers(
-            self, slowest=(1e-3, 1e3), fastest=(1e-3, 1e6), grain=(0.01, 4.0), least_seconds=(0.0, 3600.0),
+            self, slowest=(1e-3, 1e3), fastest=(1e-3, 1e6), grain=(0.01, 4.0), min_seconds=(0.0, 3600.0),
             seconds=(1e-3, 3600.0), total_seconds=(1e-3, 36000.0), tolerance=(0.0, 1.0), max_waiting=(0.0, 1.0),
         )  # fmt: skip
-        require_whole(self, repeats=(3, math.inf), most_repeats=(3, math.inf), memory_mb=(32, math.inf))
+        require_whole(self, repeats=(3, math.inf), max_repeats=(3, math.inf), memory_mb=(32, math.inf))
         require_whole(self, processes=(1, math.inf), output_mb=(1, math.inf), seed=(0, math.inf))
         if not self.loading and not self.seed:
             raise ValueError(
@@ -146,8 +146,8 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
             )
         if not self.slowest < self.fastest:
             raise ValueError(f"{self.name}: slowest is {self.slowest} and fastest {self.fastest}; they are a range")
-        if self.most_repeats < self.repeats:
-            raise ValueError(f"{self.name}: most_repeats is {self.most_repeats}, and repeats are {self.repeats}")
+        if self.max_repeats < self.repeats:
+            raise ValueError(f"{self.name}: max_repeats is {self.max_repeats}, and repeats are {self.repeats}")
 
     @property
     def limits(self) -> Limits:  # type: ignore[override]
@@ -220,7 +220,7 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
         found = None
         try:
             measuring.warm_up()
-            for number in range(self.most_repeats):
+            for number in range(self.max_repeats):
                 measuring.round(odd=number % 2 == 1)
                 if number + 1 >= self.repeats:
                     found = estimated(measuring.times_of_cases())
@@ -244,7 +244,7 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
                 output_bytes=self.output_mb << 20,
             ),
             loading=self.loading,
-            least_seconds=self.least_seconds,
+            min_seconds=self.min_seconds,
             slowest=self.slowest,
             budget=self.total_seconds,
             max_waiting=self.max_waiting,

@@ -25,7 +25,7 @@ from adjudge.verifiers.sql.databases.row_maker import RowMaker
 from adjudge.verifiers.sql.databases.rows_like import RowsLike
 from adjudge.verifiers.sql.databases.schema_shape import Schema
 
-_MOST_AIMS: Final = 40  # of a candidate; one may name thousands of constants
+_MAX_AIMS: Final = 40  # of a candidate; one may name thousands of constants
 _ANOTHER_MOMENT: Final = "1990-01-01 00:00:00"  # "up to today" leaves nothing out, so rows of the future aim at nothing
 
 
@@ -137,7 +137,7 @@ def candidate_aim(schema: Schema, queries: Sequence[str], candidate: str, moment
     named = frozenset(name for one, other in both for part in one.keys() - other for name in one[part]) & names
     if not wanted and not reached and not named:
         return None
-    return CandidateAim(constants=tuple(wanted[:_MOST_AIMS]), reached=tuple(reached[:_MOST_AIMS]), named=named)
+    return CandidateAim(constants=tuple(wanted[:_MAX_AIMS]), reached=tuple(reached[:_MAX_AIMS]), named=named)
 
 
 def _column_names(schema: Schema) -> frozenset[str]:

@@ -32,7 +32,7 @@ from adjudge.verifiers.sql.databases.schema_shape import (
     read_schema,
 )
 
-MOST_ROWS: Final = 400  # read of each table; of a larger one they are drawn by their numbers
+MAX_ROWS: Final = 400  # read of each table; of a larger one they are drawn by their numbers
 _FEW: Final = 3  # rows from which on a name or a key that differs in all of them is meant to
 _SOME: Final = 4  # rows, or pairs of rows, that an order, a sum or a product must hold in
 _MANY: Final = 50  # rows from which on any column that differs in all of them is meant to
@@ -152,17 +152,17 @@ def _read(connection: sqlite3.Connection, table: TableShape) -> tuple[tuple[Row,
     """Return rows of a table, and whether they are all."""
     columns = ", ".join(quoted(column.name) for column in table.columns)
     asked = f"SELECT {columns} FROM {quoted(table.name)}"
-    rows = connection.execute(f"{asked} LIMIT {MOST_ROWS + 1}").fetchall()
-    if len(rows) <= MOST_ROWS:
+    rows = connection.execute(f"{asked} LIMIT {MAX_ROWS + 1}").fetchall()
+    if len(rows) <= MAX_ROWS:
         return tuple(rows), True
     try:
         low, high = connection.execute(f"SELECT min(rowid), max(rowid) FROM {quoted(table.name)}").fetchone()
     except sqlite3.OperationalError:  # WITHOUT ROWID
-        return tuple(rows[:MOST_ROWS]), False
+        return tuple(rows[:MAX_ROWS]), False
     chooser = random.Random(f"{table.name}:{low}:{high}")
-    numbers = sorted(chooser.randint(low, high) for _ in range(MOST_ROWS // 2))
+    numbers = sorted(chooser.randint(low, high) for _ in range(MAX_ROWS // 2))
     drawn = [connection.execute(f"{asked} WHERE rowid >= ? LIMIT 1", (number,)).fetchone() for number in numbers]
-    return tuple(dict.fromkeys([*drawn, *rows[: MOST_ROWS // 2]])), False
+    return tuple(dict.fromkeys([*drawn, *rows[: MAX_ROWS // 2]])), False
 
 
 def _some(rows: Sequence[Row], at: int) -> list[Any]:

@@ -20,7 +20,7 @@ Constants = Mapping[str, tuple[Any, ...]]
 
 _WORDS: Final = "amber birch cedar delta ember fjord grove haven indigo juniper".split()
 _NULL_SHARE: Final = 0.08
-_MOST_SQLITE_INT: Final = 2**63 - 1
+_MAX_SQLITE_INT: Final = 2**63 - 1
 
 
 class RowMaker:
@@ -144,7 +144,7 @@ def fitting(column: ColumnShape, value: Any) -> Any:
             number = float(value)
         except ValueError:
             return value
-        return int(number) if number.is_integer() and abs(number) < _MOST_SQLITE_INT else number
+        return int(number) if number.is_integer() and abs(number) < _MAX_SQLITE_INT else number
     return _bindable(value)
 
 
@@ -152,7 +152,7 @@ def _neighbours(value: Any) -> list[Any]:
     if isinstance(value, bool) or value is None:
         return []
     if isinstance(value, int):
-        return [value - 1, value + 1] if abs(value) < _MOST_SQLITE_INT - 1 else []
+        return [value - 1, value + 1] if abs(value) < _MAX_SQLITE_INT - 1 else []
     if isinstance(value, float):
         return [value - 0.5, value + 0.5]
     text = str(value)
@@ -192,5 +192,5 @@ def _bindable(value: Any) -> Any:
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, int):
-        return value if abs(value) <= _MOST_SQLITE_INT else str(value)
+        return value if abs(value) <= _MAX_SQLITE_INT else str(value)
     return value if value is None or isinstance(value, float | str | bytes) else str(value)

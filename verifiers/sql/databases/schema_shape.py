@@ -23,8 +23,8 @@ from adjudge.verifiers.sql.databases.tokens import Token
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 MAX_TABLES: Final = 200
 MAX_COLUMNS: Final = 400
-_MOST_STEPS: Final = 50_000  # thousands of instructions of SQLite's machine; about a second
-MOST_BYTES: Final = 64 << 20  # of a database that is made of a schema; those of BIRD's take less than one
+_MAX_STEPS: Final = 50_000  # thousands of instructions of SQLite's machine; about a second
+MAX_BYTES: Final = 64 << 20  # of a database that is made of a schema; those of BIRD's take less than one
 _PAGE: Final = 4096
 
 
@@ -233,7 +233,7 @@ def bound_work(connection: sqlite3.Connection) -> None:
 
     CHECK and computed columns run whatever they say.
     """
-    left = _MOST_STEPS
+    left = _MAX_STEPS
 
     def stop() -> bool:
         nonlocal left
@@ -243,7 +243,7 @@ def bound_work(connection: sqlite3.Connection) -> None:
     connection.set_progress_handler(stop, 1000)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 8 << 20)
     connection.execute(f"PRAGMA page_size = {_PAGE}")
-    connection.execute(f"PRAGMA max_page_count = {MOST_BYTES // _PAGE}")
+    connection.execute(f"PRAGMA max_page_count = {MAX_BYTES // _PAGE}")
 
 
 def _table(connection: sqlite3.Connection, name: str, samples: Mapping[tuple[str, str], tuple[Any, ...]]) -> TableShape:

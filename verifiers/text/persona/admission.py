@@ -21,7 +21,7 @@ from adjudge.responses.phrases import affirmed_in
 from adjudge.sandbox.bubblewrap import SandboxUnavailableError
 from adjudge.verifiers.code.program import ProgramVerifier
 
-LEAST_AGREEMENT = 0.7
+MIN_AGREEMENT = 0.7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ def admission(
     verdicts: Sequence[bool | None],
     judged: Sequence[bool],
     *,
-    least: float = LEAST_AGREEMENT,
+    least: float = MIN_AGREEMENT,
     balanced: bool = True,
 ) -> Admission:
     """Return whether a checker agrees with a judge often enough.
@@ -107,7 +107,7 @@ def try_checker(
     bad: Sequence[str],
     *,
     runner: ProgramVerifier | None = None,
-    least: float = LEAST_AGREEMENT,
+    least: float = MIN_AGREEMENT,
     balanced: bool = True,
     seconds: float = 60.0,
 ) -> Admission:

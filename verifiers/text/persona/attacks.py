@@ -13,7 +13,7 @@ from adjudge.scoring.attacks import AttackCase
 
 _ROLE: Final[dict[str, Any]] = {"keys": [["Ron", "Ronald"]], "excluded": ["Percy", "Fred", "George"]}
 _TWO: Final[dict[str, Any]] = {"keys": ["owl", "rat"]}
-_USUAL: Final[dict[str, Any]] = {"format_weight": 0.0, "reasoning": "strip", "credit": "all", "most_words": 0}
+_USUAL: Final[dict[str, Any]] = {"format_weight": 0.0, "reasoning": "strip", "credit": "all", "max_words": 0}
 
 # name, what it tries, response, reference, reason
 _ATTACKS: Final = (

@@ -26,7 +26,7 @@ from adjudge.scoring.entries import reject_unknown, shown
 from adjudge.scoring.verifier_base import Reasoning
 from adjudge.verifiers.code.program import ProgramVerifier, question_of, read_checker
 from adjudge.verifiers.text.persona.admission import (
-    LEAST_AGREEMENT,
+    MIN_AGREEMENT,
     Admission,
     TrialTimeoutError,
     agreed_keyword,
@@ -36,7 +36,7 @@ from adjudge.verifiers.text.persona.verifier import PersonaVerifier, read_keys
 from adjudge.verifiers.text.tag_format import FormatVerifier
 
 _TRIAL_SECONDS = 60.0
-_MOST_ANSWERS = 200
+_MAX_ANSWERS = 200
 _JUDGED = ("", "wrong", "several_answers")  # reasons of a response that was read; only such a one is paid for its form
 
 
@@ -60,13 +60,13 @@ class RaidenVerifier(Verifier):
     Attributes:
         admission: "tried" tries keys that bring references, and every checker; "trusted" takes what is given, for
             references that were tried before, as those of `adjudge data keywords` are.
-        least_agreement: what a checker's agreement with the judge must exceed.
+        min_agreement: what a checker's agreement with the judge must exceed.
         balanced: whether on right and on wrong answers alike; the published rule looks at all together.
         format_weight: what the form weighs; 0.3 in re-implementations.
         form_pays: "always", as in those, or "when_right", so that only accuracy above 0 is paid for its form.
         tags: the tags of the form.
         credit: of keys, "all" or the "share" that is there.
-        most_words: longest response in words that can score by keys; 0 for any length.
+        max_words: longest response in words that can score by keys; 0 for any length.
         reasoning: "strip" judges only what follows the end-of-thinking tag; "keep" all of it.
         seconds: seconds of one call of a checker.
         memory_mb: MiB that it may use.
@@ -77,13 +77,13 @@ class RaidenVerifier(Verifier):
     version: ClassVar[str] = "1"
 
     admission: Literal["tried", "trusted"] = "tried"
-    least_agreement: float = LEAST_AGREEMENT
+    min_agreement: float = MIN_AGREEMENT
     balanced: bool = True
     format_weight: float = 0.0
     form_pays: Literal["always", "when_right"] = "always"
     tags: tuple[str, ...] = ("think", "answer")
     credit: Literal["all", "share"] = "all"
-    most_words: int = 0
+    max_words: int = 0
     reasoning: Reasoning = "strip"
     seconds: float = 5.0
     memory_mb: int = 512
@@ -94,7 +94,7 @@ class RaidenVerifier(Verifier):
         for option, allowed in (("admission", ("tried", "trusted")), ("form_pays", ("always", "when_right"))):
             if getattr(self, option) not in allowed:
                 raise ValueError(f"raiden: {option} is {getattr(self, option)!r}; it must be {' or '.join(allowed)}")
-        for option, low, high in (("least_agreement", 0.0, 1.0), ("format_weight", 0.0, 1.0)):
+        for option, low, high in (("min_agreement", 0.0, 1.0), ("format_weight", 0.0, 1.0)):
             share: Any = getattr(self, option)
             if isinstance(share, bool) or not isinstance(share, int | float) or not low <= share < high:
                 raise ValueError(f"raiden: {option} is {share!r}; it must be at least 0 and below 1")
@@ -103,7 +103,7 @@ class RaidenVerifier(Verifier):
 
     @property
     def _keys(self) -> PersonaVerifier:
-        return PersonaVerifier(credit=self.credit, most_words=self.most_words, reasoning=self.reasoning)
+        return PersonaVerifier(credit=self.credit, max_words=self.max_words, reasoning=self.reasoning)
 
     @property
     def _program(self) -> ProgramVerifier:
@@ -152,11 +152,11 @@ class RaidenVerifier(Verifier):
         return self._keys.verify(replace(sample, reference=found))
 
     def _admitted(self, checker: _Checker, prompt: str) -> dict[str, Any]:
-        trial = _tried(self._program, checker, prompt, self.least_agreement, self.balanced)
+        trial = _tried(self._program, checker, prompt, self.min_agreement, self.balanced)
         if not trial.admitted:
             raise BadReferenceError(
                 f"the checker agrees with the judge on {trial.agreement:.3g} of the answers ({trial.on_right} of the "
-                f"right ones, {trial.on_wrong} of the wrong ones); it must be more than {self.least_agreement:g}"
+                f"right ones, {trial.on_wrong} of the wrong ones); it must be more than {self.min_agreement:g}"
             )
         return {"agreement": trial.agreement}
 
@@ -207,8 +207,8 @@ def _tried(program: ProgramVerifier, checker: _Checker, prompt: str, least: floa
 
 
 def _texts(given: Any, what: str) -> tuple[str, ...]:
-    if not isinstance(given, Sequence) or isinstance(given, str) or not 1 <= len(given) <= _MOST_ANSWERS:
-        raise BadReferenceError(f"{what} is {shown(given)}; give a list of 1 to {_MOST_ANSWERS} answers")
+    if not isinstance(given, Sequence) or isinstance(given, str) or not 1 <= len(given) <= _MAX_ANSWERS:
+        raise BadReferenceError(f"{what} is {shown(given)}; give a list of 1 to {_MAX_ANSWERS} answers")
     if not all(isinstance(text, str) for text in given):
         raise BadReferenceError(f"{what} holds something that is no text")
     return tuple(given)

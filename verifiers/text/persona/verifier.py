@@ -74,7 +74,7 @@ def _alternatives(entry: Any, what: str) -> tuple[str, ...]:
     return tuple(texts)
 
 
-_MOST_CHARACTERS = 200_000
+_MAX_CHARACTERS = 200_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ class PersonaVerifier(Verifier):
 
     Attributes:
         credit: "all": 1 when every key is there, else 0; "share": the share of keys that are.
-        most_words: longest response in words that can score; 0 for any length.
+        max_words: longest response in words that can score; 0 for any length.
         reasoning: "strip" looks only at what follows the end-of-thinking tag; "keep" at all of it.
     """
 
@@ -93,7 +93,7 @@ class PersonaVerifier(Verifier):
     version: ClassVar[str] = "2"
 
     credit: Literal["all", "share"] = "all"
-    most_words: int = 0
+    max_words: int = 0
     reasoning: Reasoning = "strip"
 
     def __post_init__(self) -> None:
@@ -101,9 +101,9 @@ class PersonaVerifier(Verifier):
         for option, allowed in (("credit", ("all", "share")), ("reasoning", ("strip", "keep"))):
             if getattr(self, option) not in allowed:
                 raise ValueError(f"persona: {option} is {getattr(self, option)!r}; it must be {' or '.join(allowed)}")
-        most: Any = self.most_words
+        most: Any = self.max_words
         if type(most) is not int or most < 0:
-            raise ValueError(f"persona: most_words is {most!r}; it must be a whole number from 0")
+            raise ValueError(f"persona: max_words is {most!r}; it must be a whole number from 0")
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the keys are missing or malformed."""
@@ -121,9 +121,9 @@ class PersonaVerifier(Verifier):
             return Score.scored(0.0, fault)
         if not text.strip():
             return Score.scored(0.0, "no_answer")
-        if len(text) > _MOST_CHARACTERS:
-            return Score.scored(0.0, "too_complex", error=f"more than {_MOST_CHARACTERS} characters")
-        if self.most_words and len(text.split()) > self.most_words:
+        if len(text) > _MAX_CHARACTERS:
+            return Score.scored(0.0, "too_complex", error=f"more than {_MAX_CHARACTERS} characters")
+        if self.max_words and len(text.split()) > self.max_words:
             return Score.scored(0.0, "too_long", words=len(text.split()))
         seen = visible(text)  # another answer in letters that look like its own is named all the same
         others = [key for key in keys.excluded if found_in(key, text) or found_in(key, seen)]

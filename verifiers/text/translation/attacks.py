@@ -91,7 +91,7 @@ def attack_suite(scorer: Any, folder: Path) -> Iterator[AttackCase]:
     options |= {
         "tokenizer": "auto",
         "script": "check",
-        "most_characters": 20_000,
+        "max_characters": 20_000,
         "truncated": "zero",
         "several": "best",
     }

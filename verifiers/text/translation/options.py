@@ -208,7 +208,7 @@ class TranslationOptions:
         copied: a translation with so large a share of it in the source is a copy (0.9 is ours); none for no check.
             Only references that give their source are checked.
         script: whether a translation mostly in letters of another script than its references' is worthless ("check").
-        most_characters: longest translation, and longest reference, that is measured.
+        max_characters: longest translation, and longest reference, that is measured.
         truncated: what a response with `finish_reason="length"` gets: "zero", the lowest value, or "grade".
     """
 
@@ -226,7 +226,7 @@ class TranslationOptions:
     chrf_words: int = 0
     copied: float | None = 0.9
     script: Literal["check", "any"] = "check"
-    most_characters: int = 20_000
+    max_characters: int = 20_000
     truncated: Literal["zero", "grade"] = "zero"
 
     def __post_init__(self) -> None:
@@ -240,7 +240,7 @@ class TranslationOptions:
         language_code(self.language)
         require_share("lexical_above", self.lexical_above)
         require_share("copied", self.copied)
-        require_whole(self, most_characters=(1, 200_000))
+        require_whole(self, max_characters=(1, 200_000))
         if self.form == "text" and self.scale == "published":
             raise ValueError('translation: the published scale rewards a form; give scale="unit" with form="text"')
         if not installed():
@@ -250,10 +250,10 @@ class TranslationOptions:
         """Return the reference."""
         read = read_translation_reference(reference)
         longest = max(map(len, (*read.texts, read.source)))
-        if longest > self.most_characters:
+        if longest > self.max_characters:
             raise BadReferenceError(
-                f"a text of the reference has {longest} characters, and at most {self.most_characters} are measured; "
-                "translate in smaller pieces, or raise most_characters",
+                f"a text of the reference has {longest} characters, and at most {self.max_characters} are measured; "
+                "translate in smaller pieces, or raise max_characters",
                 mistake=False,
             )
         return read
@@ -287,7 +287,7 @@ class TranslationOptions:
             return found
         if not invisible(found).strip():
             return Fault(reason="no_answer", problem="the translation is empty")
-        if len(found) > self.most_characters:
+        if len(found) > self.max_characters:
             return Fault(reason="too_complex", problem=f"the translation has {len(found)} characters")
         if self.script == "check" and not in_their_script(found, reference.texts, language=self.language_of(reference)):
             return Fault(reason="wrong", problem="the translation is in another script than its references")

@@ -4,7 +4,7 @@ Groups that are left out of a batch since their rewards hardly differ.
 
 | rule | a group is kept if its standard deviation is | source |
 |---|---|---|
-| `least_spread(groups, 0.05)` | at least 0.05 | ReST-RL: ReST-GRPO |
+| `min_spread(groups, 0.05)` | at least 0.05 | ReST-RL: ReST-GRPO |
 | `SpreadFilter` | at least beta times a moving average of the batches' mean deviation | RLPR |
 
 Dropping groups of equal rewards alone is `groups.informative`.  RLPR takes beta 0.5 for Qwen, 0.9 for
@@ -28,7 +28,7 @@ from adjudge.rl_integration.trainer.rewards.groups import Groups, PfPpo, informa
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, Filter, Setting, random_of
 
 
-def least_spread(groups: Groups, min_std: float = 0.05) -> Bools:
+def min_spread(groups: Groups, min_std: float = 0.05) -> Bools:
     """Return (n,) whether each sample's group has at least this standard deviation."""
     check_min("min_std", min_std, 0.0)
     return np.logical_and(groups.counts() >= 2, groups.deviations() >= min_std)
@@ -210,7 +210,7 @@ class RestGrpoRule:
 
     def made(self, setting: Setting) -> Curriculum:
         """Return the filter."""
-        return Curriculum(filter=GroupFilter(lambda groups: least_spread(groups, self.min_std), refills=self.refill))
+        return Curriculum(filter=GroupFilter(lambda groups: min_spread(groups, self.min_std), refills=self.refill))
 
 
 @dataclass(frozen=True, kw_only=True)

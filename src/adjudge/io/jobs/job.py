@@ -31,7 +31,7 @@ from adjudge.io.row import Cursor
 _CHUNK: Final = 64  # units handed over by the reading thread at once: a hand-over takes 0.1 ms
 _AHEAD: Final = 4  # times `in_flight`: no more is read while so many units wait for the first of them
 _AHEAD_BYTES: Final = 64 << 20
-_MOST_COLUMNS: Final = 5_000  # kept ones, of Parquet and datasets: rows whose keys are data have one more each
+_MAX_COLUMNS: Final = 5_000  # kept ones, of Parquet and datasets: rows whose keys are data have one more each
 _KEPT: Final = "what was made before is kept beside the output, and the same call goes on from there"
 
 
@@ -215,9 +215,9 @@ class _Job:
                     f"{plan.config.output} cannot hold that beside what was made before: there it is text in all "
                     "rows, or turns of a role and a text in all rows. Write .jsonl, which holds both"
                 )
-        if len(before) + len(found) > _MOST_COLUMNS and len(before | found) > _MOST_COLUMNS:
+        if len(before) + len(found) > _MAX_COLUMNS and len(before | found) > _MAX_COLUMNS:
             raise JobError(
-                f"the rows have more than {_MOST_COLUMNS} different columns, and {plan.config.output} would have as "
+                f"the rows have more than {_MAX_COLUMNS} different columns, and {plan.config.output} would have as "
                 "many; write .jsonl, in which each row has its own"
             )
         return found

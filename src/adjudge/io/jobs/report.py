@@ -200,7 +200,7 @@ class Pace:
         return rows / max(time.monotonic() - self._began, 1e-9)
 
 
-MOST_IN_A_ROW: Final = 512
+MAX_IN_A_ROW: Final = 512
 _SHOWN: Final = 300
 
 
@@ -232,7 +232,7 @@ class Patience:
         most: so many newest scores may have failed, all of them, before it is given up.
     """
 
-    def __init__(self, name: str, *, after: str, most: int = MOST_IN_A_ROW) -> None:
+    def __init__(self, name: str, *, after: str, most: int = MAX_IN_A_ROW) -> None:
         self._name = name
         self._after = after
         self._most = most

@@ -238,7 +238,7 @@ def test_rows_that_cannot_be_used_are_counted(tmp_path: Path, row: dict[str, Any
         ({"agree": 4}, "--agree is 4 and --solutions 3"),
         ({"agree": 1}, "more than half"),
         ({"tests": 51}, "--tests is 51"),
-        ({"least_tests": 9}, "--least-tests is 9"),
+        ({"min_tests": 9}, "--min-tests is 9"),
         ({"seconds": 0}, "--seconds is 0"),
         ({"memory_mb": 4096}, "--memory-mb is 4096"),
         ({"domain": "all"}, "seen or wide"),

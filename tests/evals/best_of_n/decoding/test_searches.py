@@ -42,8 +42,8 @@ def tools(
         wholes=EngineCompleter(engine=engine, sampling=sampling),
         gap=GAP,
         ends=re.compile("####"),
-        most_steps=20,
-        most_tokens=100,
+        max_steps=20,
+        max_tokens=100,
         account=Account(budget=budget, most=10_000),
     )
     bench = LocalBench(Letters("planted", value))

@@ -83,7 +83,7 @@ def bench() -> Iterator[Bench]:
         "run": {"adjudge.verifiers.code.run:RunVerifier": {"seconds": 20.0}},
     }
     with (
-        served(scorers, ServerConfig(port=0, most_samples=100)) as address,
+        served(scorers, ServerConfig(port=0, max_samples=100)) as address,
         httpx.Client(base_url=address, timeout=1200) as client,
     ):
         yield Bench(client=client, scorer=scorer)

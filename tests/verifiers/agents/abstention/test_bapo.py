@@ -73,7 +73,7 @@ def test_the_late_stage_pays_nothing_while_a_group_explores() -> None:
     assert values([IDK, *four], stage="late")[0] == 0.0
     assert values([IDK, *four], stage="early", rate=0.0)[0] == 0.5
     assert values([IDK, *three, "A1!", "the a1"], stage="late")[0] == 0.5  # one answer in three spellings
-    assert values([IDK, *four], stage="late", most_distinct=4)[0] == 0.5
+    assert values([IDK, *four], stage="late", max_distinct=4)[0] == 0.5
 
 
 def test_released_fault_a_hedge_is_no_abstention() -> None:
@@ -230,7 +230,7 @@ def test_what_a_sample_lacks_is_said_before_any_work(broken: dict[str, Any], opt
         {"bonus": 0},
         {"bonus": math.nan},
         {"right_above": 2},
-        {"most_distinct": 1.5},
+        {"max_distinct": 1.5},
         {"form": "x"},
         {"boxed": 1},
         {"tool_text": "x"},
@@ -336,7 +336,7 @@ def test_the_fingerprint_follows_the_options_and_the_recipe_is_the_release() -> 
     assert len({BapoScorer(**options).fingerprint for options in given}) == 3
     recipe = load("bapo")
     assert isinstance(recipe, BapoScorer)
-    assert (recipe.stage, recipe.ratio, recipe.bonus, recipe.most_distinct) == ("early", 0.05, 0.5, 3)
+    assert (recipe.stage, recipe.ratio, recipe.bonus, recipe.max_distinct) == ("early", 0.05, 0.5, 3)
 
 
 def test_the_scorer_keeps_the_rules_of_the_protocol() -> None:

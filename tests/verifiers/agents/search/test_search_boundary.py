@@ -188,7 +188,7 @@ def test_a_search_that_was_answered_costs_however_it_was_written(hidden: str) ->
 
 def test_values_and_the_metric_are_options() -> None:
     assert verdict(searched(1, "Rome"), values={"wrong_searched": 0.0}).value == 0.0
-    assert verdict(searched(1, "Paris"), values={"thrift": 0.0}, most_searches=1).value == 1.0
+    assert verdict(searched(1, "Paris"), values={"thrift": 0.0}, max_searches=1).value == 1.0
     # one of two tokens and one of one: F1 = 2/3
     assert verdict(searched(0, "Paris now"), metric="f1", least=0.6, values={"thrift": 0.0}).value == 1.0
     assert verdict(searched(0, "Paris now"), metric="f1", least=0.7).value == 0.0
@@ -233,7 +233,7 @@ def test_no_attack_gets_through_and_no_honest_answer_is_refused() -> None:
         ({"values": {"right": float("nan")}}, "values"),
         ({"values": {"right": "1"}}, "values"),
         ({"values": 3}, "give a mapping"),
-        ({"most_searches": 0}, "most_searches is 0"),
+        ({"max_searches": 0}, "max_searches is 0"),
         ({"least": 0}, "least is 0"),
         ({"least": 1.5}, "least is 1.5"),
         ({"form": {"search": "a b"}}, "tag name"),

@@ -256,7 +256,7 @@ def test_options_that_mean_nothing_are_refused() -> None:
         ({"share": 1.5}, "share is 1.5"),
         ({"share": float("nan")}, "share is nan"),
         ({"judged": "some"}, "judged is 'some'"),
-        ({"most_turns": 0}, "most_turns is 0"),
+        ({"max_turns": 0}, "max_turns is 0"),
         ({"outcome": 3}, "outcome is 3"),
         ({"form": 3}, "form is 3"),
     ]

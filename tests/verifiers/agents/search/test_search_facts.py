@@ -21,7 +21,7 @@ from adjudge.scoring.attacks import shipped_cases
 from adjudge.scoring.conformance import check_scorer
 from adjudge.verifiers.agents.search.facts import FactGainScorer
 from adjudge.verifiers.agents.search.facts_worth import (
-    MOST_REPLY,
+    MAX_REPLY,
     newly_known,
     orders_of,
     paid,
@@ -128,7 +128,7 @@ def test_asking_everything_in_one_turn_is_worth_less_than_asking() -> None:
     each = itertools.chain.from_iterable(("Well?", fact) for fact in facts)
     assert at_once.value == pytest.approx(3 / 8), "three pay, and the others are spent"
     assert gain(*each, reference=reference).value == pytest.approx(1.0)
-    assert gain("Tell me all!", " ".join(facts), reference=reference, most_facts=0).value == pytest.approx(1.0)
+    assert gain("Tell me all!", " ".join(facts), reference=reference, max_facts=0).value == pytest.approx(1.0)
 
 
 def test_what_the_prompt_tells_pays_nothing() -> None:
@@ -138,8 +138,8 @@ def test_what_the_prompt_tells_pays_nothing() -> None:
 
 
 def test_a_reply_is_read_up_to_its_limit() -> None:
-    assert gain("A fever?", "x" * (MOST_REPLY - 6) + " fever").value == pytest.approx(0.3)
-    assert gain("A fever?", "x" * MOST_REPLY + " fever").value == 0.0
+    assert gain("A fever?", "x" * (MAX_REPLY - 6) + " fever").value == pytest.approx(0.3)
+    assert gain("A fever?", "x" * MAX_REPLY + " fever").value == 0.0
 
 
 def test_the_heaviest_pay_and_ties_go_by_number() -> None:
@@ -373,7 +373,7 @@ def test_an_engine_and_an_outcome_need_an_answer() -> None:
         ({"normalise": "max"}, "normalise is 'max'"),
         ({"temperature": 0}, "temperature is 0"),
         ({"permutations": 0}, "permutations is 0"),
-        ({"most_facts": -1}, "most_facts is -1"),
+        ({"max_facts": -1}, "max_facts is -1"),
         ({"gain_weight": float("inf")}, "gain_weight is inf"),
         ({"checker": "judge"}, "checker is 'judge'"),
         ({"engine": "nowhere:model"}, "nowhere"),

@@ -241,7 +241,7 @@ def test_no_attack_gets_through_and_no_honest_list_is_refused() -> None:
         ({"weights": (0, 0, 0)}, "three numbers"),
         ({"weights": (1, -1, 1)}, "three numbers"),
         ({"weights": "111"}, "three numbers"),
-        ({"most_findings": 0}, "most_findings is 0"),
+        ({"max_findings": 0}, "max_findings is 0"),
         ({"similarity": "token_f1"}, "similarity is 'token_f1'"),
     ],
 )

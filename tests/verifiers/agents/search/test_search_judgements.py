@@ -139,7 +139,7 @@ def test_searching_for_nothing_to_say_no_pays_only_so_often() -> None:
     assert wrong is not None
     assert least is not None
     assert wrong < least
-    assert judged(*texts, WRONG, most_paid=10).value == pytest.approx(10 * 0.3)
+    assert judged(*texts, WRONG, max_paid=10).value == pytest.approx(10 * 0.3)
 
 
 def test_many_answers_are_none_or_a_quarter_as_published() -> None:
@@ -162,7 +162,7 @@ def test_a_yes_may_be_looked_at_even_where_the_answer_is_right() -> None:
         {"values": {"maybe": 1.0}},
         {"values": {"no_relevant": "x"}},
         {"values": 3},
-        {"most_paid": -1},
+        {"max_paid": -1},
         {"relevance": 3},
         {"several": "all"},
         {"form": {"judge": ""}},

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjudge.verifiers.agents.tools.arguments import (
-    MOST_ALLOWED,
+    MAX_ALLOWED,
     Equality,
     NotDataError,
     allowed,
@@ -124,7 +124,7 @@ def test_what_is_allowed_is_every_way_through_the_choices() -> None:
         "{'a': 1, 'b': 4}", "{'a': 1}", "{'a': [2], 'b': 4}", "{'a': [2]}", "{'a': [3], 'b': 4}", "{'a': [3]}",
     ]  # fmt: skip
     assert all(TYPED.same(expected, way) for way in allowed(expected))
-    assert len(allowed([{"any_of": list(range(10))}] * 60)) == MOST_ALLOWED + 1
+    assert len(allowed([{"any_of": list(range(10))}] * 60)) == MAX_ALLOWED + 1
 
 
 @pytest.mark.parametrize("choice", [{"any_of": []}, {"any_of": 1}, [{"any_of": [1], "optional": 1}]])

@@ -149,7 +149,7 @@ def test_the_user_hears_neither_reasoning_nor_tools_nor_later_turns() -> None:
 
 
 def test_no_more_turns_count_than_asked_for() -> None:
-    score = scored(says("+1"), dialogue("One word.", "Two words.", "Three words."), most_turns=2)
+    score = scored(says("+1"), dialogue("One word.", "Two words.", "Three words."), max_turns=2)
     assert [step.label for step in score.steps] == ["B", "B", "unheard"]
     assert score.value == pytest.approx(0.42)
 
@@ -205,7 +205,7 @@ def test_without_a_temperature_all_dialogues_share_a_call_for_each_turn() -> Non
 
 @pytest.mark.parametrize(("model", "temperature"), [(honest, 0.0), (moody, 0.7)], ids=["honest", "moody"])
 def test_a_dialogue_has_the_same_course_live_and_afterwards(model: Any, temperature: float) -> None:
-    user = SimulatedUserScorer(engine=ScriptedEngine(model), temperature=temperature, most_turns=4)
+    user = SimulatedUserScorer(engine=ScriptedEngine(model), temperature=temperature, max_turns=4)
 
     async def talk() -> tuple[UserSession, list[Reaction]]:
         session = UserSession(user, PERSON, "My cat died.")
@@ -234,7 +234,7 @@ def test_a_session_is_left_as_it_was_by_a_fault_and_closed_at_its_end() -> None:
         return fault() if broken[0] and "[begin analysis" in str(prompt) else honest(prompt, index)
 
     async def talk() -> None:
-        user = SimulatedUserScorer(engine=ScriptedEngine(answer), most_turns=2)  # the turn that failed is none
+        user = SimulatedUserScorer(engine=ScriptedEngine(answer), max_turns=2)  # the turn that failed is none
         session = UserSession(user, {**PERSON, "start": 85}, "My cat died.")
         before = session.sample()
         assert isinstance(await session.hear("I am sorry that this happened."), Fault)
@@ -286,8 +286,8 @@ def test_a_reference_that_is_nobody_is_refused(reference: Any, complaint: str) -
 
 @pytest.mark.parametrize(
     ("options", "complaint"),
-    [({"start": 5}, "start"), ({"start": True}, "start"), ({"most_change": 0}, "most_change"),
-     ({"most_turns": 0}, "most_turns"), ({"truncated": "no"}, "truncated")],
+    [({"start": 5}, "start"), ({"start": True}, "start"), ({"max_change": 0}, "max_change"),
+     ({"max_turns": 0}, "max_turns"), ({"truncated": "no"}, "truncated")],
 )  # fmt: skip
 def test_options_out_of_range_are_refused(options: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):

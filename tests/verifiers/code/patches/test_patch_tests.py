@@ -247,7 +247,7 @@ def test_an_archive_that_leaves_the_repository_is_refused(name: str, tmp_path: P
 
 
 def test_a_repository_that_is_too_large_or_none_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repository, "MOST_BYTES", 1000)
+    monkeypatch.setattr(repository, "MAX_BYTES", 1000)
     with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("a.py", "x" * 100_000)
     (tmp_path / "text").write_text("x", encoding="utf-8")

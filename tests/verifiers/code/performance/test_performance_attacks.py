@@ -15,7 +15,7 @@ from adjudge.verifiers.code.performance.verifier import PerformanceVerifier
 
 VERIFIER = PerformanceVerifier(max_waiting=1.0)
 CASES = shipped_cases(VERIFIER, Path())
-SMALL = {"least_seconds": 0.0, "repeats": 3, "most_repeats": 3, "max_waiting": 1.0}
+SMALL = {"min_seconds": 0.0, "repeats": 3, "max_repeats": 3, "max_waiting": 1.0}
 
 
 def score_of(response: str, reference: Any, **options: Any) -> Score:

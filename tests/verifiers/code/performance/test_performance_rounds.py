@@ -66,7 +66,7 @@ def steady(baseline: float, program: float, value: Any = 1) -> Script:
 @pytest.mark.filterwarnings("ignore:isolation='none'")
 class TestRounds:
     def test_the_two_take_turns_in_going_first(self, judged: Any) -> None:
-        score, clock = judged(steady(0.4, 0.1), repeats=3, most_repeats=3)
+        score, clock = judged(steady(0.4, 0.1), repeats=3, max_repeats=3)
         pair, back = ["baseline", "program"], ["program", "baseline"]
         warm_up = ["baseline", "baseline", "program", "program"]
         assert clock.order == [*warm_up, *pair, *pair, *back, *back, *pair, *pair]
@@ -85,19 +85,19 @@ class TestRounds:
         def script(name: str, at: int) -> Timed:
             return Timed(value=1, seconds=next(wobble) if name == "program" else 0.1)
 
-        score, clock = judged(script, repeats=3, most_repeats=7, measured=True)
+        score, clock = judged(script, repeats=3, max_repeats=7, measured=True)
         assert clock.order.count("program") == 2 * (1 + 7)
         assert score.evidence["settled"] is False
         assert score.status == "scored"
         assert len(score.evidence["seconds"][0]["baseline"]) == 7
-        failed, _ = judged(script, repeats=3, most_repeats=7, undecided="failed")
+        failed, _ = judged(script, repeats=3, max_repeats=7, undecided="failed")
         assert (failed.status, failed.value, failed.reason) == ("failed", None, "undecided")
 
     def test_noise_that_settles_ends_the_rounds(self, judged: Any) -> None:
         def script(name: str, at: int) -> Timed:
             return Timed(value=1, seconds=0.2 if name != "program" else 0.05 if 2 <= at < 6 else 0.1)
 
-        score, clock = judged(script, repeats=3, most_repeats=40, scale="raw")
+        score, clock = judged(script, repeats=3, max_repeats=40, scale="raw")
         assert 2 * (1 + 3) < clock.order.count("program") < 2 * (1 + 40)
         assert score.value == 2.0
 
@@ -133,10 +133,10 @@ class TestRounds:
         def script(name: str, at: int) -> Timed:
             return Timed(value=1, seconds=next(wobble) if name == "program" else 2.0)
 
-        score, clock = judged(script, repeats=3, most_repeats=15, total_seconds=40.0)
+        score, clock = judged(script, repeats=3, max_repeats=15, total_seconds=40.0)
         assert clock.order.count("program") < 2 * (1 + 15)
         assert (score.status, score.evidence["settled"]) == ("scored", False)
-        assert judged(script, repeats=3, most_repeats=15, total_seconds=20.0)[0].reason == "gold_timeout"
+        assert judged(script, repeats=3, max_repeats=15, total_seconds=20.0)[0].reason == "gold_timeout"
 
     def test_a_long_load_is_waited_for_where_it_does_not_count(self, judged: Any) -> None:
         """An index takes seconds to build and milliseconds to ask."""

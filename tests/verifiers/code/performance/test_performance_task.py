@@ -95,7 +95,7 @@ def test_whatever_a_process_writes_is_a_result_or_a_reason(text: bytes) -> None:
 
 
 def test_a_case_that_contains_itself_or_is_too_deep_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timed_run, "_MOST_ITEMS", 10_000)
+    monkeypatch.setattr(timed_run, "_MAX_ITEMS", 10_000)
     loop: list[Any] = []
     loop.append(loop)
     deep: list[Any] = []
@@ -132,7 +132,7 @@ def test_long_cases_are_refused() -> None:
         ({"fastest": float("inf")}, "fastest"),
         ({"grain": 0}, "grain"),
         ({"repeats": 2}, "repeats"),
-        ({"repeats": 9, "most_repeats": 5}, "most_repeats"),
+        ({"repeats": 9, "max_repeats": 5}, "max_repeats"),
         ({"undecided": "zero"}, "undecided"),
         ({"scale": "log"}, "scale"),
         ({"loading": 1}, "loading"),

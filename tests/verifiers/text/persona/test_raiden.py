@@ -97,7 +97,7 @@ def test_a_checker_that_always_says_yes_is_no_gold_though_the_published_rule_tak
         score.evidence["error"]
     )
     assert scored("anything", reference, balanced=False).value == 1.0
-    assert scored("anything", reference, balanced=False, least_agreement=0.8).value is None, "0.8 is not more than 0.8"
+    assert scored("anything", reference, balanced=False, min_agreement=0.8).value is None, "0.8 is not more than 0.8"
     assert scored("anything", {"program": YES}, admission="trusted").value == 1.0
 
 
@@ -229,7 +229,7 @@ def test_references_that_cannot_be_meant_are_told(reference: Any, why: str) -> N
         ({"admission": "never"}, "admission is 'never'"),
         ({"form_pays": "often"}, "form_pays is 'often'"),
         ({"format_weight": 1.0}, "format_weight is 1.0; it must be at least 0 and below 1"),
-        ({"least_agreement": float("nan")}, "least_agreement is nan"),
+        ({"min_agreement": float("nan")}, "min_agreement is nan"),
         ({"tags": ["<x>"]}, "is not a tag name"),
         ({"seconds": 0}, "seconds is 0"),
         ({"credit": "some"}, "credit is 'some'"),

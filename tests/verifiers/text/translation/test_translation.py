@@ -208,7 +208,7 @@ def test_a_missing_sacrebleu_is_said_at_once(monkeypatch: pytest.MonkeyPatch) ->
         {"chrf_words": True},
         {"copied": 2},
         {"script": "x"},
-        {"most_characters": 0},
+        {"max_characters": 0},
         {"truncated": "x"},
         {"form": "text"},
         {"metric": "ter"},

@@ -16,7 +16,7 @@ from tests.rl_integration.trainer.algorithms.objectives.batches import UNIT, bat
 
 from adjudge.rl_integration.trainer.rewards.groups import Groups, PfPpo
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import PromptRecord, Record
-from adjudge.rl_integration.trainer.rollouts.curricula.filters import SpreadAverage, SpreadFilter, least_spread
+from adjudge.rl_integration.trainer.rollouts.curricula.filters import SpreadAverage, SpreadFilter, min_spread
 from adjudge.rl_integration.trainer.rollouts.curricula.mixed_source import Dump, Sec
 from adjudge.rl_integration.trainer.rollouts.curricula.nearest_source import Mopps, nearest
 from adjudge.rl_integration.trainer.rollouts.curricula.rounds import EVEN, HARD, Dars, ReinforceAda
@@ -25,7 +25,7 @@ from adjudge.rl_integration.trainer.rollouts.curricula.rounds import EVEN, HARD,
 @settings(max_examples=60)
 @given(groups=batches())
 def test_groups_of_little_spread_are_left_out(groups: Groups) -> None:
-    kept = least_spread(groups, 0.5)
+    kept = min_spread(groups, 0.5)
     wanted = in_groups(groups, lambda rs: [float(spread(rs) >= 0.5)] * len(rs))
     assert kept[groups.valid].tolist() == [one == 1.0 for one, v in zip(wanted, groups.valid, strict=True) if v]
 
@@ -194,7 +194,7 @@ def test_sources_are_drawn_by_what_is_learnt_from_them() -> None:
         (lambda: Record.from_dict({"prompts": {}}), "no record of prompts"),
         (lambda: Record.from_dict({"options": {"size": 1}}), "no record of prompts"),
         (lambda: SpreadFilter(first_filter=6), "first_filter=6; it must be a whole number from 7"),
-        (lambda: least_spread(Groups.of([], []), -1.0), "min_std=-1.0"),
+        (lambda: min_spread(Groups.of([], []), -1.0), "min_std=-1.0"),
         (lambda: PfPpo(policy="worst"), "policy='worst'"),  # type: ignore[arg-type]
         (lambda: PfPpo().draw(Groups.of([], []), 0, np.random.default_rng(0)), "count=0"),
         (lambda: ReinforceAda(keep=3), "keep=3; it must be even"),
