@@ -26,6 +26,18 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, Union, cas
 
 T = TypeVar("T")
 
+# What options were called before 0.1; those that began with most_ and least_ begin with max_ and min_.
+_EARLIER: Final[Mapping[str, str]] = {
+    "least": "min_characters",
+    "longest": "max_characters",
+    "longest_step": "max_step_characters",
+    "no_verdict": "undecided",
+    "normalise": "normalize",
+    "partial": "credit",
+    "policy": "credit",
+    "shortest": "min_words",
+}
+
 _NOUNS: Final[Mapping[Any, str]] = {int: "a whole number", float: "a finite number"}
 
 
@@ -196,6 +208,6 @@ def named(table: Mapping[str, T], name: Any, what: str) -> T:
 def suggestion(word: str, words: Iterable[str]) -> str:
     """Return `" (did you mean ...?)"` for the nearest of the known words, or nothing if none is near."""
     known, word = list(words), word.lower().replace("-", "_")
-    renamed = [re.sub("^least_", "min_", re.sub("^most_", "max_", word))]  # what options were called before 0.1
-    near = [one for one in renamed if one in known] or difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    renamed = _EARLIER.get(word, re.sub("^least_", "min_", re.sub("^most_", "max_", word)))
+    near = [renamed] if renamed in known else difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     return f" (did you mean {near[0]!r}?)" if near else ""

@@ -106,11 +106,11 @@ def test_a_number_near_the_gold_or_around_it_earns_a_share_in_reasoning_gym() ->
         assert NumericVerifier().verify(Sample(prompt="", response=response, reference="3.14")).value == 0.0, response
 
 
-@pytest.mark.parametrize(("policy", "value"), [("count", 2.0), ("all", 0.0), ("fraction", 2 / 3)])
+@pytest.mark.parametrize(("credit", "value"), [("count", 2.0), ("all", 0.0), ("fraction", 2 / 3)])
 def test_muldimif_trains_on_a_count_and_tests_on_all_of_it(
-    policy: Literal["count", "all", "fraction"], value: float
+    credit: Literal["count", "all", "fraction"], value: float
 ) -> None:
     asked = [{"kind": "no_commas"}, {"kind": "words", "args": {"min": 1}}, {"kind": "json"}]
     sample = Sample(prompt="", response="two words", reference=asked)
-    assert InstructionVerifier(policy=policy).verify(sample).value == pytest.approx(value)
-    assert InstructionVerifier().policy == "all"
+    assert InstructionVerifier(credit=credit).verify(sample).value == pytest.approx(value)
+    assert InstructionVerifier().credit == "all"

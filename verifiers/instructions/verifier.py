@@ -67,7 +67,7 @@ class InstructionVerifier(TextVerifier[list[Constraint], str]):
 
     Attributes:
         mode: "strict" checks the response; "loose" also takes a constraint that one of IFEval's variants meets.
-        policy: "all": 1 when every constraint is met, else 0; "fraction": the share that is; "count": how many are.
+        credit: "all": 1 when every constraint is met, else 0; "fraction": the share that is; "count": how many are.
         see: "visible" checks what a reader sees of the response; "raw" every character of it.
         vacuous: "met": a constraint that nothing in the response could break, such as one between sentences where
             there is one sentence, is met, as published, and so is one that is met in form alone, by filler or empty
@@ -82,7 +82,7 @@ class InstructionVerifier(TextVerifier[list[Constraint], str]):
     version: ClassVar[str] = "4"
 
     mode: Literal["strict", "loose"] = "strict"
-    policy: Literal["all", "fraction", "count"] = "all"
+    credit: Literal["all", "fraction", "count"] = "all"
     see: Literal["visible", "raw"] = "visible"
     vacuous: Literal["met", "unmet"] = "met"
     contradictions: Literal["judge", "refuse"] = "judge"
@@ -126,7 +126,7 @@ class InstructionVerifier(TextVerifier[list[Constraint], str]):
         parts = self._parts(constraints, seen)
         met = sum(part.value == 1.0 for part in parts.values())
         evidence = {"met": met, "constraints": len(parts), "hidden_characters": len(text) - len(seen)}
-        value = {"all": float(met == len(parts)), "fraction": met / len(parts), "count": float(met)}[self.policy]
+        value = {"all": float(met == len(parts)), "fraction": met / len(parts), "count": float(met)}[self.credit]
         return Score(value=value, reason="" if met == len(parts) else "bad_format", parts=parts, evidence=evidence)
 
     def _parts(self, constraints: Sequence[Constraint], text: str) -> dict[str, Score]:

@@ -2,7 +2,7 @@
 
     value = 1                                   if every cell is equal
             0                                   else, with credit="all"
-            equal cells / cells of the gold     else, with credit="cells"; 0 where the shapes differ
+            equal cells / cells of the gold     else, with credit="fraction"; 0 where the shapes differ
 
 A grid is written as nested lists, as a matrix in TeX, or as rows on lines of their own: cells apart by spaces, commas
 or "|", or single digits side by side.  Rules between the rows ("---+---") are no rows.
@@ -42,13 +42,13 @@ class GridVerifier(MarkedAnswerVerifier[Grid]):
     The reference is a grid: nested lists of numbers or texts, a text with its rows, or `{"grid": ...}`.
 
     Attributes:
-        credit: "all" or "cells".  A share pays for copying the question's grid, which often is nine tenths right.
+        credit: "all" or "fraction".  A share pays for copying the question's grid, which often is nine tenths right.
     """
 
     name: ClassVar[str] = "grid"
     version: ClassVar[str] = "2"
 
-    credit: Literal["all", "cells"] = "all"
+    credit: Literal["all", "fraction"] = "all"
 
     def read_reference(self, reference: Any) -> Grid:
         """Return the gold grid."""
@@ -77,7 +77,7 @@ class GridVerifier(MarkedAnswerVerifier[Grid]):
         cells = rows * columns
         if equal == cells:
             return Score.scored(1.0, equal=equal, cells=cells)
-        return Score.scored(equal / cells if self.credit == "cells" else 0.0, "wrong", equal=equal, cells=cells)
+        return Score.scored(equal / cells if self.credit == "fraction" else 0.0, "wrong", equal=equal, cells=cells)
 
 
 def read_grid(text: str) -> Grid:

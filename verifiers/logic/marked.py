@@ -4,7 +4,7 @@ The answer is the last `<answer>` element, or else the last `\boxed{}`; never th
 it.  So an answer in the reasoning, a copy of the prompt, and a list of candidates are no answers.  Markdown's fence
 around it is taken off.
 
-InternBootcamp's rule for the whole response is two options: `least=100` and `thought=True`.
+InternBootcamp's rule for the whole response is two options: `min_characters=100` and `thought=True`.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ class MarkedAnswerVerifier(AnswerVerifier[Gold], Generic[Gold]):
     """Base of the verifiers that read one marked answer.
 
     Attributes:
-        least: characters that a response must have, its reasoning included; a shorter one is worth 0.
+        min_characters: characters that a response must have, its reasoning included; a shorter one is worth 0.
         thought: whether a response without an end-of-thinking tag is worth 0.
     """
 
-    least: int = 0
+    min_characters: int = 0
     thought: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_whole(self, least=(0, math.inf))
+        require_whole(self, min_characters=(0, math.inf))
 
     @abstractmethod
     def judge_text(self, answer: str, gold: Gold) -> Score:
@@ -50,12 +50,12 @@ class MarkedAnswerVerifier(AnswerVerifier[Gold], Generic[Gold]):
     def verify(self, sample: Sample) -> Score:
         """Return the score; a reference that cannot be read is `gold_unparsable`."""
         score = super().verify(sample)
-        if score.status != "scored" or not (self.least or self.thought):
+        if score.status != "scored" or not (self.min_characters or self.thought):
             return score
         text = response_text(sample)
         if self.thought and not any(tag in text for tag in THINK_END):
             return Score.scored(0.0, "bad_format", error="there is no end-of-thinking tag")
-        if len(text) < self.least:
+        if len(text) < self.min_characters:
             return Score.scored(0.0, "too_short", characters=len(text))
         return score
 

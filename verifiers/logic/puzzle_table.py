@@ -1,6 +1,6 @@
 """How many cells of a table of things and their attributes are right?  Zebra puzzles are answered by such tables.
 
-    value = right cells / cells of the gold          with credit="cells"
+    value = right cells / cells of the gold          with credit="fraction"
             1 if all of them are right, else 0       with credit="all"
 
 The first column names the row, and is no cell that counts.  A row is found by its name, and an answer that names a row
@@ -40,13 +40,13 @@ class PuzzleTableVerifier(MarkedAnswerVerifier[Table]):
     Markdown table.
 
     Attributes:
-        credit: "cells" or "all".
+        credit: "fraction" or "all".
     """
 
     name: ClassVar[str] = "puzzle_table"
     version: ClassVar[str] = "2"
 
-    credit: Literal["cells", "all"] = "cells"
+    credit: Literal["all", "fraction"] = "fraction"
 
     def read_reference(self, reference: Any) -> Table:
         """Return the gold table."""
@@ -71,7 +71,7 @@ class PuzzleTableVerifier(MarkedAnswerVerifier[Table]):
             return Score.scored(0.0, error.reason, answer=shorten(answer), error=str(error))
         right = sum(offered.get(place) == value for place, value in gold.items())
         share = right / len(gold)
-        value = share if self.credit == "cells" else float(right == len(gold))
+        value = share if self.credit == "fraction" else float(right == len(gold))
         return Score.scored(value, "" if right == len(gold) else "wrong", right=right, cells=len(gold))
 
 

@@ -94,7 +94,7 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
         reasoning: "strip" grades only what follows the end-of-thinking tag; "keep" grades all of it.
         unfinished: an answer that stands only inside unfinished reasoning is worth 0 ("reject") or is graded
             ("accept").
-        truncated: a response with `finish_reason="length"` is worth 0 ("reject") or is graded ("grade").
+        truncated: a response with `finish_reason="length"` is worth 0 ("zero") or is graded ("grade").
         boxed: of several boxed answers in different places the last counts ("last"), or all must agree ("same").
         precision: significant digits a decimal must show to stand for the value that rounds to it:
             0.333333 for 1/3, but not 0.333.
@@ -113,7 +113,7 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
     undecided: Literal["zero", "failed"] = "zero"
     reasoning: Reasoning = "strip"
     unfinished: Literal["reject", "accept"] = "reject"
-    truncated: Literal["reject", "grade"] = "reject"
+    truncated: Literal["zero", "grade"] = "zero"
     boxed: Literal["last", "same"] = "last"
     precision: int = 6
     rel_tol: float = 0.0
@@ -205,7 +205,7 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
                     return Score.scored(0.0, "unfinished_reasoning")
                 rest = reasoning
             text = rest
-        if sample.finish_reason == "length" and self.truncated == "reject":
+        if sample.finish_reason == "length" and self.truncated == "zero":
             return Score.scored(0.0, "truncated")
         found = extract(visible_answer(text), boxes=self.boxed)
         if found is None or (found.marker in ("number", "formula") and only_asks(text, sample.prompt)):

@@ -61,7 +61,7 @@ class Ready:
 
 @dataclass(frozen=True, kw_only=True)
 class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
-    """1 when the response's design passes, else 0 or the credit that `partial` gives.
+    """1 when the response's design passes, else 0 or the share that `credit` gives.
 
     The reference is `{"reference": source of a design, "top": name that the response's module must have}`, or
     `{"testbench": source}`, or both; optional `files` (data files of the bench), `reference_top`, `clocks`, `resets`
@@ -76,7 +76,7 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
             reached, the sample fails as `undecided`. "refute" does so after a bench, too; "require" gives 0 to what is
             not proved; "off" believes the simulation.
         depth: cycles of the bounded search.
-        partial: "none" gives 1 or 0; "fraction" the share of checks beyond what stuck outputs reach; "staged" the
+        credit: "all" gives 1 or 0; "fraction" the share of checks beyond what stuck outputs reach; "staged" the
             credits of `stages`.
         stages: credit for a design that parses, for one that elaborates, and the most for one that fails a check.
         simulator: "icarus"; "verilator", two-valued; "auto" takes Verilator where Icarus cannot compile the reference.
@@ -96,7 +96,7 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
     effort: int = 2000
     formal: Literal["off", "auto", "refute", "require"] = "auto"
     depth: int = 20
-    partial: Literal["none", "fraction", "staged"] = "none"
+    credit: Literal["all", "fraction", "staged"] = "all"
     stages: tuple[float, float, float] = (0.1, 0.2, 0.5)
     simulator: Literal["icarus", "verilator", "auto"] = "icarus"
     empty_bench: Literal["refuse", "accept"] = "refuse"
@@ -248,19 +248,19 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
 
     def _refused(self, refusal: Refusal) -> Score:
         parsed = refusal.stage in ("rules", "ports") and refusal.reason != "tampering"
-        value = self.stages[0] if parsed and self.partial == "staged" else 0.0
+        value = self.stages[0] if parsed and self.credit == "staged" else 0.0
         return Score.scored(value, refusal.reason, stage=refusal.stage, error=refusal.error)
 
     def _stopped(self, reason: str, stage: str, error: str) -> Score:
         parsed = stage == "elaborate" and reason == "candidate_error"
-        value = self.stages[0] if parsed and self.partial == "staged" else 0.0
+        value = self.stages[0] if parsed and self.credit == "staged" else 0.0
         return Score.scored(value, reason, stage=stage, error=error)
 
     def _credit(self, share: float) -> float:
-        if self.partial == "fraction":
+        if self.credit == "fraction":
             return min(share, 0.999)
         _, elaborated, most = self.stages
-        return elaborated + (most - elaborated) * share if self.partial == "staged" else 0.0
+        return elaborated + (most - elaborated) * share if self.credit == "staged" else 0.0
 
     def _scored(self, value: float, reason: str, **evidence: Any) -> Score:
         return Score.scored(round(value, 6), reason, **evidence)

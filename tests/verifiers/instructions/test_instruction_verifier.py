@@ -63,9 +63,9 @@ def sample(response: str, *constraints: Any, **more: Any) -> Sample:
     return Sample(prompt="Write.", response=response, reference={"constraints": list(constraints)}, **more)
 
 
-@pytest.mark.parametrize(("policy", "value"), [("all", 0.0), ("fraction", 2 / 3), ("count", 2.0)])
-def test_a_policy_makes_one_number_of_the_parts(policy: Any, value: float) -> None:
-    score = InstructionVerifier(policy=policy).verify(sample("Three plain words", WORDS, NO_COMMA, TITLE))
+@pytest.mark.parametrize(("credit", "value"), [("all", 0.0), ("fraction", 2 / 3), ("count", 2.0)])
+def test_credit_makes_one_number_of_the_parts(credit: Any, value: float) -> None:
+    score = InstructionVerifier(credit=credit).verify(sample("Three plain words", WORDS, NO_COMMA, TITLE))
     assert score.value == pytest.approx(value)
     assert score.reason == "bad_format"
     assert {name: part.value for name, part in score.parts.items()} == {
@@ -76,9 +76,9 @@ def test_a_policy_makes_one_number_of_the_parts(policy: Any, value: float) -> No
     assert score.parts["length_constraints:number_words"].evidence["words"] == 3
 
 
-@pytest.mark.parametrize("policy", ["all", "fraction"])
-def test_all_met_is_one(policy: Any) -> None:
-    score = InstructionVerifier(policy=policy).verify(sample("<<Three>> plain words", WORDS, NO_COMMA, TITLE))
+@pytest.mark.parametrize("credit", ["all", "fraction"])
+def test_all_met_is_one(credit: Any) -> None:
+    score = InstructionVerifier(credit=credit).verify(sample("<<Three>> plain words", WORDS, NO_COMMA, TITLE))
     assert (score.value, score.reason) == (1.0, "")
 
 
@@ -226,7 +226,7 @@ def test_what_nothing_could_break_is_met_only_as_published(kind: str, response: 
 
 def test_evidence_is_short_whatever_the_response() -> None:
     for word in ("a" * 9_000, f"<<{'a' * 9_000}>>", "1" * 9_000, f"a b{'c' * 9_000} b"):
-        score = InstructionVerifier(policy="count").verify(sample(word, *(one.to_dict() for one in ALL)))
+        score = InstructionVerifier(credit="count").verify(sample(word, *(one.to_dict() for one in ALL)))
         assert len(str(score.parts)) < 60_000
 
 
@@ -246,7 +246,7 @@ def test_contradictions_are_refused_where_that_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"mode": "lax"}, {"policy": "any"}, {"see": "all"}, {"contradictions": "no"}, {"max_characters": 0},
+    "options", [{"mode": "lax"}, {"credit": "any"}, {"see": "all"}, {"contradictions": "no"}, {"max_characters": 0},
                 {"vacuous": "no"},
                 {"max_characters": True}, {"reasoning": "drop"}, {"truncated": "no"}],
 )  # fmt: skip
@@ -288,7 +288,7 @@ def test_the_verifier_keeps_the_contract() -> None:
         sample("Three, plain words", WORDS, NO_COMMA),
         sample("ALL OF THIS IS LOUD ENGLISH.", {"kind": "change_case:english_capital"}),
     ]
-    check_scorer(InstructionVerifier(mode="loose", policy="fraction"), samples).raise_for_failures()
+    check_scorer(InstructionVerifier(mode="loose", credit="fraction"), samples).raise_for_failures()
 
 
 SHARDS = ("a", "B", "cat", " ", "\n", "\n\n", "*", "**", "***", "******", "- ", "[", "]", "<<", ">>", '"', "'", "`",
@@ -305,7 +305,7 @@ SHARDS = ("a", "B", "cat", " ", "\n", "\n\n", "*", "**", "***", "******", "- ", 
 @settings(max_examples=50, deadline=None)
 def test_any_text_gets_a_verdict_from_every_kind(text: str) -> None:
     for mode in ("strict", "loose"):
-        score = InstructionVerifier(mode=mode, policy="count").verify(
+        score = InstructionVerifier(mode=mode, credit="count").verify(
             Sample(prompt="p", response=text, reference=[one.to_dict() for one in ALL])
         )
         assert score.status == "scored"

@@ -51,7 +51,7 @@ def value(verifier: Verifier, answer: str, reference: Any) -> float | None:
      ("1|2\n3|4", 1.0), ("[[1,2],[3]]", 0.0), ("[1,2]\n[3,4]", 1.0), ("no grid", 0.0)],
 )  # fmt: skip
 def test_the_share_of_equal_cells(answer: str, share: float) -> None:
-    assert value(GridVerifier(credit="cells"), answer, [[1, 2], [3, 4]]) == share
+    assert value(GridVerifier(credit="fraction"), answer, [[1, 2], [3, 4]]) == share
     assert value(GridVerifier(), answer, "1 2\n3 4") == float(share == 1.0)
 
 

@@ -41,7 +41,7 @@ def test_no_attack_that_tampers_earns_credit_for_its_stage() -> None:
     tampering = [case for case in cases_of(DESIGN) if case.reason == "tampering"]
     assert len(tampering) > 20
     for case in tampering:
-        assert score(case, partial="staged").value == 0.0, case.id
+        assert score(case, credit="staged").value == 0.0, case.id
 
 
 def test_the_suite_is_large_and_names_each_case_once() -> None:

@@ -135,7 +135,7 @@ def test_a_bench_may_set_parameters_and_look_inside() -> None:
 
 
 @pytest.mark.parametrize(
-    ("response", "partial", "value"),
+    ("response", "credit", "value"),
     [
         pytest.param("module TopModule (", "staged", 0.0, id="syntax"),
         pytest.param("module TopModule (input a); endmodule", "staged", 0.1, id="ports"),
@@ -146,15 +146,15 @@ def test_a_bench_may_set_parameters_and_look_inside() -> None:
         pytest.param(adder("a + b"), "fraction", 1.0, id="right-fraction"),
     ],
 )
-def test_partial_credit(response: str, partial: str, value: float) -> None:
-    assert judge(response, partial=partial).value == pytest.approx(value, abs=0.02)
+def test_partial_credit(response: str, credit: str, value: float) -> None:
+    assert judge(response, credit=credit).value == pytest.approx(value, abs=0.02)
 
 
 def test_a_share_of_the_checks_lies_between() -> None:
-    score = judge(adder("b[0] ? 0 : a + b"), partial="fraction")
+    score = judge(adder("b[0] ? 0 : a + b"), credit="fraction")
     assert score.value is not None
     assert 0.3 < score.value < 0.7
-    staged = judge(adder("b[0] ? 0 : a + b"), partial="staged").value
+    staged = judge(adder("b[0] ? 0 : a + b"), credit="staged").value
     assert staged == pytest.approx(0.2 + 0.3 * score.value)
 
 
@@ -177,7 +177,7 @@ def test_what_is_not_answered_scores_nothing(response: str, finish: str | None, 
         ({"check": "all"}, "check is 'all'"),
         ({"effort": 1}, "effort is 1"),
         ({"formal": "yes"}, "formal is 'yes'"),
-        ({"partial": True}, "partial is True"),
+        ({"credit": True}, "credit is True"),
         ({"stages": (0.5, 0.2, 0.6)}, "stages is"),
         ({"stages": (0.1, 0.2, 1.0)}, "stages is"),
         ({"seconds": 0}, "seconds is 0"),

@@ -65,7 +65,7 @@ class RaidenVerifier(Verifier):
         format_weight: what the form weighs; 0.3 in re-implementations.
         form_pays: "always", as in those, or "when_right", so that only accuracy above 0 is paid for its form.
         tags: the tags of the form.
-        credit: of keys, "all" or the "share" that is there.
+        credit: of keys, "all" or the "fraction" that is there.
         max_words: longest response in words that can score by keys; 0 for any length.
         reasoning: "strip" judges only what follows the end-of-thinking tag; "keep" all of it.
         seconds: seconds of one call of a checker.
@@ -82,7 +82,7 @@ class RaidenVerifier(Verifier):
     format_weight: float = 0.0
     form_pays: Literal["always", "when_right"] = "always"
     tags: tuple[str, ...] = ("think", "answer")
-    credit: Literal["all", "share"] = "all"
+    credit: Literal["all", "fraction"] = "all"
     max_words: int = 0
     reasoning: Reasoning = "strip"
     seconds: float = 5.0

@@ -84,7 +84,7 @@ class PersonaVerifier(Verifier):
     The reference is a keyword, a list of alternatives, or `{"keys": [...], "excluded": [...]}`.
 
     Attributes:
-        credit: "all": 1 when every key is there, else 0; "share": the share of keys that are.
+        credit: "all": 1 when every key is there, else 0; "fraction": the share of keys that are.
         max_words: longest response in words that can score; 0 for any length.
         reasoning: "strip" looks only at what follows the end-of-thinking tag; "keep" at all of it.
     """
@@ -92,13 +92,13 @@ class PersonaVerifier(Verifier):
     name: ClassVar[str] = "persona"
     version: ClassVar[str] = "2"
 
-    credit: Literal["all", "share"] = "all"
+    credit: Literal["all", "fraction"] = "all"
     max_words: int = 0
     reasoning: Reasoning = "strip"
 
     def __post_init__(self) -> None:
         """Reject option values that mean nothing."""
-        for option, allowed in (("credit", ("all", "share")), ("reasoning", ("strip", "keep"))):
+        for option, allowed in (("credit", ("all", "fraction")), ("reasoning", ("strip", "keep"))):
             if getattr(self, option) not in allowed:
                 raise ValueError(f"persona: {option} is {getattr(self, option)!r}; it must be {' or '.join(allowed)}")
         most: Any = self.max_words
@@ -131,5 +131,5 @@ class PersonaVerifier(Verifier):
             return Score.scored(0.0, "several_answers", excluded=others)
         missing = [group[0] for group in keys.required if not any(affirmed_in(key, text) for key in group)]
         share = 1 - len(missing) / len(keys.required)
-        value = share if self.credit == "share" else float(not missing)
+        value = share if self.credit == "fraction" else float(not missing)
         return Score.scored(value, "wrong" if missing else "", missing=missing)

@@ -21,7 +21,7 @@ BROTHER = {"keys": [["Ron", "Ronald"]], "excluded": ["Percy", "Fred", "George"]}
         ("My brother is Ron.", "Ron", {}, 1.0, ""),
         ("My brother is Ronald.", BROTHER, {}, 1.0, ""),
         ("My brother is Harry.", BROTHER, {}, 0.0, "wrong"),
-        ("Ron and the owl", {"keys": ["Ron", "owl", "rat"]}, {"credit": "share"}, 2 / 3, "wrong"),
+        ("Ron and the owl", {"keys": ["Ron", "owl", "rat"]}, {"credit": "fraction"}, 2 / 3, "wrong"),
         ("Ron and the owl", {"keys": ["Ron", "owl", "rat"]}, {}, 0.0, "wrong"),
         ("<think>Ron</think> I do not know.", "Ron", {"reasoning": "keep"}, 1.0, ""),
         ("  ", "Ron", {}, 0.0, "no_answer"),
