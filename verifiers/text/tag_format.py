@@ -21,14 +21,14 @@ from adjudge.scoring.verifier_base import check_options
 
 @dataclass(frozen=True, kw_only=True)
 class FormatVerifier(Verifier):
-    """1 when the response has the required form, else 0 (or a share, with `partial`).
+    """1 when the response has the required form, else 0 (or a share, with `credit="fraction"`).
 
     Attributes:
         tags: the names of the tags in their order; `<name>...</name>` for each.
         outside: "nothing" allows only whitespace before, between and behind the elements, "text" allows any text.
         min_characters: characters that show something, needed inside every element; 0 allows empty elements.
         opened: the prompt already ends with the first opening tag, so the response must start without it.
-        partial: give a share for a part of the form: of the `2 * len(tags) + 3` checks (each opening and each closing
+        credit: "all" or nothing, or a "fraction": of the `2 * len(tags) + 3` checks (each opening and each closing
             tag written exactly once; right order; nothing outside; no empty element) the share that passed.  The last
             three count only when every tag is there once, so an empty response gets 0.  With `opened` the tag that
             the prompt wrote is no check.
@@ -41,7 +41,7 @@ class FormatVerifier(Verifier):
     outside: Literal["nothing", "text"] = "nothing"
     min_characters: int = 1
     opened: bool = False
-    partial: bool = False
+    credit: Literal["all", "fraction"] = "all"
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -66,7 +66,7 @@ class FormatVerifier(Verifier):
         passed, problem = self._checked(text, found, wanted)
         if not problem:
             return Score.scored(1.0)
-        value = passed / (len(wanted) + 3 - int(self.opened)) if self.partial else 0.0
+        value = passed / (len(wanted) + 3 - int(self.opened)) if self.credit == "fraction" else 0.0
         return Score.scored(value, "bad_format", problem=problem)
 
     def _checked(self, text: str, found: list[re.Match[str]], wanted: list[str]) -> tuple[int, str]:

@@ -286,7 +286,9 @@ SAMPLES: list[Verifier] = [
 @pytest.mark.parametrize("verifier", SAMPLES, ids=lambda verifier: verifier.name)
 def test_the_rules_of_the_protocol_hold(verifier: Verifier) -> None:
     cases = [
-        case for case in shipped_cases(verifier) if len(case.sample.response) < 5000 and not case.options.get("min_characters")
+        case
+        for case in shipped_cases(verifier)
+        if len(case.sample.response) < 5000 and not case.options.get("min_characters")
     ]
     chosen = [case.sample for case in cases if case.honest][:2] + [case.sample for case in cases if not case.honest][:2]
     check_scorer(verifier, [dataclasses.replace(sample, extra={}) for sample in chosen]).raise_for_failures()

@@ -29,7 +29,7 @@ SCORERS: list[tuple[Any, Any]] = [
     ("token_f1", "in Paris"),
     ({"regex": {"pattern": "[aeiou]", "mode": "search"}}, None),
     ("format", None),
-    ({"format": {"partial": True, "outside": "text"}}, None),
+    ({"format": {"credit": "fraction", "outside": "text"}}, None),
     ("length", None),
     ({"length": {"kind": "cosine", "unit": "words", "max_length": 10}}, None),
     ("repetition", None),

@@ -30,7 +30,7 @@ def test_only_the_one_order_scores_one(pieces: list[str]) -> None:
     tags = [piece for piece in pieces if piece in PARTS]
     value = verdict(response, outside="text", min_characters=0)
     assert value == float(tuple(tags) == PARTS)
-    partial = verdict(response, outside="text", min_characters=0, partial=True)
+    partial = verdict(response, outside="text", min_characters=0, credit="fraction")
     assert partial is not None
     assert (partial == 1.0) == (value == 1.0)
     assert 0.0 <= partial <= 1.0
@@ -44,7 +44,7 @@ def test_of_all_orders_of_the_tags_one_is_right() -> None:
 @given(st.text(alphabet="<>/ thinkaswer\n=", max_size=60))
 def test_no_text_is_too_odd(text: str) -> None:
     assert verdict(text) == 0.0
-    assert verdict(text, partial=True) is not None
+    assert verdict(text, credit="fraction") is not None
 
 
 @pytest.mark.parametrize("extra", ["<think >", "< answer>", "</ANSWER>", "<answer id='1'>", "<think/>", "<Think\n>"])
@@ -56,12 +56,12 @@ def test_a_look_alike_is_one_tag_too_many(extra: str) -> None:
 
 def test_partial_credit_counts_checks() -> None:
     # 2 tags: 4 tag checks + order + outside + content = 7.
-    assert verdict("<think>a</think>", partial=True) == pytest.approx(2 / 7)
-    assert verdict("<think>a</think>x<answer></answer>", partial=True) == pytest.approx(5 / 7)
+    assert verdict("<think>a</think>", credit="fraction") == pytest.approx(2 / 7)
+    assert verdict("<think>a</think>x<answer></answer>", credit="fraction") == pytest.approx(5 / 7)
     # The prompt's own tag is no check: 3 + 3 = 6, of which </think> is there.
-    assert verdict("a</think>", partial=True, opened=True) == pytest.approx(1 / 6)
-    assert verdict("<think>a</think>", partial=True, opened=True) == pytest.approx(1 / 6)
-    assert verdict("", partial=True) == verdict("", partial=True, opened=True) == 0.0
+    assert verdict("a</think>", credit="fraction", opened=True) == pytest.approx(1 / 6)
+    assert verdict("<think>a</think>", credit="fraction", opened=True) == pytest.approx(1 / 6)
+    assert verdict("", credit="fraction") == verdict("", credit="fraction", opened=True) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -94,4 +94,4 @@ def test_a_list_of_tags_is_as_good_as_a_tuple() -> None:
 @pytest.mark.parametrize("unit", ["<think>", "<", "< ", "<think ", "</answer>", "<think>a</think><answer>b</answer>"])
 def test_a_quarter_million_characters_score_at_once(unit: str) -> None:
     assert verdict(unit * (250_000 // len(unit))) == 0.0
-    assert verdict(unit * (250_000 // len(unit)), partial=True) == 0.0
+    assert verdict(unit * (250_000 // len(unit)), credit="fraction") == 0.0
