@@ -91,7 +91,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title:
     table = Table(box=SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False, show_edge=False)
     for index, name in enumerate(columns):
         numeric = bool(cells) and all(isinstance(row[index], int | float) for row in cells)
-        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=name == "name")
     for row in cells:
         table.add_row(*(Text(plain(cell)) for cell in row))
     console().print(table)
