@@ -20,7 +20,7 @@ from adjudge.sandbox.program import Program, RunLimits, RunResult
 from adjudge.sandbox.sandbox import Sandbox
 from adjudge.sandbox.warm_python import WarmPython
 
-CASES = Path(__file__).parents[2] / "attacks" / "sandbox_escapes.json"
+CASES = Path(__file__).parents[1] / "attacks" / "sandbox_escapes.json"
 LIMITS = RunLimits(seconds=2.0, memory_mb=256, processes=48, disk_mb=32)
 ROOMY = RunLimits(seconds=10.0, memory_mb=256, processes=48, disk_mb=32)
 MARK = "adjudge-secret-mark"

@@ -22,7 +22,7 @@ import pytest
 
 from adjudge.sandbox.sandbox import Sandbox
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 DRIVER = "tests/sandbox/escape_driver.py"
 CASES = json.loads((ROOT / "tests" / "attacks" / "sandbox_escapes.json").read_text(encoding="utf-8"))
 USERS = ("root", "ordinary") if os.geteuid() == 0 else ("ordinary",)

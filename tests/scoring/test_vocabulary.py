@@ -57,6 +57,6 @@ def test_an_option_has_the_same_values_everywhere(name: str) -> None:
     used = {str(choice) for choices in OPTIONS[name].values() for choice in choices}
     assert OPTIONS[name], f"no scorer has an option {name!r}"
     listed = rows()[name]
-    if "the scorer's page" in next(line for line in PAGE.splitlines() if f"`{name}`" in line):
+    if "the scorer's page" in next(line for line in PAGE.splitlines() if f"`{name}`" in line[: line.find("|", 1)]):
         return  # one word for what differs by nature
     assert used <= listed, f"{name}: {sorted(used - listed)}"

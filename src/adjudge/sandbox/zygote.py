@@ -257,7 +257,7 @@ class Zygote:
             "LD_BIND_NOW": "1",
         }  # else each run binds the functions it calls; runs do not see it
         if not isolated:
-            root = str(_HERE.parents[1].parent)
+            root = str(_HERE.parents[1])
             self._process = subprocess.Popen(
                 [*command, str(theirs.fileno()), json.dumps(options), root, *self._folders],
                 pass_fds=[theirs.fileno()],

@@ -336,5 +336,5 @@ def test_a_weight_must_be_a_finite_number(weight: Any) -> None:
 def test_a_part_must_be_a_scorer() -> None:
     with pytest.raises(ValueError, match="must be a Scorer or a Verifier"):
         Part("math")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"wrap each scorer as adjudge\.compose\.Part"):
+    with pytest.raises(ValueError, match=r"wrap each scorer as adjudge\.Part"):
         Weighted(parts=(Reads("a"),))  # type: ignore[arg-type]

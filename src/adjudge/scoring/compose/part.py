@@ -87,9 +87,7 @@ def check_names(parts: Sequence[Part], *, inside: str, reserved: Sequence[str] =
     seen = set(reserved)
     for part in parts:
         if not isinstance(part, Part):
-            raise ValueError(
-                f"{inside!r} holds {part!r}; wrap each scorer as adjudge.scoring.compose.Part(scorer, ...)"
-            )
+            raise ValueError(f"{inside!r} holds {part!r}; wrap each scorer as adjudge.Part(scorer, ...)")
         if part.name in seen:
             raise ValueError(f"{inside!r} has two parts named {part.name!r}; give one of them another `name`")
         seen.add(part.name)
