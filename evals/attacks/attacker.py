@@ -36,7 +36,6 @@ class Hit:
 
     Attributes:
         wrap: what was written around the bad response.
-        value: its score.
         query: how many questions had been asked when it was, itself among them; from 1.
     """
 
@@ -50,7 +49,6 @@ class Attempt:
     """One attacker on one row.
 
     Attributes:
-        attacker: its name.
         standing: the row, and what was known of it before.
         queries: questions asked; equal ones count once.
         unscored: those that got no number.
@@ -252,8 +250,6 @@ class Limits:
     Attributes:
         budget: most questions about a row, all starts together.
         restarts: how often a search that found nothing begins anew; the budget is dealt evenly.
-        verdicts: whether attackers see only if they have won.
-        seed: of everything that is drawn.
     """
 
     budget: int
@@ -271,14 +267,6 @@ async def attack(
     gold: Gold | None = None,
 ) -> list[Attempt]:
     """Let an attacker loose on rows and return what became of each.
-
-    Args:
-        attacker: who asks.
-        target: whom.
-        standings: the rows; what one row's search finds does not depend on the others, except of a joint search.
-        limits: how far it may go.
-        tell: who is told how far it is.
-        gold: what tells luck from success.
 
     Raises:
         BrokenScorer: the scorer raised.

@@ -23,8 +23,6 @@ Rewards of different prompts lie on different levels, so each row's reward witho
 what is improved is the mean of the differences.  A suffix that is no better than none after a pass over all positions
 is thrown away.  A row that is won leaves the mean: the suffix goes on for the others.  Every row has its own budget,
 and each round asks some of the rows only.
-
-Not covered: gradients; and rows whose bad response has no score, which have nothing to subtract.
 """
 
 from __future__ import annotations
@@ -203,11 +201,7 @@ _MOST = 6  # pieces
 
 @dataclass(frozen=True)
 class Shapes:
-    """Pieces of answers as something that evolves.
-
-    Attributes:
-        contents: what may stand in a form.
-    """
+    """Pieces of answers as something that evolves."""
 
     contents: tuple[str, ...]
 

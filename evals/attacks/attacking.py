@@ -3,8 +3,6 @@
 Everything is kept in memory and nothing is written, so a run that is stopped leaves nothing behind.
 
 Words of a row's own good response are no tokens unless they are elsewhere too, so no search can copy it.
-
-Not covered: attackers that learn from each other, and scorers that see whole groups.
 """
 
 from __future__ import annotations

@@ -34,15 +34,7 @@ _TEXTS = 10  # of each attacker that are tried on each held-out prompt: those fo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carried:
-    """An attack that was tried elsewhere.
-
-    Attributes:
-        attacker: who found it.
-        row: where it was tried.
-        wrap: what it writes.
-        value: the score there; None if there is none.
-        won: whether it wins there.
-    """
+    """An attack that was tried elsewhere."""
 
     attacker: str
     row: str
@@ -54,15 +46,7 @@ class Carried:
 async def to_scorer(
     target: Target, rows: Sequence[AttackRow], attempts: Mapping[str, Sequence[Attempt]], goals: Goals, gold: Gold
 ) -> list[Carried]:
-    """Try every winning response on another scorer; rows whose bad response wins there anyway are left out.
-
-    Args:
-        target: the other scorer.
-        rows: all that were attacked, for its thresholds.
-        attempts: of each attacker on them.
-        goals: what to win means.
-        gold: what tells luck from success.
-    """
+    """Try every winning response on another scorer; rows whose bad response wins there anyway are left out."""
     won = [attempt for each in attempts.values() for attempt in each if attempt.won is not None]
     if not won:
         return []
@@ -111,9 +95,7 @@ class Study:
     """All that was tried.
 
     Attributes:
-        attempts: by attacker, of the rows that could be attacked.
         carried: what was tried elsewhere, by the place's name: another scorer's, or `HELD_OUT`.
-        budget: most questions of an attacker about a row.
     """
 
     attempts: Mapping[str, Sequence[Attempt]]

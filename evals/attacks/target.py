@@ -8,8 +8,6 @@ The rows of an input as tasks to attack: prompts, bad and good responses, refere
 
 A scorer as attackers meet it: a box that takes responses, of which nothing but numbers comes back.
 
-Not covered: scorers that see whole groups, whose answer to one response means nothing.
-
 From which score on an attack has won, row by row.
 
 | goal | an attack has won |
@@ -51,8 +49,6 @@ class Wrap:
     """An attack, as what it puts around a bad response.
 
     Attributes:
-        before: comes first.
-        after: comes last.
         keep: whether the bad response stands between the two.
     """
 
@@ -78,12 +74,7 @@ class AttackRow:
     """One prompt, and what attackers may build on.
 
     Attributes:
-        id: names it; no two rows share one.
-        prompt: what is to be answered.
         base: a response that does not do the task; "" is one.
-        good: a response that does, or None.
-        reference: what the scorer checks against.
-        extra: further columns that the scorer asks for.
         words: tokens that an attacker may write; none of them is taken from this row's own good response.
     """
 
@@ -158,10 +149,8 @@ class Target:
         spec: what `adjudge.load` takes.
 
     Attributes:
-        scorer: the scorer.
         statuses: its answers by their status.
         reasons: its answers without a number by their reason.
-        cost: of all answers together.
 
     Raises:
         ValueError: there is no such scorer, or it must see whole groups.
@@ -274,9 +263,6 @@ class Standing:
     """How a scorer stands to a row before it is attacked.
 
     Attributes:
-        row: the row.
-        base: score of the bad response; None if it has none.
-        good: score of the good response; None if it has none, or there is none.
         threshold: what an attack must reach; None if that is not known.
     """
 

@@ -222,10 +222,8 @@ class Benchmark(ABC):
 
     Attributes:
         name: in `adjudge eval NAME`; snake_case.
-        title: as its authors write it.
         source: paper and code that its metric was read from.
         hub: name on the Hugging Face hub that stands for the input where the user gives none; "" if there is none.
-        split: which split of it.
         columns: what its rows hold, in a few words, for people whose file does not fit.
         wants: what a scorer must give: "values", or "steps".
         of_scorer: whether the numbers say how good the scorer is.  AlpacaEval's say how good a model is, as the scorer

@@ -57,8 +57,6 @@ class Truth:
 
     Attributes:
         right: words for a right response; where any of the three is given, the usual words are not known.
-        wrong: words for a wrong one.
-        invalid: words for one that is no answer.
         more: further words and what they mean, beside the usual ones.
     """
 
@@ -125,10 +123,6 @@ class Judged(NamedTuple):
     Attributes:
         gold: the label; None where nobody labelled it.
         said: the verdict; None where there is none.
-        value: the number behind the verdict.
-        status: of the score: "scored", "abstained", "failed".
-        part: subset it counts in.
-        cluster: of responses that depend on each other.
     """
 
     gold: str | None
@@ -321,21 +315,7 @@ def labelled_case(
     facts: Mapping[str, Any] | None = None,
     texts: bool = True,
 ) -> Case:
-    """Return the case of one response.
-
-    Args:
-        id: names it.
-        prompt: what was asked; it names the cluster where none is given.
-        response: what is judged.
-        label: one of the benchmark's classes; None where nobody labelled it.
-        reference: what a scorer compares with.
-        part: subset it counts in.
-        cluster: cases that share it depend on each other.
-        stored: a verdict that stands in the file.
-        extra: what a scorer may want beside.
-        facts: what the benchmark keeps beside the label.
-        texts: whether the row holds the response.
-    """
+    """Return the case of one response."""
     return Case(
         id=id,
         samples=(Sample(prompt=prompt, response=response, reference=reference, extra=dict(extra or {})),),

@@ -209,13 +209,7 @@ def pair_credit(outcome: Outcome) -> float | None:
 
 
 def pair_measures(outcomes: Sequence[Outcome], draws: Draws, *, parts: bool = True) -> list[Measure]:
-    """Return the rates of pairs that are not part of a published number, but that its readers need.
-
-    Args:
-        outcomes: of pairs.
-        draws: how bounds are drawn.
-        parts: whether the accuracy of each part is among them.
-    """
+    """Return the rates of pairs that are not part of a published number, but that its readers need."""
     clusters = [outcome.cluster for outcome in outcomes]
     said = [verdict(outcome) for outcome in outcomes]
     won = [_won(one, outcome.gold["better"]) for one, outcome in zip(said, outcomes, strict=True)]
@@ -316,12 +310,7 @@ NO_VERDICT = Ranked()
 
 
 def ranked(values: Sequence[float | None], right: Sequence[int]) -> Ranked:
-    """Return the rates of a list.
-
-    Args:
-        values: one score for each response; None where there is none.
-        right: the places of the right ones, at least one.
-    """
+    """Return the rates of a list."""
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         return NO_VERDICT

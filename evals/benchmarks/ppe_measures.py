@@ -189,11 +189,8 @@ class Battle:
     """Two models that answered one prompt.
 
     Attributes:
-        first: a model.
-        second: another one.
         human: what people gave the first: 1, 0, or 0.5 for a tie.
         scorer: what the scorer gave it; None without a verdict.
-        cluster: of the prompt.
     """
 
     first: str

@@ -13,8 +13,6 @@ over judged rows as the authors define it.
 An answer of a model, as the authors' code writes it, has `idx` and `scores`: lists with an item for each step under
 `step_level_validity_labels` and `step_level_redundancy_labels`, or the same names with `scores`.  `validity: false`
 marks one that could not be read.  In the categories about redundancy a step is right if it is not redundant.
-
-Not covered: asking for redundant steps: an answer file may hold such verdicts, scorers here say one thing of a step.
 """
 
 from __future__ import annotations

@@ -68,7 +68,6 @@ class Rated(NamedTuple):
     Attributes:
         rating: of people or of another judge.
         value: the scorer's number; None where it gave none.
-        part: subset it counts in.
         cluster: of responses to one prompt.
     """
 
@@ -79,14 +78,7 @@ class Rated(NamedTuple):
 
 
 def rating_measures(rows: Sequence[Rated], draws: Draws, *, same_scale: bool, part: str = "") -> list[Measure]:
-    """Return the rates of rated responses.
-
-    Args:
-        rows: at least one.
-        draws: how bounds are drawn.
-        same_scale: whether numbers are on the scale of the ratings.
-        part: what the measures say they are of.
-    """
+    """Return the rates of rated responses."""
     known = [row for row in rows if row.value is not None]
     missing = share_interval([float(row.value is None) for row in rows], [row.cluster for row in rows], draws)
     found = [(name, interval, "high") for name, interval in _correlations(known, draws).items()]
@@ -205,12 +197,6 @@ def unread_ratings(
 ) -> Mapping[str, Sequence[Outcome]]:
     """Return the outcomes of scorers that do not read.
 
-    Args:
-        outcomes: with one sample each.
-        ratings: of these; their mean is what "mean_rating" says, a number that no scorer knows beforehand.
-        low: lowest rating, for "random".
-        high: highest one.
-
     Returns:
         "longer" is left out where the input holds no texts; it spreads lengths over the scale, the shortest lowest.
     """
@@ -241,10 +227,7 @@ class Asked(NamedTuple):
     """What such a text asks about.
 
     Attributes:
-        instruction: the prompt.
-        response: to be rated.
         reference: an answer that gets the best rating; "" if there is none.
-        rubric: what the ratings mean.
     """
 
     instruction: str

@@ -8,8 +8,6 @@ Scores by sample id in a file: the output of `adjudge label`, or any rows with `
 
 The file is read along with the cases.  Where it has their order, as a label job writes it, little is in memory; where
 it has another one, what was read and not yet asked for is.
-
-Not covered: scores without ids; a benchmark whose rows hold the scores stores them itself.
 """
 
 from __future__ import annotations
@@ -57,10 +55,6 @@ class Batch:
 
 class CaseReader:
     """Reads the cases of a benchmark.
-
-    Args:
-        config: names the input.
-        benchmark: makes cases of rows.
 
     Raises:
         ValueError: there is no such input.
@@ -247,10 +241,6 @@ class _Found(NamedTuple):
 
 class OtherInput(Voice):
     """The stored scores of another input.
-
-    Args:
-        config: names it.
-        benchmark: makes cases of its rows.
 
     Raises:
         ValueError: there is no such input.

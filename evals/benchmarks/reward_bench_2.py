@@ -13,8 +13,6 @@
 The last three means are over prompts that have both rows.  The score of Ties lies in [-0.01, 1.01].  Read from
 reward-bench (`rewardbench/utils.py`: `reroll_and_score_dataset`, `process_single_model`).  A row with a response that
 has no score earns nothing: 0, not accurate, and -1 for the hyperbolic tangent.
-
-Not covered: generative judges that rank four at once there; any scorer of this library that sees groups may.
 """
 
 from __future__ import annotations

@@ -49,12 +49,7 @@ def aggregated(steps: Sequence[float | None], how: Aggregate) -> float | None:
 
 
 def aggregate_measures(outcomes: Sequence[Outcome], draws: Draws) -> list[Measure]:
-    """Return the accuracy of each aggregate on lists, and its rank correlation with the number of steps.
-
-    Args:
-        outcomes: lists with `{"right": [places]}`; where no solution has steps there are no measures.
-        draws: how bounds of the accuracies are drawn.
-    """
+    """Return the accuracy of each aggregate on lists, and its rank correlation with the number of steps."""
     values = [value for outcome in outcomes for steps in outcome.steps for value in steps if value is not None]
     if not values:
         return []

@@ -17,8 +17,6 @@ class Entry:
 
     Attributes:
         home: "module:Class".
-        group: heading it is listed under.
-        line: what it asks.
     """
 
     home: str

@@ -40,12 +40,9 @@ class WinRate:
     """A row of the leaderboard; rates are in percent.
 
     Attributes:
-        win_rate: mean preference for the model.
         standard_error: of that mean, with the sample's standard deviation (n - 1).
         n_wins: outputs preferred to the baseline's.
         n_wins_base: the other way.
-        n_draws: neither.
-        n_total: all of them.
         n_missing: annotations without a preference, in none of the numbers above.
     """
 
@@ -86,9 +83,6 @@ def share_of(preference: float | None) -> float | None:
 
 def win_rate(preferences: Sequence[float | None]) -> WinRate:
     """Return the win rate of one model's annotations.
-
-    Args:
-        preferences: one for each instruction, as the module says.
 
     Raises:
         ValueError: fewer than two annotations have a preference, or one is out of range.
@@ -141,8 +135,6 @@ class LengthControl:
 
     Attributes:
         theta: how much better than the baseline the model is, in log-odds; AlpacaEval's `not_gamed_baseline`.
-        phi: what being shorter does.
-        gamma: how much the instruction's difficulty matters.
         strength: the C that cross-validation chose; 0 where the weights were given.
     """
 

@@ -61,12 +61,7 @@ _MAX_RESPONSES: Final = 16
 
 
 class Worst:
-    """Keeps the worst cases.
-
-    Args:
-        benchmark: says what a case earns.
-        most: how many are kept.
-    """
+    """Keeps the worst cases."""
 
     def __init__(self, benchmark: Benchmark, most: int) -> None:
         self._benchmark = benchmark

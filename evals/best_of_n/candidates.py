@@ -2,8 +2,6 @@
 
 It comes from a column of the input, from a file that `adjudge label` wrote, or from a scorer.
 
-Not covered: files that hold scores by name; `adjudge label` with one scorer writes the others.
-
 The responses to each prompt with all that was said of them, and without their texts, so that many fit into memory.
 """
 
@@ -38,8 +36,6 @@ class Said:
 
     Attributes:
         value: a finite number; None where there is none, or only steps have numbers.
-        steps: values of its steps; () where there are none.
-        status: "scored", "abstained" or "failed".
         reason: why there is no number, or the response's own reason.
         answer: the final answer that the scorer found; "" if it says none.
     """
@@ -165,11 +161,8 @@ class Candidate:
     """One response.
 
     Attributes:
-        id: of the sample.
-        row: number of its row in the input.
         place: among the responses of the row.
         size: characters; None where there is no text.
-        answer: the final answer; "" if there is none.
         said: by name of who said it: "gold", "proxy".
     """
 
@@ -187,12 +180,7 @@ class Candidate:
 
 @dataclass(slots=True, kw_only=True)
 class Group:
-    """The responses to one prompt, at least one.
-
-    Attributes:
-        name: of the prompt.
-        members: in the order of the input.
-    """
+    """The responses to one prompt, at least one."""
 
     name: str
     members: list[Candidate]
@@ -220,16 +208,7 @@ class Group:
 
 @dataclass(slots=True, kw_only=True)
 class Candidates:
-    """All responses of an input.
-
-    Attributes:
-        groups: by prompt, in the order in which prompts come.
-        unreadable: rows that hold no response.
-        source: facts about the input.
-        scorers: facts about those who were asked, by name.
-        notes: how the input was understood.
-        cost: of the scores.
-    """
+    """All responses of an input."""
 
     groups: list[Group]
     unreadable: int

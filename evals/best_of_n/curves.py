@@ -9,8 +9,6 @@ With d = sqrt(KL) and R the gain over the policy that nothing was optimised for:
 
 Both are straight in alpha and beta, so the fit is exact linear algebra, and thousands of resamples cost one product.
 
-Not covered: fits of the proxy's own curve, and of alpha and beta over sizes of reward models.
-
 The curves of best-of-n: what is chosen is worth so much in truth and to the chooser.
 
 They are of each prompt, and of all with bounds; then what they say of over-optimisation, and the law that fits them.
@@ -46,7 +44,6 @@ class Fit:
     """A law fitted to curves.
 
     Attributes:
-        law: which.
         alpha: (b,) slope at the start.
         beta: (b,) what over-optimisation takes away.
         start: (b,) R at d = 0; 0 where gains were given.
@@ -213,8 +210,6 @@ class Bounded:
     """The numbers of all prompts.
 
     Attributes:
-        ns: how many responses are chosen from.
-        prompts: how many prompts have as many, for each n.
         curves: "gold", "proxy", "regret", "gap" and "gain": an interval for each n.
         single: those of `SINGLE`, and those of `LAW` where there is a fit.
         others: the mean gold of trivial choosers for each n.

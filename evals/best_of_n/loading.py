@@ -131,9 +131,7 @@ class Asked:
     """Who says something of every response: one of the three is there.
 
     Attributes:
-        cells: columns.
         stored: scores by id and response column.
-        scorer: who is asked.
     """
 
     cells: Cells | None = None
@@ -232,15 +230,7 @@ def _asked(spec: str, seen: Glance, flag: str, responses: int) -> Asked:
 
 
 class _Reader:
-    """Reads rows into groups, once.
-
-    Attributes:
-        rows: that were read.
-        unreadable: of them, those that hold no response.
-        first_error: what was wrong with the first of these.
-        by_prompt: whether some groups are those of a prompt.
-        cost: of the scores.
-    """
+    """Reads rows into groups, once."""
 
     def __init__(
         self,

@@ -32,7 +32,6 @@ class Attempts:
     """What k attempts at each prompt are worth, (prompts, ks); 0 where a prompt has fewer than k responses.
 
     Attributes:
-        ks: numbers of attempts, ascending.
         known: 1 where there are as many responses.
         rates: by name: "pass@k", "pass^k" and, with answers, "maj@k".
         errors: standard error of what was drawn for maj@k.
@@ -86,13 +85,7 @@ def run_pass_at_k(config: PassAtKConfig, *, progress: JobProgress | None = None)
 
 
 def attempts_of(groups: Sequence[Group], ks: Sequence[int], config: PassAtKConfig) -> Attempts:
-    """Return what k attempts at each prompt are worth.
-
-    Args:
-        groups: responses with a gold.
-        ks: numbers of attempts.
-        config: says what is right, whether there are answers, and how many draws maj@k may take.
-    """
+    """Return what k attempts at each prompt are worth."""
     shape = (len(groups), len(ks))
     names = ["pass@k", "pass^k", *(["maj@k"] if config.answers else [])]
     rates = {name: np.zeros(shape) for name in names}

@@ -81,12 +81,7 @@ _ROUNDING = 1e-12  # of the largest gold: what chances that sum to 1 lose by bei
 
 
 def worst_choices(config: CandidatesConfig, groups: Sequence[Group]) -> tuple[ReadCase, ...]:
-    """Return the prompts whose chosen response has least of the gold that the best one has.
-
-    Args:
-        config: names the input, which is read once more for the texts, and how many prompts are wanted.
-        groups: of responses that have a gold.
-    """
+    """Return the prompts whose chosen response has least of the gold that the best one has."""
     lost = []
     for at, group in enumerate(groups):
         gold = group.values("gold")

@@ -41,14 +41,7 @@ _AT_ONCE = 4  # whole solutions in one call, at most
 
 @dataclass(frozen=True, kw_only=True)
 class Tools:
-    """What searches work with.
-
-    Attributes:
-        config: the options.
-        engine: writes.
-        guide: values prefixes and solutions.
-        gold: says what is right.
-    """
+    """What searches work with."""
 
     config: SearchConfig
     engine: Engine
@@ -76,14 +69,7 @@ class Tools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What one method found for one problem.
-
-    Attributes:
-        method: which.
-        solutions: in the order in which they were finished.
-        said: what gold says of each.
-        account: what they cost.
-    """
+    """What one method found for one problem."""
 
     method: Method
     solutions: tuple[Finished, ...]
@@ -97,13 +83,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Searched:
-    """What all methods found for one problem.
-
-    Attributes:
-        problem: its id.
-        found: by method.
-        cost: of gold.
-    """
+    """What all methods found for one problem."""
 
     problem: str
     found: tuple[Found, ...]
@@ -185,15 +165,8 @@ class Choice:
     """One method on one problem.
 
     Attributes:
-        problem: its id.
-        method: which.
         right: chance that what it chose is right.
         oracle: 1 if any solution that it found is.
-        random: share of its solutions that are right.
-        finished: how many it found.
-        tokens: that were generated.
-        draws: texts that were drawn.
-        valued: texts that the guide was asked about.
         within: the same as `right` at each of `PARTS` of the budget.
     """
 

@@ -158,7 +158,6 @@ class Classes:
         compared: pairs of answers that the scorer was asked about.
         undecided: of them, those without a number; these answers are not equal.
         unparsable: answers that do not equal themselves, and so vote for nothing.
-        cost: of the scorer.
     """
 
     numbers: list[list[int]]
@@ -213,11 +212,6 @@ def classes_by_scorer(answers: Sequence[Sequence[str]], scorer: Scorer, *, equal
     """Return the classes of answers that a scorer holds for equal, one as the response and one as the reference.
 
     All prompts are compared at the same time, one representative of each in a round.
-
-    Args:
-        answers: of each prompt, one for each response; "" is no answer.
-        scorer: is asked; see the module.
-        equal_at: the least score of equal answers.
 
     Raises:
         BrokenScorer: the scorer raised.

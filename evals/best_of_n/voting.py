@@ -42,8 +42,6 @@ class Rules:
     """What the rules get, (prompts, ks) each; 0 where a prompt has fewer than k responses.
 
     Attributes:
-        ks: responses that vote, ascending.
-        known: 1 where there are as many.
         rates: chance that the winner is right, by rule.
         errors: standard errors of what was drawn, by rule.
         lone: share of right responses, "random", and chance that one of k is right, "oracle".
@@ -59,14 +57,7 @@ class Rules:
 def rules_of(
     groups: Sequence[Group], answers: Sequence[Sequence[int]], ks: Sequence[int], config: VotingConfig
 ) -> Rules:
-    """Return what every rule gets for every prompt.
-
-    Args:
-        groups: responses with what "gold" and, if there is one, "scorer" say.
-        answers: number of each response's answer, -1 for none.
-        ks: responses that vote.
-        config: says what is right, and how values weigh.
-    """
+    """Return what every rule gets for every prompt."""
     scales = _scales(groups, config)
     weigh = [MAJORITY, *(f"{name}, vote" for name in scales), *(["softmax, vote"] if scales else [])]
     best = [f"{name}, best" for name in scales]

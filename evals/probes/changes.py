@@ -8,14 +8,10 @@ Where things stand that have no place: the two responses of a pair, the options 
 
 Other responses that are as good, which only a translator, a paraphraser or another model writes: columns give them.
 
-Not covered: whether they are as good; whoever gives them says so.
-
 The same program written otherwise: its score must stay.
 
 Python alone is rewritten, through its own syntax tree, so that no program changes its meaning; a program in another
 language, or one that Python cannot read, has no variants.
-
-Not covered: renaming.  A name may be what a test calls.
 """
 
 from __future__ import annotations

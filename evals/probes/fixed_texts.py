@@ -6,8 +6,6 @@ Text that speaks to the scorer instead of the user: it must not lift a bad respo
 
 All of it is data: nothing here is a prompt of ours, and the closings imitate no one judge's template word for word.
 
-Not covered: closings found by search for one template (NullModel's own string has hundreds of searched tokens).
-
 Words about a response that are no part of it: who wrote it, who says so, what the user believes.
 """
 

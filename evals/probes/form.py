@@ -4,15 +4,11 @@ How a response is dressed: marks on and off must not decide.
 
 Words of an answer are never dressed, and neither are code and mathematics.
 
-Not covered: whether a form was asked for; a prompt that wants a table gets a worse response without one.
-
 Small changes that make a right response wrong: the score must drop.  A constant score fails every one of them.
 
 Where the reference holds the answer as text, that answer is changed where the response gives it last, and the change is
 made only where another value comes out.  Without a reference a boxed answer is changed, and where there is no box the
 last number (unit, ...) of the response.
-
-Not covered: errors inside a derivation whose last answer stays right; process benchmarks have those.
 """
 
 from __future__ import annotations

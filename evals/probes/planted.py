@@ -97,13 +97,7 @@ def right_answers(scorer: str, reference: Any) -> Iterator[Answer]:
 
 
 def wrong_answers(scorer: str, reference: Any, others: Sequence[str]) -> Iterator[Answer]:
-    """Yield answers that are not the gold.
-
-    Args:
-        scorer: the scorer's name; it decides about wrappers.
-        reference: what must not be matched.
-        others: golds of other rows.
-    """
+    """Yield answers that are not the gold."""
     golds = answers_in(scorer, reference)
     if not golds:
         return

@@ -71,12 +71,7 @@ def _probe_row(row: FileRow) -> ProbeRow:
 
 
 class Telling:
-    """Turns "so many samples of this probe" into the share of all probes.
-
-    Args:
-        progress: who is told.
-        parts: names of what is asked, in order.
-    """
+    """Turns "so many samples of this probe" into the share of all probes."""
 
     def __init__(self, progress: JobProgress, parts: Sequence[str]) -> None:
         self._progress = progress
@@ -121,11 +116,6 @@ SCALE = Probe(
 
 def run_probes(config: ProbesConfig, *, progress: JobProgress | None = None, scorer: Scorer | None = None) -> Result:
     """Change responses on purpose, and see whether a scorer answers as it must.
-
-    Args:
-        config: whom, on which rows, with which probes.
-        progress: who is told how far it is.
-        scorer: in place of the one that the options name.
 
     Returns:
         A check and a measure for each probe, the grid of outcomes, and the worst cases to read.

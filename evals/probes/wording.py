@@ -2,8 +2,6 @@
 
 Both responses of a pair are changed in the same way, so the better one must stay ahead; where there is no bad one, the
 score must stay.  Words with a digit, accepted answers, code and mathematics are never touched.
-
-Not covered: paraphrases and back-translations (`given`), transforms of code (`code_style`), the box (`form`).
 """
 
 from __future__ import annotations

@@ -40,7 +40,6 @@ class Bar:
     """One bar.
 
     Attributes:
-        name: its label.
         interval: its length, with bounds if there are any.
         baselines: marks on it, by their names.
     """
@@ -59,9 +58,7 @@ class Bars(Record):
     """Horizontal bars with error bars.
 
     Attributes:
-        title: above them.
         unit: of the numbers: "share", "rank correlation", ...
-        bars: from top to bottom.
     """
 
     figure: ClassVar[str] = "bars"
@@ -75,9 +72,6 @@ class Grid(Record):
     """A table of numbers as a heat map: a confusion matrix, probes by scorers.
 
     Attributes:
-        title: above it.
-        rows: labels of the rows, from top to bottom.
-        columns: labels of the columns.
         values: one tuple for each row; None where there is no number.
         row_axis: what rows are: "gold".
         column_axis: what columns are: "verdict".
@@ -105,7 +99,6 @@ class Series(Record):
     """One line.
 
     Attributes:
-        name: in the legend.
         x: places along the axis, ascending.
         y: as many numbers; None is a gap.
         low: lower bounds, as many, or () for none.
@@ -130,10 +123,6 @@ class Curves(Record):
     """Lines in one drawing.
 
     Attributes:
-        title: above it.
-        x_axis: what runs along.
-        y_axis: what runs up.
-        series: the lines.
         log_x: whether the axis is logarithmic.
         diagonal: whether the line y = x is drawn, as reliability diagrams have it.
     """

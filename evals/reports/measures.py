@@ -21,13 +21,7 @@ _DIAMOND = "M0-5L5 0L0 5L-5 0Z"
 
 
 def bar_drawing(bar: Bar, scale: Scale, better: str) -> Markup:
-    """Return a bar from 0 on, with its bounds as a line across its end.
-
-    Args:
-        bar: what is drawn.
-        scale: its axis.
-        better: which end is good, as in `Measure.better`; the best trivial scorer is a diamond, others are ticks.
-    """
+    """Return a bar from 0 on, with its bounds as a line across its end."""
     said = _in_words(bar)
     drawing: Attributes = {"class": "bar", "role": "img", "aria-label": f"{bar.name}: {said}"}
     rules = (_upright("rule", scale.place(tick), 0, _HEIGHT) for tick in scale.ticks)

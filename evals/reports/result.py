@@ -54,7 +54,6 @@ class ReadResponse(Record):
     Attributes:
         text: what was judged; long texts are cut in the middle, with the number of characters that are missing.
         said: the score as text: "0.731", or "failed (engine_timeout)".
-        value: the score; None if there is none.
         note: what the case says of it: "chosen", "has error 3".
     """
 
@@ -69,12 +68,8 @@ class ReadCase(Record):
     """A case to read.
 
     Attributes:
-        id: of the case.
-        part: it counts in.
         verdict: "wrong", "tied", "failed", "abstained"; or another word of the evaluation.
         weight: how bad it is, for sorting; larger is worse.
-        prompt: what was answered.
-        responses: with their scores.
         gold: what is right, in words.
     """
 
@@ -95,8 +90,6 @@ class Counts(Record):
     """How many there are of what; nothing here is in two columns by accident.
 
     Attributes:
-        cases: that were evaluated.
-        samples: in them.
         scored: samples with a number.
         abstained: samples whose scorer declined.
         failed: samples that could not be judged.
@@ -122,15 +115,12 @@ class Comparison(Record):
     """A test of one scorer against another one on the same cases.
 
     Attributes:
-        name: what was compared.
-        part: subset; "" for the whole.
         test: of which kind: "McNemar, exact", "permutation of clusters".
         first: number of the evaluated scorer.
         second: number of the other one.
         difference: first minus second, with bounds.
         p: chance of so large a difference if there were none; None where the data say nothing.
         p_adjusted: the same after Holm's correction for all comparisons of this result; None if `p` is.
-        other: what it was compared with.
     """
 
     name: str
@@ -149,7 +139,6 @@ class Check(Record):
     """A rule that a scorer must keep: an invariance, a sensitivity, a bound.
 
     Attributes:
-        name: of the rule.
         passed: whether it holds; None where it could not be tried, and `detail` says why.
         detail: the numbers, in one sentence.
     """
@@ -165,18 +154,14 @@ class Result(Record):
 
     Attributes:
         kind: of evaluation: the name in `adjudge eval KIND`.
-        title: for people.
         scorer: facts about what was evaluated: at least "name" and "fingerprint".
         source: facts about the input: "name", "rows", "digest", whatever names it again.
         measures: the numbers; the most important one first.
-        counts: of cases and samples.
         checks: rules that were tried.
-        comparisons: tests against other scorers.
         figures: what is worth drawing, beside bars of the measures, which every report has.
         worst: cases to read, the worst ones first.
         notes: sentences that a reader of the numbers must know.
         options: of the evaluation, as plain data: seed, level, resamples, limits.
-        seconds: that it took.
         cost: of the scores; zeros where they were stored.
         asked: whether a scorer was asked in this run; what a file of scores lacks is a fact about the file.
     """

@@ -102,8 +102,6 @@ class Scale:
     """An axis.
 
     Attributes:
-        low: number at its start.
-        high: number at its end; larger.
         ticks: numbers that are written, ascending.
         log: whether equal factors are equal lengths.
     """

@@ -32,13 +32,7 @@ LONGER_BY = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A pair with one annotation.
-
-    Attributes:
-        first: an output.
-        second: the other one.
-        preference: of the annotator.
-    """
+    """A pair with one annotation."""
 
     first: str
     second: str

@@ -44,14 +44,7 @@ def both_numbers(scorings: Scorings) -> tuple[list[int], Floats, Floats]:
 
 
 def change_measures(scorings: Scorings, draws: Draws, *, tolerance: float, threshold: float | None) -> list[Measure]:
-    """Return the numbers, the share of changed rows first.
-
-    Args:
-        scorings: the two of them.
-        draws: how bounds are drawn.
-        tolerance: largest difference of two numbers that is none.
-        threshold: from where on a number is right; None leaves the share of flipped verdicts out.
-    """
+    """Return the numbers, the share of changed rows first."""
     changed = changed_rows(scorings, tolerance)
     status = [one.status != other.status for one, other in zip(scorings.first, scorings.second, strict=True)]
     found = [

@@ -139,19 +139,14 @@ class ScoredRows:
     """The rows that have an outcome.
 
     Attributes:
-        table: what was read.
         at: the place in the table of each row with an outcome.
         labels: 1 or 0 for each of them.
         grades: the gold as it stands.
-        said: the verdict on each.
-        clusters: the group of each.
         scored: which of them have a number: places in the lists above.
-        values: their numbers.
         probabilities: the same as probabilities.
         without_gold: rows that have no outcome, and are in none of the numbers.
         gold_alone: outcomes in the other file of which there is no row, and which are in none of the numbers either;
             0 where only some of the rows were read.
-        notes: how scores became probabilities.
     """
 
     table: VerdictTable

@@ -31,13 +31,11 @@ class Scorings:
 
     Attributes:
         ids: of the rows, in the order of the first file.
-        groups: of the rows.
         places: number of each row in the first file.
         first: the earlier verdicts.
         second: the later ones.
         only_first: ids that the later scoring does not have.
         only_second: ids that the earlier one does not have; none where only its first rows were read.
-        table: the first file.
         who: "name" and "fingerprint" of both scorers, as far as they are known.
     """
 

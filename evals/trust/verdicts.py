@@ -131,14 +131,12 @@ class VerdictTable:
     """The verdicts of a file.
 
     Attributes:
-        name: of the file.
         ids: one for each row; no two are equal.
         groups: one for each row: rows that depend on each other share it.
         verdicts: by rater, one for each row.
         places: the number of each row in the file.
         who: by rater, what its first score says of its scorer: "name", "fingerprint"; empty where nothing is said.
         unreadable: rows that could not be read, with the reason of the first ones.
-        facts: what names the file again.
         guesses: what was guessed about its columns, one sentence each.
     """
 

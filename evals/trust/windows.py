@@ -7,7 +7,6 @@ variance of sums over groups over that of as many independent rows (Kish 1965).
 
 Sources: Kolmogorov 1933 and Smirnov 1948, with Stephens' (1970) approximation of the tail; the population stability
 index of credit scoring, the symmetric divergence of binned shares.
-Not covered: changes that only many columns together show.
 
 Where a stream changed: cumulative sums of blocks against a reference, with a limit that chance seldom passes.
 
@@ -15,8 +14,6 @@ Blocks of rows are compared with the reference by their mean: of 0 and 1 for sha
 the reference, which giants cannot move.  The sums are Page's (1954), one for each direction, which forgive half a
 standard deviation a block.  Their limit is not taken from a table: streams without a change are drawn, with the
 uncertainty of the reference in them, and the limit is what so few of them pass.
-
-Not covered: changes of spread alone, which windows show (`window_tests`), and blocks that depend on each other.
 """
 
 from __future__ import annotations
@@ -218,8 +215,6 @@ class WindowTest:
     """One signal of one window.
 
     Attributes:
-        signal: what was looked at.
-        window: number of the window, from 0.
         change: of the mean.
         effect: the stability index of a number, the absolute change of a share.
         distance: of the distributions (Kolmogorov and Smirnov), or of the shares.
@@ -247,10 +242,8 @@ class LiveDrift:
         reference: by signal, its numbers in the reference.
         rows: how many rows the reference has.
         edges: where windows begin, and where the last one ends; rows behind that are too few for a window.
-        tests: of all windows and signals.
         changes: by signal.
         block: rows of a block of the cumulative sums.
-        reference_stream: the log the reference is of.
     """
 
     stream: Stream

@@ -3,9 +3,6 @@
 Rows of one cluster (the two orders of a pair, the answers to one prompt) depend on each other, so they come or stay
 away together.
 
-Not covered: bounds of other numbers than means (`adjudge.statistics.bootstrap`, which draws the same resamples),
-and corrections for looking at many numbers at once; of twenty 95 % intervals, one is expected to miss.
-
 How bounds are drawn: how many resamples, for which coverage, from which seed.
 """
 

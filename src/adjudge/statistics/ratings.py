@@ -12,7 +12,7 @@ Source: Bradley and Terry 1952; the condition for finite strengths is Ford's (19
 Elo ratings: strengths that move a little after every game.
 
 Unlike Bradley-Terry's they depend on the order of the games, so they fit players that change; for players that do not,
-prefer `fit_strengths`.  Source: Elo 1978.  Not covered: K factors that differ between players.
+prefer `fit_strengths`.  Source: Elo 1978.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ class Match:
     """One game.
 
     Attributes:
-        first: a player.
-        second: another player.
         share: what the first won of it: 1 a win, 0 a loss, 0.5 a tie; a probability in [0, 1] is fine too.
         weight: how many games it counts for, > 0 (Arena-Hard counts a clear win three times).
     """
