@@ -1,18 +1,11 @@
 """An attacker, the questions that it may ask about a row, and what became of it.
 
-The questions that one attacker may ask about one row: every one counted, and never one too many.
-
-A response that was asked about before is answered from memory and costs nothing.  One that is paid because it says the
-right answer is answered as the bad response is, so that a search goes on looking for what is none.
-
-Questions of one batch are sent together, so all of them are spent where one of them wins; the win counts from its own
-place among them.
-
-The contract of an attacker, and how one is let loose on rows.
-
 An attacker asks `Queries.ask` about what it writes, in batches, and reads the values.  It sees the prompt and a list of
 words, and never a threshold, a reference, a good response, or why a value is what it is.  It need not end: `Over` ends
-it.
+it.  Every question is counted; a response that was asked about before is answered from memory and costs nothing.
+Questions of one batch are sent together, so all are spent where one wins; the win counts from its own place among them.
+
+One that is paid because it says the right answer is answered as the bad response is, so that the search goes on.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
-"""A case of a benchmark, what somebody said of its samples, and what is kept of it.
-
-What is kept of a case once it is scored: numbers and codes, and no texts, so that many fit into memory.
+"""A case of a benchmark, what somebody said of its samples, and what is kept of it: numbers and codes, and no texts.
 
 Most cases say the same in most fields ("scored, scored"; no reasons; no steps), so equal tuples are one object in
 memory: 100,000 pairs of numbers take some 60 MB, and without that twice as much.
 
-Whose steps a scorer's values belong to: those that the benchmark gives, or none.
-
-A scorer of steps takes them from `extra["steps"]` of a sample; one that splits by itself may cut elsewhere.  Then its
+A scorer of steps takes them from `extra["steps"]` of a sample.  One that splits by itself may cut elsewhere; then its
 values are of other steps than the labels, so they are no values, and the sample has failed.
 """
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
@@ -181,12 +181,11 @@ class MtBench(Benchmark):
     judgments: str = ""
     """A file of the judge's own votes or games on the same questions."""
 
-    people: str = "expert"
+    people: Literal["expert", "author", "all"] = "expert"
     """Whose votes count: expert, author, or all."""
 
     def __post_init__(self) -> None:
-        if self.people not in ("expert", "author", "all"):
-            raise ValueError(f"people is {self.people!r}; it must be expert, author or all")
+        super().__post_init__()
         _ = self._judgments
 
     def cases(self, row: Mapping[str, Any], place: RowPlace) -> Iterable[Case]:

@@ -333,6 +333,7 @@ class Ratings(Benchmark):
     """The highest one."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not -1e300 < self.low < self.high < 1e300:
             raise ValueError(f"ratings go from {self.low!r} to {self.high!r}; the highest must lie above the lowest")
 
@@ -359,7 +360,7 @@ class Ratings(Benchmark):
 
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
         """Return the rates of all responses, and of each part."""
-        rows = [self._rated(outcome) for outcome in outcomes]
+        rows = [Rated(outcome.gold["rating"], outcome.values[0], outcome.part, outcome.cluster) for outcome in outcomes]
         measures = rating_measures(rows, draws, same_scale=self.same_scale)
         for part in dict.fromkeys(row.part for row in rows if row.part):
             own = [row for row in rows if row.part == part]
@@ -380,9 +381,6 @@ class Ratings(Benchmark):
     def words(self, outcome: Outcome) -> tuple[str, Sequence[str]]:
         """Return the rating."""
         return f"rated {outcome.gold['rating']:g}", ()
-
-    def _rated(self, outcome: Outcome) -> Rated:
-        return Rated(outcome.gold["rating"], outcome.values[0], outcome.part, outcome.cluster)
 
     def _sample(self, row: Row) -> Sample:
         whole = row.get(_WHOLE)

@@ -1,23 +1,18 @@
-"""The published laws of over-optimisation (Gao, Schulman and Hilton 2022, arXiv 2210.10760), fitted by least squares.
+"""The curves of best-of-n, in truth and to the chooser, and the published laws of over-optimisation.
 
-With d = sqrt(KL) and R the gain over the policy that nothing was optimised for:
+The laws are those of Gao, Schulman and Hilton 2022 (arXiv 2210.10760), with d = sqrt(KL) and R the gain over the policy
+that nothing was optimised for:
 
 | law | R(d) | highest at |
 |---|---|---|
 | best-of-n | d (alpha - beta d) | d* = alpha / (2 beta) |
 | reinforcement learning | d (alpha - beta log d) | d* = exp(alpha / beta - 1) |
 
-Both are straight in alpha and beta, so the fit is exact linear algebra, and thousands of resamples cost one product.
-
-The curves of best-of-n: what is chosen is worth so much in truth and to the chooser.
-
-They are of each prompt, and of all with bounds; then what they say of over-optimisation, and the law that fits them.
+Both are straight in alpha and beta, so the fit is exact linear algebra.  Everything is a function of sums over prompts:
+2,000 resamples of a curve are one product of matrices.
 
 Responses that nobody could judge in truth are not among those that are chosen from.  A response without a proxy is
 chosen only where none of the n has one.
-
-Everything is a function of sums over prompts, so that one bootstrap serves it all: 2,000 resamples of a curve are one
-product of matrices.
 """
 
 from __future__ import annotations

@@ -1,15 +1,8 @@
 """Searches for a solution that a scorer guides: paths, what they are worth, and ways to spend a budget.
 
-Solutions in the making, whoever writes their next steps, and what that costs.
-
 A step is what an engine writes up to the text that ends steps.  An engine does not say whether it stopped there or had
 nothing to add, so a solution is finished where its last step holds what solutions end with, or nothing more came.
-
-What prefixes are worth to a scorer that sees them, or that sees the ends that may come of them.
-
-The reference is never shown: a guide that needed it could not guide anybody.
-
-Ways to spend a budget on a problem: whole solutions, the best step each time, a beam, or a tree.
+The guide sees prefixes, or the ends that may come of them, and never the reference.
 
 - `whole_solutions` draws solutions to the end; best-of-n and the majority choose among them.
 - `beam` keeps the `width` best prefixes after each step (arXiv 2305.00633; search-and-learn); width 1 is step by step.
@@ -33,11 +26,8 @@ from adjudge.data_pipelines.label.bench import LocalBench
 from adjudge.data_pipelines.steps.rollouts import Completer
 from adjudge.data_pipelines.steps.solutions_in_rows import Problem
 from adjudge.engines.interface import Completion, Fault
-from adjudge.evals.benchmarks.voices import asked
-from adjudge.evals.best_of_n.candidates import UNFIT, said_by
-from adjudge.io.errors import JobError
-from adjudge.io.jobs.engines import GONE
-from adjudge.protocol import NO_COST, Cost, Score
+from adjudge.evals.best_of_n.candidates import asked_there, said_by
+from adjudge.protocol import NO_COST, Cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,12 +197,9 @@ class Guide:
         samples = [
             self._problem.sample(path.text.rstrip(), finish_reason="length" if path.cut else None) for path in lacking
         ]
-        for path, score in zip(lacking, await asked(self._bench, samples), strict=True):
-            said = (said_by(score) if isinstance(score, Score) else UNFIT).by(self._aggregate)
-            if isinstance(score, Score):
-                account.cost += score.cost
-                if score.status == "failed" and score.reason in GONE:
-                    raise JobError(f"the model behind the scorer {self._bench.name!r} is gone ({score.reason})")
+        for path, score in zip(lacking, await asked_there(self._bench, samples), strict=True):
+            said = said_by(score).by(self._aggregate)
+            account.cost += score.cost
             account.valued += 1
             account.faults["no value"] += said.value is None
             self._known[path.text, path.cut] = said.value
@@ -262,7 +249,7 @@ async def beam(writer: Writer, guide: Guide, *, width: int, expand: int) -> list
             steps = list(dict.fromkeys(step for some in drawn for step in some))
             values = await guide.values(steps)
             ranked = sorted(
-                zip(steps, values, strict=True), key=lambda one: -_worth(one[1])
+                zip(steps, values, strict=True), key=lambda one: -(-math.inf if one[1] is None else one[1])
             )  # of equal ones, the first
             found += await _valued([step for step in steps if step.ended], writer, guide)
             active = [step for step, _ in ranked[:width] if not step.ended]
@@ -372,10 +359,6 @@ def _leaves(node: Node) -> list[Node]:
         found.append(one)
         waiting += one.children
     return found
-
-
-def _worth(value: float | None) -> float:
-    return -math.inf if value is None else value
 
 
 def _cut(path: Path) -> Path:

@@ -23,7 +23,7 @@ from adjudge.evals.best_of_n.candidates import Candidates, Group
 from adjudge.evals.best_of_n.config import VotingConfig, options_of
 from adjudge.evals.best_of_n.evaluating import typical_size
 from adjudge.evals.best_of_n.loading import load_candidates
-from adjudge.evals.best_of_n.report import prompt_means, ranked, read_case, share_curves, short_prompts, texts_of
+from adjudge.evals.best_of_n.report import prompt_means, read_groups, share_curves, short_prompts
 from adjudge.evals.best_of_n.votes import TEXT, Classes, classes_by_scorer, classes_by_text, vote_worth
 from adjudge.evals.reports.result import Comparison, Measure, ReadCase, Result
 from adjudge.io.jobs.report import JobProgress
@@ -114,9 +114,6 @@ def _values(group: Group, scale: str) -> Floats:
 def _logits(values: Floats, temperature: float) -> Floats:
     """The values / T, whose exponentials weigh; minus infinity without a value."""
     return np.asarray(np.where(np.isnan(values), -np.inf, values / temperature), dtype=float)
-
-
-_READ = 8  # responses of a prompt that are shown
 
 
 def run_voting(config: VotingConfig, *, progress: JobProgress | None = None) -> Result:
@@ -240,10 +237,5 @@ def _lost(config: VotingConfig, groups: Sequence[Group], rules: Rules) -> tuple[
             loss = float(rules.lone["oracle"][row, reached - 1] - rules.rates[rule][row, reached - 1])
             if loss > 1e-12:
                 losses.append((-loss, row))
-    chosen = [(groups[row], -loss) for loss, row in sorted(losses)[: config.worst]]
-    shown = {group.name: ranked(group, who)[:_READ] for group, _ in chosen}
-    texts = texts_of(config, [one for members in shown.values() for one in members])
-    return tuple(
-        read_case(group.name, shown[group.name], texts, weight=loss, verdict=f"lost by {rule}", who=who)
-        for group, loss in chosen
-    )
+    chosen = [(groups[row], -loss, f"lost by {rule}") for loss, row in sorted(losses)[: config.worst]]
+    return read_groups(config, chosen, who)

@@ -1,6 +1,4 @@
-"""A probe, the rows that it changes, and what became of its variants.
-
-A probe: one change of a response, and the rule that its score must keep.
+"""A probe is one change of a response, and the rule that its score must keep; the rows, and what became of variants.
 
 | rule | what must hold of the changed response's score v; g and b are those of the good and the bad one |
 |---|---|

@@ -117,6 +117,20 @@ class Series(Record):
         if len(self.y) != len(self.x) or any(side and len(side) != len(self.x) for side in (self.low, self.high)):
             raise ValueError(f"the series {self.name!r} has {len(self.x)} places; give as many numbers and bounds")
 
+    @classmethod
+    def of(cls, name: str, x: Sequence[float], means: Sequence[Interval], *, points: bool = False) -> Series:
+        """Return a line through numbers, with their bounds where there are any."""
+        low, high = (tuple(one.low for one in means), tuple(one.high for one in means))
+        bounded = any(bound is not None for bound in low)
+        return cls(
+            name=name,
+            x=tuple(map(float, x)),
+            y=tuple(one.value for one in means),
+            low=low if bounded else (),
+            high=high if bounded else (),
+            points=points,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curves(Record):

@@ -1,8 +1,6 @@
 """The measures: first the headline, with bounds and with what trivial scorers get; then bars of the parts and the rest.
 
-Bars: length, bounds, and marks for what trivial scorers get, each a row of a table with its number.
-
-Lengths are per cent of the drawing, so that the same markup fits a desk and a phone without any script.
+Lengths of bars are per cent of the drawing, so that the same markup fits a desk and a phone without any script.
 """
 
 from __future__ import annotations

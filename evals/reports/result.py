@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from adjudge.evals.reports.figures import Figure, Record
-from adjudge.protocol import NO_COST, Cost
-from adjudge.statistics.intervals import Interval
+from adjudge.protocol import NO_COST, Cost, Message, content_text
+from adjudge.statistics.arrays import ArrayLike
+from adjudge.statistics.bootstrap import mean_interval
+from adjudge.statistics.intervals import Draws, Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,21 @@ class Measure:
         if self.better not in ("high", "low", "none"):
             raise ValueError(f"Measure.better is {self.better!r}; it must be 'high', 'low' or 'none'")
 
+    @classmethod
+    def mean(
+        cls,
+        name: str,
+        values: ArrayLike,
+        clusters: Sequence[str],
+        draws: Draws,
+        part: str = "",
+        better: str = "high",
+        published: bool = False,
+    ) -> Measure:
+        """Return the mean of a number that each case has, with its bounds (`mean_interval`)."""
+        interval = mean_interval(values, clusters, draws)
+        return cls(name=name, interval=interval, part=part, better=better, published=published)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
         return {
@@ -45,6 +62,31 @@ class Measure:
             "better": self.better,
             "published": self.published,
         }
+
+
+_MAX_TEXT: Final = 4_000  # characters of a text; a page of 50 pairs then has half a MB
+
+
+def cut(text: str, most: int = _MAX_TEXT) -> str:
+    """Return a text without its middle where it is longer than `most`; it says how many characters are missing."""
+    if len(text) <= most:
+        return text
+    head, tail = most * 2 // 3, most // 3
+    return f"{text[:head]}\n[... {len(text) - head - tail} characters ...]\n{text[len(text) - tail :]}"
+
+
+def as_text(given: str | Sequence[Message]) -> str:
+    """Return a text, or chat turns as a person reads them: each with its role."""
+    if isinstance(given, str):
+        return given
+    return "\n\n".join(f"{turn.get('role', '')}: {_content(turn)}" for turn in given)
+
+
+def _content(turn: Message) -> str:
+    try:
+        return content_text(turn.get("content"))
+    except ValueError:
+        return str(turn.get("content"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,4 @@
-"""Numbers as people read them.
-
-From numbers to places along an axis, and the numbers that are written at it.
-"""
+"""Numbers as people read them, and as places along an axis."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from adjudge.evals.benchmarks.win_rate import share_of
+from adjudge.evals.benchmarks.alpaca_eval import share_of
 from adjudge.evals.trust.bias import FORMS
 
 Annotations: TypeAlias = Sequence[float | None]

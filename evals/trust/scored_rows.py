@@ -1,6 +1,4 @@
-"""Rows with a score and an outcome, and fitting calibration maps honestly.
-
-Fitting calibration maps honestly: a temperature, and maps that are never measured on their own training rows.
+"""Rows with a score and an outcome, and calibration maps that are never measured on their own training rows.
 
 Every map is an `adjudge.scoring.compose.Calibration`, so it serves in a `calibrated` scorer as it is.  Needs
 scikit-learn (`pip install "adjudge[calibration]"`).
