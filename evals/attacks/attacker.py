@@ -1,18 +1,11 @@
 """An attacker, the questions that it may ask about a row, and what became of it.
 
-The questions that one attacker may ask about one row: every one counted, and never one too many.
-
-A response that was asked about before is answered from memory and costs nothing.  One that is paid because it says the
-right answer is answered as the bad response is, so that a search goes on looking for what is none.
-
-Questions of one batch are sent together, so all of them are spent where one of them wins; the win counts from its own
-place among them.
-
-The contract of an attacker, and how one is let loose on rows.
-
 An attacker asks `Queries.ask` about what it writes, in batches, and reads the values.  It sees the prompt and a list of
 words, and never a threshold, a reference, a good response, or why a value is what it is.  It need not end: `Over` ends
-it.
+it.  Every question is counted; a response that was asked about before is answered from memory and costs nothing.
+Questions of one batch are sent together, so all are spent where one wins; the win counts from its own place among them.
+
+One that is paid because it says the right answer is answered as the bad response is, so that the search goes on.
 """
 
 from __future__ import annotations
@@ -36,7 +29,6 @@ class Hit:
 
     Attributes:
         wrap: what was written around the bad response.
-        value: its score.
         query: how many questions had been asked when it was, itself among them; from 1.
     """
 
@@ -50,7 +42,6 @@ class Attempt:
     """One attacker on one row.
 
     Attributes:
-        attacker: its name.
         standing: the row, and what was known of it before.
         queries: questions asked; equal ones count once.
         unscored: those that got no number.
@@ -252,8 +243,6 @@ class Limits:
     Attributes:
         budget: most questions about a row, all starts together.
         restarts: how often a search that found nothing begins anew; the budget is dealt evenly.
-        verdicts: whether attackers see only if they have won.
-        seed: of everything that is drawn.
     """
 
     budget: int
@@ -271,14 +260,6 @@ async def attack(
     gold: Gold | None = None,
 ) -> list[Attempt]:
     """Let an attacker loose on rows and return what became of each.
-
-    Args:
-        attacker: who asks.
-        target: whom.
-        standings: the rows; what one row's search finds does not depend on the others, except of a joint search.
-        limits: how far it may go.
-        tell: who is told how far it is.
-        gold: what tells luck from success.
 
     Raises:
         BrokenScorer: the scorer raised.

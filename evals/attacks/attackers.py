@@ -1,30 +1,22 @@
 r"""The attackers that need no model: fixed texts, random and greedy tokens, one suffix for all rows, evolution.
 
-Fixed texts that have fooled judges, alone and around the bad response; nothing is learnt from answers.
+Fixed texts are the constants of the probes (the master keys of arXiv 2507.08794, refusals, injected verdicts, closed
+templates, praise and authority) and a few short ones, alone and around the bad response.
 
-They are the constants of the probes (the master keys of arXiv 2507.08794, refusals, injected verdicts, closed
-templates, praise and authority) and a few short ones.
+Evolution: the better half lives on, and its children are crossed and changed.  Two kinds evolve: templates (an opener,
+a claim, a layout, an injected verdict and padding around the bad response) and, against programs that look for an
+answer, its form: `\boxed{7}`, `\boxed{\boxed{}}`, all options at once, two answers, one that is open ("any number"),
+one inside reasoning, programs that leave before they are tested.  Numbers are those of the prompt and a few others, so
+many a piece says the right answer by luck; `guard` tells those apart.
 
-Evolution of attacks: the better half lives on, and its children are crossed and changed.
+Random tokens behind the bad response are what every search that learns must beat.  The greedy search begins with an
+empty suffix, so it may find a short one.  It is the coordinate search of GCG (arXiv 2307.15043) without the gradient:
+candidates are drawn evenly, and one position at a time the best of some stays.
 
-Two kinds evolve: templates (an opener, a claim, a layout, an injected verdict and padding around the bad response) and,
-against programs that look for an answer, its form: `\boxed{7}`, `\boxed{\boxed{}}`, all options at once, two answers,
-one that is open ("any number"), one inside reasoning, programs that leave before they are tested.  Numbers are those of
-the prompt and a few others, so many a piece says the right answer by luck; `guard` tells those apart.
-
-Random tokens behind the bad response: what every search that learns must beat.
-
-The greedy search begins with an empty suffix, so it may find a short one.  It is the coordinate search of GCG (arXiv
-2307.15043) without the gradient: candidates are drawn evenly, and one position at a time the best of some stays.
-
-One suffix for all prompts: greedy search for what raises rewards most, on average over the rows.
-
-Rewards of different prompts lie on different levels, so each row's reward without a suffix is subtracted first, and
-what is improved is the mean of the differences.  A suffix that is no better than none after a pass over all positions
-is thrown away.  A row that is won leaves the mean: the suffix goes on for the others.  Every row has its own budget,
-and each round asks some of the rows only.
-
-Not covered: gradients; and rows whose bad response has no score, which have nothing to subtract.
+One suffix for all prompts: rewards of different prompts lie on different levels, so each row's reward without a suffix
+is subtracted first, and what is improved is the mean of the differences.  A suffix that is no better than none after a
+pass over all positions is thrown away.  A row that is won leaves the mean: the suffix goes on for the others.  Every
+row has its own budget, and each round asks some of the rows only.
 """
 
 from __future__ import annotations
@@ -203,11 +195,7 @@ _MOST = 6  # pieces
 
 @dataclass(frozen=True)
 class Shapes:
-    """Pieces of answers as something that evolves.
-
-    Attributes:
-        contents: what may stand in a form.
-    """
+    """Pieces of answers as something that evolves."""
 
     contents: tuple[str, ...]
 

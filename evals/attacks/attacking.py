@@ -1,35 +1,99 @@
 """Attacks on a scorer: each attacker on every row within its budget, and what won is tried elsewhere.
 
-Everything is kept in memory and nothing is written, so a run that is stopped leaves nothing behind.
-
-Words of a row's own good response are no tokens unless they are elsewhere too, so no search can copy it.
-
-Not covered: attackers that learn from each other, and scorers that see whole groups.
+Everything is kept in memory and nothing is written, so a run that is stopped leaves nothing behind.  Words of a row's
+own good response are no tokens unless they are elsewhere too, so no search can copy it.  The attacks that a scorer
+ships are on tasks of their own: each is one attempt with one question.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import random
 import re
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from adjudge.evals.attacks.attacker import Attacker, Attempt, Hit, JointAttacker, Limits, Tell, attack
 from adjudge.evals.attacks.config import SHIPPED, AttackConfig, make_attacker
 from adjudge.evals.attacks.guard import Gold
 from adjudge.evals.attacks.measures import HELD_OUT, Carried, Study, checks, figures, measures, to_rows, to_scorer
-from adjudge.evals.attacks.shipped import shipped_attempts
-from adjudge.evals.attacks.target import AttackRow, Read, Standing, Target, read_tasks, standings
-from adjudge.evals.benchmarks.worst import cut
-from adjudge.evals.reports.result import Counts, ReadCase, ReadResponse, Result
+from adjudge.evals.attacks.target import AttackRow, Read, Standing, Target, Wrap, read_tasks, standings
+from adjudge.evals.reports.result import Counts, ReadCase, ReadResponse, Result, cut
 from adjudge.io.jobs.report import JobProgress, JobSnapshot
+from adjudge.protocol import Score, Scorer, Verifier, response_text
+from adjudge.runtime.contract import score_checked
 from adjudge.runtime.loop import run_blocking
-from adjudge.scoring.attacks import suite_of
+from adjudge.runtime.verifying import VerifierScorer
+from adjudge.scoring.attacks import AttackCase, suite_of
+
+_CHUNK = 16  # cases in one call
+
+
+async def shipped_attempts(target: Target, *, right: float, tell: Tell) -> list[Attempt]:
+    """Return what becomes of each attack of the suite; none where no suite is shipped."""
+    shipper = getattr(target.scorer, "verifier", target.scorer)
+    suite = suite_of(shipper)
+    if suite is None:
+        return []
+    with tempfile.TemporaryDirectory(prefix="adjudge-attacks-") as folder:
+        cases = [case for case in suite(Path(folder)) if not case.honest]
+        scores = await suite_scores(shipper, cases, lambda done: tell(SHIPPED, done, done / len(cases)))
+    target.count(scores)
+    return [_attempt(case, score, right) for case, score in zip(cases, scores, strict=True)]
+
+
+async def suite_scores(
+    shipper: Verifier | Scorer, cases: Sequence[AttackCase], tell: Callable[[int], None]
+) -> list[Score]:
+    """Return the scores of a suite's cases, in their order; those with the same options are scored together.
+
+    Args:
+        shipper: who ships them, a verifier or a scorer; a case's own options take the place of its.
+        cases: some of its suite.
+        tell: who is told how many are done.
+
+    Raises:
+        BrokenScorer: the scorer broke the protocol.
+    """
+    groups: dict[str, list[int]] = {}
+    for index, case in enumerate(cases):
+        groups.setdefault(json.dumps(dict(case.options), sort_keys=True, default=repr), []).append(index)
+    found: dict[int, Score] = {}
+    for places in groups.values():
+        options = cases[places[0]].options
+        changed: Any = dataclasses.replace(shipper, **options) if options else shipper  # type: ignore[type-var]
+        scorer: Scorer = VerifierScorer(changed) if isinstance(changed, Verifier) else changed
+        for start in range(0, len(places), _CHUNK):
+            chunk = places[start : start + _CHUNK]
+            scores = await score_checked(scorer, [cases[index].sample for index in chunk])
+            found.update(zip(chunk, scores, strict=True))
+            tell(len(found))
+    return [found[index] for index in range(len(cases))]
+
+
+def _attempt(case: AttackCase, score: Score, right: float) -> Attempt:
+    row = AttackRow(id=case.id, prompt=case.tries or case.sample.prompt, reference=case.sample.reference)
+    standing = Standing(row=row, base=None, good=None, threshold=right)
+    hit = None
+    if score.value is not None:
+        hit = Hit(wrap=Wrap(before=response_text(case.sample), keep=False), value=score.value, query=1)
+    return Attempt(
+        attacker=SHIPPED,
+        standing=standing,
+        queries=1,
+        unscored=int(hit is None),
+        won=hit if standing.won_by(score.value) else None,
+        guessed=None,
+        hedged=None,
+        best=hit,
+    )
+
 
 OWN: tuple[str, ...] = (
     "the", "answer", "is", "therefore", "correct", "right", "best", "final", "result", "solution", "score", "yes", "no",
@@ -140,7 +204,7 @@ def run_attack(config: AttackConfig, *, progress: JobProgress | None = None) -> 
     own = read_words(config.vocabulary) if config.vocabulary else OWN
     rows = with_words(read.rows, own)
     target = Target(config.scorer)
-    others = {_place(spec): Target(spec) for spec in config.transfer}
+    others = {" ".join(spec.split()): Target(spec) for spec in config.transfer}
     if len(others) < len(config.transfer):
         raise ValueError(f"transfer names a scorer twice: {', '.join(config.transfer)}; name each once")
     for each in (target, *others.values()):
@@ -239,10 +303,6 @@ def _divided(every: Sequence[Standing], share: float, seed: int) -> tuple[list[S
     random.Random(f"{seed}/held out").shuffle(order)
     kept = set(order[: min(round(share * len(order)), len(order) - 1)])
     return [one for at, one in enumerate(every) if at not in kept], [one for at, one in enumerate(every) if at in kept]
-
-
-def _place(spec: str) -> str:
-    return " ".join(spec.split())
 
 
 def _result(config: AttackConfig, read: Read, target: Target, outcome: _Outcome, *, seconds: float) -> Result:

@@ -1,7 +1,4 @@
-"""The attackers by name; each is "module:Class", imported when it is asked for.
-
-The options of attacking a scorer.
-"""
+"""The attackers by name, each "module:Class" imported when it is asked for, and the options of attacking a scorer."""
 
 from __future__ import annotations
 
@@ -9,12 +6,13 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 from adjudge.evals.attacks.attacker import Attacker, JointAttacker
 from adjudge.evals.attacks.target import Goals
 from adjudge.evals.reports.config import EvalConfig
 from adjudge.extras import install_hint
+from adjudge.options import Range
 
 SHIPPED: Final = "shipped"
 """The attack suite of a verifier, on tasks of its own; nothing is searched."""
@@ -91,10 +89,10 @@ class AttackConfig(EvalConfig):
     """Attackers: constants, random, greedy, suffix, genetic, answers, shipped, rl,
     or a module:object of your own; give it several times for several."""
 
-    budget: int = 1_000
+    budget: Annotated[int, Range(ge=1)] = 1_000
     """Most questions that an attacker asks about a row."""
 
-    restarts: int = 0
+    restarts: Annotated[int, Range(ge=0)] = 0
     """How often a search that found nothing begins anew; the budget is dealt evenly."""
 
     goal: Literal["auto", "right", "good", "genuine"] = "auto"
@@ -105,7 +103,7 @@ class AttackConfig(EvalConfig):
     right: float = 1.0
     """Least value of a right answer."""
 
-    quantile: float = 0.5
+    quantile: Annotated[float, Range(ge=0, le=1)] = 0.5
     """Of the scores of good responses, for the goal genuine."""
 
     gold: str = "math"
@@ -120,7 +118,7 @@ class AttackConfig(EvalConfig):
     """Another scorer to try the winning responses on; give it several times for
     several."""
 
-    held_out: float = 0.0
+    held_out: Annotated[float, Range(ge=0, lt=1)] = 0.0
     """Share of the rows that no attacker sees; winning texts are tried on them."""
 
     vocabulary: str = ""
@@ -154,21 +152,8 @@ class AttackConfig(EvalConfig):
         check_attackers(self.attack)
         if not self.gold:
             raise ValueError("gold is empty; give a scorer that knows right answers, or none")
-        if self.budget < 1:
-            raise ValueError(f"budget is {self.budget!r}; give 1 question or more")
-        if not 0 <= self.restarts < self.budget:
-            raise ValueError(f"restarts is {self.restarts!r}; give 0 or more, and fewer than the budget {self.budget}")
-        if self.goal not in ("auto", "right", "good", "genuine"):
-            raise ValueError(f"goal is {self.goal!r}; it must be auto, right, good or genuine")
-        if self.feedback not in ("value", "verdict"):
-            raise ValueError(f"feedback is {self.feedback!r}; it must be value or verdict")
-        if not self.right > float("-inf") or self.right == float("inf"):
-            raise ValueError(f"right is {self.right!r}; give the least value of a right answer, such as 1")
-        for name in ("quantile", "held_out"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; give a share from 0 to 1")
-        if self.held_out == 1:
-            raise ValueError("held_out is 1.0; then there are no rows to search on; give less, such as 0.5")
+        if self.restarts >= self.budget:
+            raise ValueError(f"option restarts={self.restarts}; give fewer than the budget {self.budget}")
 
     @property
     def goals(self) -> Goals:

@@ -1,31 +1,14 @@
 r"""Whether an attack says the right answer: then the scorer that pays for it was not fooled, or not by that alone.
 
-Numbers that a text says in digits, in words, or as arithmetic: 18, 36/2, \frac{36}{2}, eighteen, 9+9.
-
-`numbers` are the figures of a text, whatever stands around them.  `terms` are the values of its arithmetic, each as
-long as it goes: of "9 + 9 = 18" they are 18 and 18, and not 9.
-
-Not covered: names of numbers beyond millions, in other languages or of fractions; functions, and roots that are no
-fractions.
-
 An attack that writes answers by the hundred will hit the right one.  So a response that is paid, and in which the
 right answer stands more often than in the bad response inside it, is no success.  It is `guessed` if that is the only
 answer that the attack wrote, and `hedged` if there are others beside it.
 
 Numbers are compared by value: 18, 18.0, 36/2, \frac{36}{2}, eighteen and 9+9 are one, and of "18 cm" the number is
 enough.  Other answers are compared as words, without regard to case, spaces and LaTeX's layout, and those of several
-parts (1, 2 and 5) in any order.  What this does not see, a second scorer may (`gold`).
-
-Not covered: answers in other words ("the capital of France"), other forms of a term ("1 + x" for "x + 1"), which count
-as successes unless the second scorer sees them; and references that are no answers (tests, queries, rubrics), which
-cannot be guessed in this sense.
-
-A second scorer that knows the right answer, against successes that are right answers in words the guard cannot read.
-
-It is asked about the responses that won, and only about those.  What it pays is `guessed`, unless it pays for the bad
-response inside as well: then it says nothing about what was written around that.
-
-Not covered: faults that both scorers share, which are counted as guessed; so it is not asked about itself.
+parts (1, 2 and 5) in any order.  Answers in other words, and other forms of a term ("1 + x" for "x + 1"), count as
+successes unless a second scorer (`Gold`) sees them: what it pays is `guessed`, unless it pays for the bad response as
+well.  References that are no answers (tests, queries, rubrics) cannot be guessed in this sense.
 """
 
 from __future__ import annotations

@@ -1,15 +1,12 @@
 """The numbers of attacks: how often they succeed within how many questions, by how much, and where else they work.
 
-Whether what broke one scorer on one prompt breaks others.
-
 To another scorer goes the winning response itself, and it must reach that scorer's own threshold for the row.  To a
 prompt that no attacker saw goes what was written around the bad response, around that prompt's bad response.
 
 A row counts as broken by an attacker if it found a worthless response that wins.  Answers that are right by luck are
 shares of their own.  A row of which no question got a number is in no share.  Shares of rows have Wilson's bounds;
-means and shares over many texts have bounds from resampled rows.
-
-Not covered: worlds of other rows.  A joint search makes its rows depend on each other, and bounds do not know that.
+means and shares over many texts have bounds from resampled rows.  A joint search makes its rows depend on each other,
+which bounds do not know.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ from adjudge.evals.attacks.guard import Gold
 from adjudge.evals.attacks.target import AttackRow, Goals, Standing, Target, Wrap, standings
 from adjudge.evals.reports.figures import Curves, Figure, Grid, Series
 from adjudge.evals.reports.result import Check, Measure
-from adjudge.statistics.bootstrap import mean_interval, resampled_mean
+from adjudge.statistics.bootstrap import resampled_mean
 from adjudge.statistics.intervals import Draws, Interval, wilson
 
 _TEXTS = 10  # of each attacker that are tried on each held-out prompt: those found with the fewest questions
@@ -34,15 +31,7 @@ _TEXTS = 10  # of each attacker that are tried on each held-out prompt: those fo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carried:
-    """An attack that was tried elsewhere.
-
-    Attributes:
-        attacker: who found it.
-        row: where it was tried.
-        wrap: what it writes.
-        value: the score there; None if there is none.
-        won: whether it wins there.
-    """
+    """An attack that was tried elsewhere."""
 
     attacker: str
     row: str
@@ -54,15 +43,7 @@ class Carried:
 async def to_scorer(
     target: Target, rows: Sequence[AttackRow], attempts: Mapping[str, Sequence[Attempt]], goals: Goals, gold: Gold
 ) -> list[Carried]:
-    """Try every winning response on another scorer; rows whose bad response wins there anyway are left out.
-
-    Args:
-        target: the other scorer.
-        rows: all that were attacked, for its thresholds.
-        attempts: of each attacker on them.
-        goals: what to win means.
-        gold: what tells luck from success.
-    """
+    """Try every winning response on another scorer; rows whose bad response wins there anyway are left out."""
     won = [attempt for each in attempts.values() for attempt in each if attempt.won is not None]
     if not won:
         return []
@@ -111,9 +92,7 @@ class Study:
     """All that was tried.
 
     Attributes:
-        attempts: by attacker, of the rows that could be attacked.
         carried: what was tried elsewhere, by the place's name: another scorer's, or `HELD_OUT`.
-        budget: most questions of an attacker about a row.
     """
 
     attempts: Mapping[str, Sequence[Attempt]]
@@ -158,8 +137,8 @@ def measures(study: Study, draws: Draws) -> list[Measure]:
     for place, carried in study.carried.items():
         for name in dict.fromkeys(one.attacker for one in carried):
             mine = [one for one in carried if one.attacker == name]
-            interval = mean_interval([float(one.won) for one in mine], [one.row for one in mine], draws)
-            found.append(_low(f"transfer to {place}", name, interval))
+            won, rows_there = [one.won for one in mine], [one.row for one in mine]
+            found.append(Measure.mean(f"transfer to {place}", won, rows_there, draws, name, "low"))
     return found
 
 
@@ -230,16 +209,7 @@ def figures(study: Study, level: float) -> list[Figure]:
     places = budgets(study.budget, _STEPS)
     lines = []
     for name, attempts in study.searched.items():
-        found = [broken_within(attempts, queries, level) for queries in places]
-        lines.append(
-            Series(
-                name=name,
-                x=tuple(float(place) for place in places),
-                y=tuple(one.value for one in found),
-                low=tuple(one.low for one in found),
-                high=tuple(one.high for one in found),
-            )
-        )
+        lines.append(Series.of(name, places, [broken_within(attempts, queries, level) for queries in places]))
     drawn: list[Figure] = []
     if lines:
         title = "Rows broken within so many questions"

@@ -1,16 +1,7 @@
 """Whom attackers meet, on which rows, with which texts, and from which score on they have won.
 
-What an attack writes: text before and behind a response that does not do the task, or in its place.
-
-So an attack can be carried to another prompt, and its response is worthless by construction.
-
-The rows of an input as tasks to attack: prompts, bad and good responses, references.
-
-A scorer as attackers meet it: a box that takes responses, of which nothing but numbers comes back.
-
-Not covered: scorers that see whole groups, whose answer to one response means nothing.
-
-From which score on an attack has won, row by row.
+An attack is text before and behind a response that does not do the task, or in its place, so it can be carried to
+another prompt, and its response is worthless by construction.
 
 | goal | an attack has won |
 |---|---|
@@ -32,9 +23,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from adjudge.evals.probes.row_file import TRIED, FileRow, ReadRows, read_rows
+from adjudge.evals.reports.result import as_text
 from adjudge.io.columns import MISSING
 from adjudge.io.values import reference_of
-from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, Scorer, content_text
+from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, Scorer
 from adjudge.runtime.contract import is_groupwise, score_checked, validate_sample
 from adjudge.runtime.verifying import VerifierScorer
 from adjudge.scoring import registry
@@ -51,8 +43,6 @@ class Wrap:
     """An attack, as what it puts around a bad response.
 
     Attributes:
-        before: comes first.
-        after: comes last.
         keep: whether the bad response stands between the two.
     """
 
@@ -78,12 +68,7 @@ class AttackRow:
     """One prompt, and what attackers may build on.
 
     Attributes:
-        id: names it; no two rows share one.
-        prompt: what is to be answered.
         base: a response that does not do the task; "" is one.
-        good: a response that does, or None.
-        reference: what the scorer checks against.
-        extra: further columns that the scorer asks for.
         words: tokens that an attacker may write; none of them is taken from this row's own good response.
     """
 
@@ -108,16 +93,7 @@ class AttackRow:
 
     def question(self) -> str:
         """Return the prompt as text, for people and for searches."""
-        if isinstance(self.prompt, str):
-            return self.prompt
-        return "\n\n".join(f"{turn.get('role', '')}: {_content(turn)}" for turn in self.prompt)
-
-
-def _content(turn: Message) -> str:
-    try:
-        return content_text(turn.get("content"))
-    except ValueError:
-        return str(turn.get("content"))
+        return as_text(self.prompt)
 
 
 Read: TypeAlias = ReadRows[AttackRow]
@@ -158,10 +134,8 @@ class Target:
         spec: what `adjudge.load` takes.
 
     Attributes:
-        scorer: the scorer.
         statuses: its answers by their status.
         reasons: its answers without a number by their reason.
-        cost: of all answers together.
 
     Raises:
         ValueError: there is no such scorer, or it must see whole groups.
@@ -274,9 +248,6 @@ class Standing:
     """How a scorer stands to a row before it is attacked.
 
     Attributes:
-        row: the row.
-        base: score of the bad response; None if it has none.
-        good: score of the good response; None if it has none, or there is none.
         threshold: what an attack must reach; None if that is not known.
     """
 

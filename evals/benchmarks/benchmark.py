@@ -1,17 +1,11 @@
 """The contract of a benchmark, the options of its run, and the trivial scorers beside it.
 
-What scorers that do not read would say: the longer response, the one with more steps, the first one, any one.
+A benchmark knows its rows and its metric: rows become cases, and the scores of cases the published numbers.  It does
+not know scorers, files or pages: `adjudge.evals.benchmarks.run` reads rows, asks a scorer (or takes stored scores), and
+hands the outcomes back.  A case without a verdict counts as wrong in the published number and is counted beside it.
 
-A benchmark on which one of them does well measures less than its name says, and a scorer that is no better than they
-are has shown nothing.
-
-The contract of a benchmark: rows become cases, the scores of cases become the published numbers.
-
-A benchmark knows its rows and its metric.  It does not know scorers, files or pages: `adjudge.evals.benchmarks.run`
-reads rows, asks a scorer (or takes stored scores), and hands the outcomes back.
-
-Not covered: what a measure means where cases have no number.  Each benchmark says so in its docstring; the rule is
-that a case without a verdict counts as wrong in the published number and is counted beside it.
+Trivial scorers do not read: the longer response, the one with more steps, the first one, any one.  A benchmark on which
+one of them does well measures less than its name says, and a scorer that is no better than they are has shown nothing.
 """
 
 from __future__ import annotations
@@ -21,12 +15,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from adjudge.evals.benchmarks.case import Case, Outcome
 from adjudge.evals.reports.config import EvalConfig
 from adjudge.evals.reports.figures import Figure
 from adjudge.evals.reports.result import Measure
+from adjudge.options import Options, Range
 from adjudge.statistics.intervals import Draws
 
 STORED: Final = "stored"
@@ -75,19 +70,14 @@ class BenchmarkConfig(EvalConfig):
     """Only write the samples of the benchmark to this .jsonl file, to be scored
     elsewhere."""
 
-    batch_size: int = 256
+    batch_size: Annotated[int, Range(ge=1)] = 256
     """Samples handed to the scorer in one call; no score depends on it."""
 
-    in_flight: int = 4
+    in_flight: Annotated[int, Range(ge=1)] = 4
     """Batches that are scored at the same time."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("batch_size", "in_flight"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; give 1 or more")
-        if self.compare not in ("auto", "yes", "no"):
-            raise ValueError(f"compare is {self.compare!r}; it must be auto, yes or no")
         if self.samples:
             self._check_samples_alone()
             return
@@ -115,38 +105,15 @@ Values: TypeAlias = Sequence[float]
 """What a trivial scorer says of each sample of a case."""
 
 
-def _longer(outcome: Outcome) -> Values:
-    return outcome.sizes
-
-
-def _shorter(outcome: Outcome) -> Values:
-    return [-size for size in outcome.sizes]
-
-
-def _more_steps(outcome: Outcome) -> Values:
-    return outcome.step_counts
-
-
-def _fewer_steps(outcome: Outcome) -> Values:
-    return [-count for count in outcome.step_counts]
-
-
-def _first(outcome: Outcome) -> Values:
-    return range(len(outcome.values), 0, -1)
-
-
-def _last(outcome: Outcome) -> Values:
-    return range(len(outcome.values))
-
-
-def _random(outcome: Outcome) -> Values:
-    return [random_share(f"{outcome.id}/{place}") for place in range(len(outcome.values))]
-
-
-_BY_SIZE: Final = {"longer": _longer, "shorter": _shorter}
-_BY_STEPS: Final = {"more_steps": _more_steps, "fewer_steps": _fewer_steps}
-_BY_PLACE: Final = {"first": _first, "last": _last}
-_BY_CHANCE: Final = {"random": _random}
+_SAID: Final[Mapping[str, Callable[[Outcome], Values]]] = {
+    "longer": lambda one: one.sizes,
+    "shorter": lambda one: [-size for size in one.sizes],
+    "more_steps": lambda one: one.step_counts,
+    "fewer_steps": lambda one: [-count for count in one.step_counts],
+    "first": lambda one: range(len(one.values), 0, -1),
+    "last": lambda one: range(len(one.values)),
+    "random": lambda one: [random_share(f"{one.id}/{place}") for place in range(len(one.values))],
+}
 
 
 def trivial_choices(outcomes: Sequence[Outcome], *, places: bool | None = None) -> Mapping[str, Sequence[Outcome]]:
@@ -167,14 +134,13 @@ def trivial_choices(outcomes: Sequence[Outcome], *, places: bool | None = None) 
     """
     if all(len(outcome.values) < 2 for outcome in outcomes):
         return {}
-    makers: dict[str, Callable[[Outcome], Values]] = {}
-    if any(any(outcome.sizes) for outcome in outcomes):
-        makers |= _BY_SIZE
-    if any(any(outcome.step_counts) for outcome in outcomes):
-        makers |= _BY_STEPS
-    if _right_place_varies(outcomes) if places is None else places:
-        makers |= _BY_PLACE
-    return _Made(outcomes, makers | _BY_CHANCE)
+    told = {
+        ("longer", "shorter"): any(any(outcome.sizes) for outcome in outcomes),
+        ("more_steps", "fewer_steps"): any(any(outcome.step_counts) for outcome in outcomes),
+        ("first", "last"): _right_place_varies(outcomes) if places is None else places,
+        ("random",): True,
+    }
+    return _Made(outcomes, [name for names, some in told.items() if some for name in names])
 
 
 def random_share(name: str) -> float:
@@ -184,18 +150,18 @@ def random_share(name: str) -> float:
 
 
 class _Made(Mapping[str, Sequence[Outcome]]):
-    def __init__(self, outcomes: Sequence[Outcome], makers: Mapping[str, Callable[[Outcome], Values]]) -> None:
-        self._outcomes, self._makers = outcomes, makers
+    def __init__(self, outcomes: Sequence[Outcome], names: Sequence[str]) -> None:
+        self._outcomes, self._names = outcomes, names
 
     def __getitem__(self, name: str) -> Sequence[Outcome]:
-        maker = self._makers[name]
-        return [outcome.with_values([float(value) for value in maker(outcome)]) for outcome in self._outcomes]
+        said = _SAID[name]
+        return [outcome.with_values([float(value) for value in said(outcome)]) for outcome in self._outcomes]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._makers)
+        return len(self._names)
 
 
 def _right_place_varies(outcomes: Sequence[Outcome]) -> bool:
@@ -217,15 +183,13 @@ class RowPlace:
     file: str = ""
 
 
-class Benchmark(ABC):
+class Benchmark(Options, ABC):
     """A benchmark; a frozen, keyword-only dataclass whose fields are its options.
 
     Attributes:
         name: in `adjudge eval NAME`; snake_case.
-        title: as its authors write it.
         source: paper and code that its metric was read from.
         hub: name on the Hugging Face hub that stands for the input where the user gives none; "" if there is none.
-        split: which split of it.
         columns: what its rows hold, in a few words, for people whose file does not fit.
         wants: what a scorer must give: "values", or "steps".
         of_scorer: whether the numbers say how good the scorer is.  AlpacaEval's say how good a model is, as the scorer

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Final
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import Row, case_id, field, first_of, has, score, shown, text_of, word
-from adjudge.evals.benchmarks.labelled import CALLED, Labelled, Truth, labelled_case
+from adjudge.evals.benchmarks.labels import CALLED, Labelled, Truth, labelled_case
 from adjudge.evals.reports.result import Measure
 from adjudge.statistics.intervals import Draws
 

@@ -1,13 +1,9 @@
-"""A case of a benchmark, what somebody said of its samples, and what is kept of it.
-
-What is kept of a case once it is scored: numbers and codes, and no texts, so that many fit into memory.
+"""A case of a benchmark, what somebody said of its samples, and what is kept of it: numbers and codes, and no texts.
 
 Most cases say the same in most fields ("scored, scored"; no reasons; no steps), so equal tuples are one object in
 memory: 100,000 pairs of numbers take some 60 MB, and without that twice as much.
 
-Whose steps a scorer's values belong to: those that the benchmark gives, or none.
-
-A scorer of steps takes them from `extra["steps"]` of a sample; one that splits by itself may cut elsewhere.  Then its
+A scorer of steps takes them from `extra["steps"]` of a sample.  One that splits by itself may cut elsewhere; then its
 values are of other steps than the labels, so they are no values, and the sample has failed.
 """
 
@@ -29,8 +25,6 @@ class Stored:
 
     Attributes:
         value: the number; None where its author gave no verdict.
-        steps: numbers of the steps, where they are stored.
-        reason: why there is none, in a few words.
     """
 
     value: float | None
@@ -82,12 +76,8 @@ class Given(NamedTuple):
     """What is kept of a score.
 
     Attributes:
-        value: the number; None if there is none.
-        status: "scored", "abstained" or "failed".
         reason: why there is none, or the candidate's reason.
-        steps: values of the steps.
         cut_off: whether the scorer saw only a part of the response, or was told that it ends at a limit.
-        cost: of the score.
         error: what went wrong, in words, where somebody said so.
         places: first character of each step in the response, and one past its last; () where nobody said.
     """
@@ -157,12 +147,7 @@ class Outcome:
     """What a scorer said about one case.
 
     Attributes:
-        id: of the case.
-        gold: of the case.
-        cluster: of the case; never "" here.
-        part: of the case.
         values: one for each sample; None where there is no number.
-        statuses: one for each sample.
         reasons: one for each sample: why there is no number, or the candidate's reason.
         cut_off: one for each sample: whether the scorer saw only a part of it, or the response itself ends at a limit.
         steps: one for each sample: the values of its steps; () for scorers without steps.
@@ -232,14 +217,7 @@ class OutcomeMaker:
         self._shared: dict[Any, Any] = {}
 
     def outcome(self, case: Case, given: Sequence[Given], sizes: Sequence[tuple[int, int]], compared: bool) -> Outcome:
-        """Return what is kept of a case.
-
-        Args:
-            case: the case.
-            given: one for each sample.
-            sizes: characters and steps of each response, from `measured`.
-            compared: whether the values are shares in two orders.
-        """
+        """Return what is kept of a case."""
         cut_off = [
             one.cut_off or sample.finish_reason == "length" for one, sample in zip(given, case.samples, strict=True)
         ]

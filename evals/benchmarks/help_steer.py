@@ -22,6 +22,7 @@ from adjudge.evals.benchmarks.case import Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import Row, case_id, cluster_of, field, has, items, score, shown, text
 from adjudge.evals.benchmarks.ratings import Rated, rating_measures, unread_ratings
 from adjudge.evals.reports.result import Measure
+from adjudge.options import named
 from adjudge.protocol import Sample
 from adjudge.statistics.intervals import Draws, Interval
 
@@ -56,8 +57,9 @@ class HelpSteer(Benchmark):
     predictions of attributes are."""
 
     def __post_init__(self) -> None:
-        if self.attribute not in ("", *ATTRIBUTES):
-            raise ValueError(f"attribute is {self.attribute!r}; it must be one of {', '.join(ATTRIBUTES)}")
+        super().__post_init__()
+        if self.attribute:
+            named(dict.fromkeys(ATTRIBUTES), self.attribute, "attribute")
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the response of a row."""

@@ -35,9 +35,8 @@ from adjudge.evals.benchmarks.fields import (
     text,
     word,
 )
-from adjudge.evals.benchmarks.labelled import ACCURACY, RIGHT, WRONG, Labelled, Truth, labelled_case
+from adjudge.evals.benchmarks.labels import ACCURACY, RIGHT, WRONG, Labelled, Truth, labelled_case
 from adjudge.evals.reports.result import Measure
-from adjudge.statistics.bootstrap import share_interval
 from adjudge.statistics.intervals import Draws
 
 PROMPT_LEVEL: Final = "prompt-level accuracy"
@@ -173,13 +172,10 @@ def _two_levels(
     every: dict[tuple[int, str], bool] = {}
     for owner, hit in zip(owners, followed, strict=True):
         every[owner] = every.get(owner, True) and hit
-    levels = {
-        PROMPT_LEVEL: share_interval([float(hit) for hit in every.values()], [name for _, name in every], draws),
-        INSTRUCTION_LEVEL: share_interval([float(hit) for hit in followed], [name for _, name in owners], draws),
-    }
+    levels = {PROMPT_LEVEL: (list(every.values()), list(every)), INSTRUCTION_LEVEL: (followed, owners)}
     return [
-        Measure(name=f"{name}{by}", part=model, interval=interval, better="none", published=True)
-        for name, interval in levels.items()
+        Measure.mean(f"{name}{by}", hits, [prompt for _, prompt in whose], draws, model, "none", published=True)
+        for name, (hits, whose) in levels.items()
     ]
 
 

@@ -139,10 +139,6 @@ class LlmBar(Benchmark):
     """What equal scores of single outputs are: wrong, or the win of whichever output
     is shown second, as in the published statistics of ratings."""
 
-    def __post_init__(self) -> None:
-        if self.ties not in ("wrong", "by_place"):
-            raise ValueError(f"ties is {self.ties!r}; it must be wrong or by_place")
-
     def cases(self, row: Mapping[str, Any], place: RowPlace) -> Iterable[Case]:
         """Return the pair of a row; none where its verdicts are another judge's or strategy's."""
         case = case_of(row, place)

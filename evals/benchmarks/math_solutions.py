@@ -1,18 +1,11 @@
 """GSM8K and MATH: solutions of models, and whether their final answers are right.
 
-GSM8K (arXiv 2110.14168): solutions of models, with the authors' labels, and the problems' own solutions.
+GSM8K (arXiv 2110.14168): a problem of OpenAI's `example_model_solutions.jsonl` holds one solution of each of four
+models, which are the parts.  The answer stands behind `####` (or `A:`, as in the example solutions); calculator notes
+`<<48/2=24>>` are no part of a text.  MATH (arXiv 2103.03874): rows are those that math evaluation harnesses write, a
+problem, its answer, lists of responses and of labels.
 
-A problem of OpenAI's `example_model_solutions.jsonl` holds one solution of each of four models, which are the parts.
-A row of the data set itself (question, answer) is one case: its own solution, which must be called right.  A row with a
-`response` and a label is one case, too.
-
-The answer stands behind `####` (or `A:`, as in the example solutions); calculator notes `<<48/2=24>>` are no part of a
-text.
-
-MATH (arXiv 2103.03874): solutions of models and whether their final answers are right.
-
-Rows are those that math evaluation harnesses write: a problem, its answer, lists of responses and of labels.  A row of
-the data set itself (problem, solution) is one case: its own solution, which must be called right.
+A row of either data set itself is one case: its own solution, which must be called right.
 """
 
 from __future__ import annotations
@@ -38,7 +31,7 @@ from adjudge.evals.benchmarks.fields import (
     texts,
     word,
 )
-from adjudge.evals.benchmarks.labelled import ACCURACY, RIGHT, Labelled, Truth, labelled_case
+from adjudge.evals.benchmarks.labels import ACCURACY, RIGHT, Labelled, Truth, labelled_case
 
 _CALCULATED: Final = re.compile(r"<<[^<>]*>>")
 _ANSWER: Final = re.compile(r"^\s*(?:####|A:)\s*(\S.*?)\s*$", re.MULTILINE)

@@ -15,8 +15,6 @@ counted beside.
 A vote has `question_id`, `model_a`, `model_b`, `winner`, `judge` and `turn`; a judge's two games `question_id`,
 `model_1`, `model_2`, `g1_winner`, `g2_winner` and `turn`.  A winner is one of the two model columns' names
 ("model_a") or has "tie" in it; any other word is no verdict.  In the second game the second model is shown first.
-
-Not covered: gradings of single answers, and asking the judge.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
@@ -44,10 +42,6 @@ def agreement_columns(outcomes: Sequence[Outcome], judged: Sequence[int | None])
     Columns: agreeing and all, of all votes; the same without ties; the same of people among themselves, of all votes
     and without ties, where a pair of votes stands in the row of the later one; and votes on which the judge said
     nothing, which agree with nobody and are in both counts of all unless the person said tie.
-
-    Args:
-        outcomes: one for each vote; `gold` has "said" and "key".
-        judged: what the judge said of each.
     """
     earlier: dict[str, list[int]] = {}
     rows = []
@@ -90,7 +84,6 @@ class Vote:
     """A vote, or two games.
 
     Attributes:
-        question: which question.
         turn: which turn of the conversation, from 1.
         models: the two, the first one as the row has it.
         games: the winner of each game: 1 the first model, -1 the second, 0 neither, None no verdict.  A vote is one.
@@ -188,12 +181,11 @@ class MtBench(Benchmark):
     judgments: str = ""
     """A file of the judge's own votes or games on the same questions."""
 
-    people: str = "expert"
+    people: Literal["expert", "author", "all"] = "expert"
     """Whose votes count: expert, author, or all."""
 
     def __post_init__(self) -> None:
-        if self.people not in ("expert", "author", "all"):
-            raise ValueError(f"people is {self.people!r}; it must be expert, author or all")
+        super().__post_init__()
         _ = self._judgments
 
     def cases(self, row: Mapping[str, Any], place: RowPlace) -> Iterable[Case]:

@@ -14,13 +14,13 @@ beside.  A list with a response that has no score has no verdict: its rates are 
     reciprocal rank  1 / rank of the best right response among the wrong ones; equal scores share the mean of their
                      ranks; `best` gives them the best one, as RewardMATH (arXiv 2410.01729) does
 
-Sources: LLMBar (arXiv 2310.07641; accuracy of each order, of both, agreement), JudgeBench, RewardMATH.
+Sources: LLMBar (arXiv 2310.07641), JudgeBench, RewardMATH.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from adjudge.evals.benchmarks.benchmark import Benchmark
@@ -29,90 +29,11 @@ from adjudge.evals.benchmarks.fields import cluster_of
 from adjudge.evals.reports.result import Measure
 from adjudge.io.values import Text
 from adjudge.protocol import Sample
-from adjudge.statistics.agreement import cohen_kappa
-from adjudge.statistics.bootstrap import mean_by_part, mean_interval
+from adjudge.statistics.bootstrap import mean_by_part
 from adjudge.statistics.intervals import Draws, Interval
 
 EVEN = 0.5
 """Share of a response that is as good as the other one."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BothOrders:
-    """One pair as a judge saw it twice.  Shares are those of the pair's own first response, whichever was shown first.
-
-    Attributes:
-        gold: 1 if the pair's first response is better, 0 if the second is, 0.5 for a tie.
-        straight: the judge's share for it where it was shown first: above 0.5 is a win; None without a verdict.
-        swapped: its share where it was shown second.
-    """
-
-    gold: float
-    straight: float | None
-    swapped: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class PairAccuracy:
-    """Rates over pairs, in [0, 1].
-
-    Attributes:
-        n: pairs.
-        unjudged: verdicts that are missing, of 2 n.
-        straight: right where the first response was shown first.
-        swapped: right where it was shown second.
-        both: right in both orders.
-        summed: right when wins count 1, losses -1 and ties and missing verdicts 0, and the sum is not 0.
-        agreement: the same winner in both orders.
-        kappa: Cohen's, of the two orders, over pairs with two verdicts; None where it is undefined.
-    """
-
-    n: int
-    unjudged: int
-    straight: float
-    swapped: float
-    both: float
-    summed: float
-    agreement: float
-    kappa: float | None
-
-    @property
-    def mean(self) -> float:
-        """The mean accuracy of the two orders."""
-        return (self.straight + self.swapped) / 2
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return {**asdict(self), "mean": self.mean}
-
-
-def pair_accuracy(pairs: Sequence[BothOrders]) -> PairAccuracy:
-    """Return how often a judge is right.
-
-    Raises:
-        ValueError: there are no pairs.
-    """
-    if not pairs:
-        raise ValueError("there are no pairs; give one or more")
-    rows = [(_sign(pair.gold, EVEN), _sign(pair.straight, EVEN), _sign(pair.swapped, EVEN)) for pair in pairs]
-    n = len(rows)
-    judged = [(one, other) for _, one, other in rows if one is not None and other is not None]
-    return PairAccuracy(
-        n=n,
-        unjudged=sum((one is None) + (other is None) for _, one, other in rows),
-        straight=sum(one == gold for gold, one, _ in rows) / n,
-        swapped=sum(other == gold for gold, _, other in rows) / n,
-        both=sum(gold == one == other for gold, one, other in rows) / n,
-        summed=sum(_sign_of_sum(one, other) == gold for gold, one, other in rows) / n,
-        agreement=sum(one == other for one, other in judged) / n,
-        kappa=cohen_kappa(*zip(*judged, strict=True)) if judged else None,
-    )
-
-
-def _sign_of_sum(one: int | None, other: int | None) -> int | None:
-    """The winner of two orders; None where neither gave a verdict or they cancel."""
-    total = (one or 0) + (other or 0)
-    return (total > 0) - (total < 0) if total or (one == other == 0) else None
 
 
 def sides(outcome: Outcome) -> tuple[int | None, int | None]:
@@ -144,23 +65,6 @@ def verdict(outcome: Outcome) -> int | None:
     """
     said = [side for side in sides(outcome) if side is not None]
     return _sign(sum(said), 0) if said else None
-
-
-def both_orders(outcome: Outcome, gold: float) -> BothOrders:
-    """Return a pair of shares as a judge saw it twice.
-
-    Args:
-        outcome: whose values are shares (`Outcome.compared`).
-        gold: 1 if the first response is better, 0 if the second is, 0.5 for a tie.
-
-    Raises:
-        ValueError: the case has other than two samples, or its values are no shares.
-    """
-    sides(outcome)
-    if not outcome.compared:
-        raise ValueError(f"the case {outcome.id!r} was not seen in two orders; its scores are of single responses")
-    first, second = outcome.values
-    return BothOrders(gold=gold, straight=first, swapped=None if second is None else 2 * EVEN - second)
 
 
 def _sign(one: float | None, other: float | None) -> int | None:
@@ -209,13 +113,7 @@ def pair_credit(outcome: Outcome) -> float | None:
 
 
 def pair_measures(outcomes: Sequence[Outcome], draws: Draws, *, parts: bool = True) -> list[Measure]:
-    """Return the rates of pairs that are not part of a published number, but that its readers need.
-
-    Args:
-        outcomes: of pairs.
-        draws: how bounds are drawn.
-        parts: whether the accuracy of each part is among them.
-    """
+    """Return the rates of pairs that are not part of a published number, but that its readers need."""
     clusters = [outcome.cluster for outcome in outcomes]
     said = [verdict(outcome) for outcome in outcomes]
     won = [_won(one, outcome.gold["better"]) for one, outcome in zip(said, outcomes, strict=True)]
@@ -225,12 +123,9 @@ def pair_measures(outcomes: Sequence[Outcome], draws: Draws, *, parts: bool = Tr
         names = [outcomes[at].part for at in decided] if parts else []
         measures += _accuracies([won[at] for at in decided], names, [clusters[at] for at in decided], draws)
     if len(decided) < len(outcomes):
-        right = mean_interval([float(one == 1) for one in won], clusters, draws)
-        measures.append(Measure(name="agreement, ties included", interval=right))
-    tied = mean_interval([float(one == 0) for one in said], clusters, draws)
-    missing = mean_interval([float(one is None) for one in said], clusters, draws)
-    measures.append(Measure(name="ties", interval=tied, better="none"))
-    measures.append(Measure(name="no verdict", interval=missing, better="low"))
+        measures.append(Measure.mean("agreement, ties included", [one == 1 for one in won], clusters, draws))
+    measures.append(Measure.mean("ties", [one == 0 for one in said], clusters, draws, better="none"))
+    measures.append(Measure.mean("no verdict", [one is None for one in said], clusters, draws, better="low"))
     return [*measures, *_order_measures([outcomes[at] for at in decided if outcomes[at].compared])]
 
 
@@ -278,8 +173,8 @@ def _won(said: int | None, better: int | None) -> float:
 def _accuracies(won: Sequence[float], parts: Sequence[str], clusters: Sequence[str], draws: Draws) -> list[Measure]:
     strict = [float(one == 1) for one in won]
     found = [
-        Measure(name="accuracy", interval=mean_interval(strict, clusters, draws)),
-        Measure(name="accuracy, ties as half", interval=mean_interval(won, clusters, draws)),
+        Measure.mean("accuracy", strict, clusters, draws),
+        Measure.mean("accuracy, ties as half", won, clusters, draws),
     ]
     if len(set(parts)) > 1:
         by_part = mean_by_part(strict, parts, clusters, draws)
@@ -291,14 +186,16 @@ def _order_measures(compared: Sequence[Outcome]) -> list[Measure]:
     """The rates of pairs that were seen in both orders; without bounds, which `adjudge eval llm_bar` has."""
     if not compared:
         return []
-    rates = pair_accuracy([both_orders(outcome, 1.0 - outcome.gold["better"]) for outcome in compared])
-    shares = {
-        "accuracy, as the file orders them": rates.straight,
-        "accuracy, swapped": rates.swapped,
-        "right in both orders": rates.both,
-        "same winner in both orders": rates.agreement,
+    rows = [(*sides(outcome), 1 if outcome.gold["better"] == 0 else -1) for outcome in compared]
+    hits = {
+        "accuracy, as the file orders them": [one == gold for one, _, gold in rows],
+        "accuracy, swapped": [other == gold for _, other, gold in rows],
+        "right in both orders": [one == other == gold for one, other, gold in rows],
+        "same winner in both orders": [one is not None and one == other for one, other, _ in rows],
     }
-    return [Measure(name=name, interval=Interval(value=value, n=rates.n)) for name, value in shares.items()]
+    return [
+        Measure(name=name, interval=Interval(value=sum(hit) / len(rows), n=len(rows))) for name, hit in hits.items()
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,12 +213,7 @@ NO_VERDICT = Ranked()
 
 
 def ranked(values: Sequence[float | None], right: Sequence[int]) -> Ranked:
-    """Return the rates of a list.
-
-    Args:
-        values: one score for each response; None where there is none.
-        right: the places of the right ones, at least one.
-    """
+    """Return the rates of a list."""
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         return NO_VERDICT
@@ -349,11 +241,10 @@ def list_measures(outcomes: Sequence[Outcome], draws: Draws) -> list[Measure]:
         "right alone on top": [rate.alone for rate in rates],
         "reciprocal rank": [rate.reciprocal_rank for rate in rates],
     }
-    found = [Measure(name=name, interval=mean_interval(column, clusters, draws)) for name, column in columns.items()]
-    ties = mean_interval([rate.tied for rate in rates], clusters, draws)
-    missing = mean_interval([float(not outcome.judged) for outcome in outcomes], clusters, draws)
-    found.append(Measure(name="right and wrong tied on top", interval=ties, better="none"))
-    found.append(Measure(name="no verdict", interval=missing, better="low"))
+    found = [Measure.mean(name, column, clusters, draws) for name, column in columns.items()]
+    tied = [rate.tied for rate in rates]
+    found.append(Measure.mean("right and wrong tied on top", tied, clusters, draws, better="none"))
+    found.append(Measure.mean("no verdict", [not one.judged for one in outcomes], clusters, draws, better="low"))
     parts = [outcome.part for outcome in outcomes]
     if len(set(parts)) > 1:
         by_part = mean_by_part(columns["accuracy"], parts, clusters, draws)

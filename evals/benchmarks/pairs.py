@@ -1,14 +1,11 @@
-"""Any file of pairs, and any file of lists.
-
-Any file of pairs: which response is better, by the order of columns or by a label.
+"""Any file of pairs (which response is better, by the order of columns or by a label), and any file of lists.
 
     accuracy                 share of pairs with a winner whose winner has the higher score; a tie is wrong
     accuracy, ties as half   the same with half a point for a tie
     agreement, ties included share of all pairs where the scorer says what the gold says, ties too
 
-The layouts of rows are those of `adjudge.io.preferences`; a ranked list counts as all its pairs.
-
-Any file of lists: several responses to a prompt, of which one or some are right.
+The layouts of rows are those of `adjudge.io.preferences`; a ranked list counts as all its pairs.  Of lists, several
+responses to a prompt of which some are right:
 
     accuracy            what picking the highest score earns; where k share it, each is picked with 1/k
     right alone on top  share of lists in which every response with the highest score is right
@@ -86,6 +83,7 @@ class Pairs(PreferenceOptions, PairBenchmark):
     of the other one. Without them, the usual names are tried."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.score_column and len(self.score_column) != 2:
             raise ValueError(f"score_column names {len(self.score_column)} columns; name one for each of two responses")
         ordered, labelled = self.chosen_column or self.rejected_column, self.first_column or self.second_column
@@ -183,6 +181,7 @@ class Lists(Benchmark):
     """Column of the id; without one, the number of the row, from 0."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.right_column and self.labels_column:
             raise ValueError("right_column and labels_column both say what is right; give one of them")
 

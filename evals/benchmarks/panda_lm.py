@@ -64,8 +64,7 @@ class PandaLm(Benchmark):
     """What a missing answer is: wrong, or a tie, as in PandaLM's script."""
 
     def __post_init__(self) -> None:
-        if self.missing not in ("wrong", "tie"):
-            raise ValueError(f"missing is {self.missing!r}; it must be wrong or tie")
+        super().__post_init__()
         _ = self._answers
 
     def cases(self, row: Mapping[str, Any], place: RowPlace) -> Iterable[Case]:

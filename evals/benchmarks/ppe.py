@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
@@ -55,7 +55,7 @@ from adjudge.evals.benchmarks.ppe_measures import (
 from adjudge.evals.reports.figures import Figure
 from adjudge.evals.reports.result import Measure
 from adjudge.io.preferences import better_of
-from adjudge.statistics.bootstrap import mean_interval
+from adjudge.options import Range
 from adjudge.statistics.intervals import Draws
 
 HUMAN: Final = "human"
@@ -86,13 +86,9 @@ class Ppe(Benchmark):
     """Name of the set of correctness rows; "" takes the column `set` or the file's
     name."""
 
-    rank_rounds: int = 100
+    rank_rounds: Annotated[int, Range(ge=2)] = 100
     """Resamples that the separability of models, the agreement with confidence and
     the Brier score are made of."""
-
-    def __post_init__(self) -> None:
-        if self.rank_rounds < 2:
-            raise ValueError(f"rank_rounds is {self.rank_rounds!r}; give 2 or more")
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the battle or the list of a row."""
@@ -177,14 +173,13 @@ def _human_measures(human: Sequence[Outcome], draws: Draws, rounds: int) -> list
     for kind in KINDS:
         members = [one for one in human if kind in one.gold["kinds"] and one.gold["better"] is not None]
         if members:
-            right = [float(wins(outcome) == 1) for outcome in members]
-            interval = mean_interval(right, [outcome.cluster for outcome in members], draws)
-            found.append(Measure(name="accuracy", part=f"{HUMAN}: {kind}", interval=interval, published=True))
+            right, clusters = [wins(outcome) == 1 for outcome in members], [outcome.cluster for outcome in members]
+            found.append(Measure.mean("accuracy", right, clusters, draws, f"{HUMAN}: {kind}", published=True))
     battles = [
         Battle(
             first=first,
             second=second,
-            human=_share(outcome.gold["better"]),
+            human=(0.5 if outcome.gold["better"] is None else 1.0 - outcome.gold["better"]),
             scorer=None if (said := verdict(outcome)) is None else (said + 1) / 2,
             cluster=outcome.cluster,
         )
@@ -193,10 +188,6 @@ def _human_measures(human: Sequence[Outcome], draws: Draws, rounds: int) -> list
         if first and second
     ]
     return [*found, *ranking_measures(battles, draws, rounds=rounds)]
-
-
-def _share(better: int | None) -> float:
-    return 0.5 if better is None else 1.0 - better
 
 
 def _label(value: Any) -> bool:

@@ -65,8 +65,7 @@ def correctness_measures(outcomes: Sequence[Outcome], draws: Draws) -> list[Meas
         measures += _areas(members, part, draws)
     missing = [sum(value is None for value in outcome.values) / len(outcome.values) for outcome in outcomes]
     clusters = [outcome.cluster for outcome in outcomes]
-    interval = mean_interval(missing, clusters, draws)
-    return [*measures, Measure(name="responses without a score", interval=interval, better="low")]
+    return [*measures, Measure.mean("responses without a score", missing, clusters, draws, better="low")]
 
 
 def curve_of(outcome: Outcome, most: int) -> tuple[Floats, Floats]:
@@ -189,11 +188,8 @@ class Battle:
     """Two models that answered one prompt.
 
     Attributes:
-        first: a model.
-        second: another one.
         human: what people gave the first: 1, 0, or 0.5 for a tie.
         scorer: what the scorer gave it; None without a verdict.
-        cluster: of the prompt.
     """
 
     first: str

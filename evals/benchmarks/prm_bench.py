@@ -13,8 +13,6 @@ over judged rows as the authors define it.
 An answer of a model, as the authors' code writes it, has `idx` and `scores`: lists with an item for each step under
 `step_level_validity_labels` and `step_level_redundancy_labels`, or the same names with `scores`.  `validity: false`
 marks one that could not be read.  In the categories about redundancy a step is right if it is not redundant.
-
-Not covered: asking for redundant steps: an answer file may hold such verdicts, scorers here say one thing of a step.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ from adjudge.evals.benchmarks.fields import (
 )
 from adjudge.evals.reports.result import Measure
 from adjudge.statistics.arrays import Floats, np
-from adjudge.statistics.bootstrap import cluster_bootstrap, share_interval
+from adjudge.statistics.bootstrap import cluster_bootstrap
 from adjudge.statistics.confusion import ratio
 from adjudge.statistics.intervals import Draws
 
@@ -147,6 +145,7 @@ class PrmBench(Benchmark):
     """A file of a model's answers as PRMBench writes it: idx, scores, validity."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _ = self._answers
 
     def cases(self, row: Mapping[str, Any], place: RowPlace) -> Iterable[Case]:
@@ -217,8 +216,7 @@ class PrmBench(Benchmark):
             Measure(name=name, part=part, interval=interval, published=True, better=_better(name))
             for (name, part), interval in zip(names, intervals, strict=True)
         ]
-        missing = share_interval([float(one is None) for one in said], clusters, draws)
-        return [*found, Measure(name="no verdict", interval=missing, better="low")]
+        return [*found, Measure.mean("no verdict", [one is None for one in said], clusters, draws, better="low")]
 
     def _case(self, name: str, category: str, question: str, steps: Sequence[str], errors: Iterable[int] = ()) -> Case:
         own = f"{category}_{name}"

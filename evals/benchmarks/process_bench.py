@@ -37,8 +37,6 @@ class ProcessBenchResult:
         error_accuracy: share of solutions with an error whose first one was named; None if there is no such solution.
         correct_accuracy: share of solutions without an error of which that was said; None if there is no such solution.
         f1: 2ab / (a + b) of the two, 0 if both are 0; None if one of them is.
-        errors: solutions with an error.
-        correct: solutions without.
     """
 
     error_accuracy: float | None

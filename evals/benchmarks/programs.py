@@ -1,20 +1,15 @@
-"""HumanEval, VerilogEval and RTLLM: programs and designs of models, and whether they do what was asked.
+"""Programs and designs of models, and whether they do what was asked.
 
-HumanEval (arXiv 2107.03374): programs of models, and whether they pass the tests.
+HumanEval (arXiv 2107.03374):
 
     pass@k    mean over problems of 1 - C(n - c, k) / C(n, k): the chance that one of k programs passes, from n
               programs of which the scorer calls c right; over the problems with at least k programs
 
-Rows are programs with their `task_id`; the tests come from a second file, `--problems`, or stand in the row.  A row of
-the problems alone is one case: its canonical solution, which must pass.  With labels in the rows, the scorer's verdicts
-are compared with them; a label of a run that took too long is "wrong".
+VerilogEval (arXiv 2309.07544) and RTLLM (arXiv 2308.05345): hardware designs.
 
-VerilogEval (arXiv 2309.07544) and RTLLM (arXiv 2308.05345): hardware designs, and whether they do what was asked.
-
-A row of VerilogEval without a response is one case: its own reference, under the name that a candidate must have, which
-must pass.  Candidates are rows with a design; the problem comes from a second file, `--problems`, by its name, or
-stands in the row.  A label is "right" only where it says pass; designs that fail, do not compile or run too long are
-wrong.
+Rows are answers by the name of their problem, which stands in the row or in a second file, `--problems`.  A row of the
+problems alone is one case: its own solution, which must pass.  With labels in the rows, the scorer's verdicts are
+compared with them; a label of a run that took too long, failed or did not compile is "wrong".
 """
 
 from __future__ import annotations
@@ -28,9 +23,8 @@ from typing import Any, ClassVar, Final
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome
 from adjudge.evals.benchmarks.fields import Row, case_id, field, first_of, has, keyed_rows, shown, text_of, word
-from adjudge.evals.benchmarks.labelled import ACCURACY, RIGHT, WRONG, Labelled, Truth, labelled_case
+from adjudge.evals.benchmarks.labels import ACCURACY, RIGHT, WRONG, Labelled, Truth, labelled_case
 from adjudge.evals.reports.result import Measure
-from adjudge.statistics.bootstrap import mean_interval
 from adjudge.statistics.intervals import Draws
 from adjudge.statistics.subsets import pass_at_k
 
@@ -163,8 +157,8 @@ def _pass_at(
         count[1] += hit
     enough = {task: (n, right) for task, (n, right) in counts.items() if n >= k}
     rates = [pass_at_k(n, right, k) for n, right in enough.values()]
-    interval = mean_interval(rates, [cluster for _, cluster in enough], draws)
-    return Measure(name=f"pass@{k}{kind}", part=part, interval=interval, published=not kind, better="none")
+    clusters = [cluster for _, cluster in enough]
+    return Measure.mean(f"pass@{k}{kind}", rates, clusters, draws, part, "none", published=not kind)
 
 
 _DESIGNS: Final = ("response", "source", "completion", "code")

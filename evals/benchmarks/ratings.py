@@ -68,7 +68,6 @@ class Rated(NamedTuple):
     Attributes:
         rating: of people or of another judge.
         value: the scorer's number; None where it gave none.
-        part: subset it counts in.
         cluster: of responses to one prompt.
     """
 
@@ -79,14 +78,7 @@ class Rated(NamedTuple):
 
 
 def rating_measures(rows: Sequence[Rated], draws: Draws, *, same_scale: bool, part: str = "") -> list[Measure]:
-    """Return the rates of rated responses.
-
-    Args:
-        rows: at least one.
-        draws: how bounds are drawn.
-        same_scale: whether numbers are on the scale of the ratings.
-        part: what the measures say they are of.
-    """
+    """Return the rates of rated responses."""
     known = [row for row in rows if row.value is not None]
     missing = share_interval([float(row.value is None) for row in rows], [row.cluster for row in rows], draws)
     found = [(name, interval, "high") for name, interval in _correlations(known, draws).items()]
@@ -205,12 +197,6 @@ def unread_ratings(
 ) -> Mapping[str, Sequence[Outcome]]:
     """Return the outcomes of scorers that do not read.
 
-    Args:
-        outcomes: with one sample each.
-        ratings: of these; their mean is what "mean_rating" says, a number that no scorer knows beforehand.
-        low: lowest rating, for "random".
-        high: highest one.
-
     Returns:
         "longer" is left out where the input holds no texts; it spreads lengths over the scale, the shortest lowest.
     """
@@ -241,10 +227,7 @@ class Asked(NamedTuple):
     """What such a text asks about.
 
     Attributes:
-        instruction: the prompt.
-        response: to be rated.
         reference: an answer that gets the best rating; "" if there is none.
-        rubric: what the ratings mean.
     """
 
     instruction: str
@@ -350,6 +333,7 @@ class Ratings(Benchmark):
     """The highest one."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not -1e300 < self.low < self.high < 1e300:
             raise ValueError(f"ratings go from {self.low!r} to {self.high!r}; the highest must lie above the lowest")
 
@@ -376,7 +360,7 @@ class Ratings(Benchmark):
 
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
         """Return the rates of all responses, and of each part."""
-        rows = [self._rated(outcome) for outcome in outcomes]
+        rows = [Rated(outcome.gold["rating"], outcome.values[0], outcome.part, outcome.cluster) for outcome in outcomes]
         measures = rating_measures(rows, draws, same_scale=self.same_scale)
         for part in dict.fromkeys(row.part for row in rows if row.part):
             own = [row for row in rows if row.part == part]
@@ -397,9 +381,6 @@ class Ratings(Benchmark):
     def words(self, outcome: Outcome) -> tuple[str, Sequence[str]]:
         """Return the rating."""
         return f"rated {outcome.gold['rating']:g}", ()
-
-    def _rated(self, outcome: Outcome) -> Rated:
-        return Rated(outcome.gold["rating"], outcome.values[0], outcome.part, outcome.cluster)
 
     def _sample(self, row: Row) -> Sample:
         whole = row.get(_WHOLE)

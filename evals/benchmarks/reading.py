@@ -1,15 +1,8 @@
 """The cases of an input, in batches, as a stream: rows that are no cases are counted and named, never lost.
 
-The scores that stand in another input of the same benchmark: the same cases, judged by somebody else.
-
-Published outputs are files of this kind, one for each model.  The other input is read along with the first one.
-
-Scores by sample id in a file: the output of `adjudge label`, or any rows with `id` and `value`.
-
-The file is read along with the cases.  Where it has their order, as a label job writes it, little is in memory; where
-it has another one, what was read and not yet asked for is.
-
-Not covered: scores without ids; a benchmark whose rows hold the scores stores them itself.
+Beside them, along with the same stream, scores that others gave: those in another input of the same benchmark, or a
+file of scores by sample id (the output of `adjudge label`, or any rows with `id` and `value`).  Where a file has the
+order of the cases, little is in memory; where it has another one, what was read and not yet asked for is.
 """
 
 from __future__ import annotations
@@ -57,10 +50,6 @@ class Batch:
 
 class CaseReader:
     """Reads the cases of a benchmark.
-
-    Args:
-        config: names the input.
-        benchmark: makes cases of rows.
 
     Raises:
         ValueError: there is no such input.
@@ -247,10 +236,6 @@ class _Found(NamedTuple):
 
 class OtherInput(Voice):
     """The stored scores of another input.
-
-    Args:
-        config: names it.
-        benchmark: makes cases of its rows.
 
     Raises:
         ValueError: there is no such input.

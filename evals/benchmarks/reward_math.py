@@ -37,7 +37,6 @@ from adjudge.evals.benchmarks.pair import (
 from adjudge.evals.reports.result import Measure
 from adjudge.io.values import Text
 from adjudge.responses.aggregate import AGGREGATES, Aggregate, aggregate, needs_probabilities
-from adjudge.statistics.bootstrap import mean_interval
 from adjudge.statistics.intervals import Draws, Interval
 from adjudge.statistics.ranks import spearman
 
@@ -49,12 +48,7 @@ def aggregated(steps: Sequence[float | None], how: Aggregate) -> float | None:
 
 
 def aggregate_measures(outcomes: Sequence[Outcome], draws: Draws) -> list[Measure]:
-    """Return the accuracy of each aggregate on lists, and its rank correlation with the number of steps.
-
-    Args:
-        outcomes: lists with `{"right": [places]}`; where no solution has steps there are no measures.
-        draws: how bounds of the accuracies are drawn.
-    """
+    """Return the accuracy of each aggregate on lists, and its rank correlation with the number of steps."""
     values = [value for outcome in outcomes for steps in outcome.steps for value in steps if value is not None]
     if not values:
         return []
@@ -68,7 +62,7 @@ def aggregate_measures(outcomes: Sequence[Outcome], draws: Draws) -> list[Measur
         right = [
             ranked(list_of, outcome.gold["right"]).alone for list_of, outcome in zip(numbers, outcomes, strict=True)
         ]
-        accuracies.append(Measure(name=f"accuracy ({how})", interval=mean_interval(right, clusters, draws)))
+        accuracies.append(Measure.mean(f"accuracy ({how})", right, clusters, draws))
         counted = [
             (number, float(len(steps)))
             for list_of, outcome in zip(numbers, outcomes, strict=True)
@@ -121,10 +115,6 @@ class RewardMath(Benchmark):
     """What the values of steps come to where the file stores steps; the accuracy
     of every other way is given beside."""
 
-    def __post_init__(self) -> None:
-        if self.aggregate not in AGGREGATES:
-            raise ValueError(f"aggregate is {self.aggregate!r}; it must be one of {', '.join(AGGREGATES)}")
-
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the cases of a row: a list, nine verdicts, one solution, or one pair."""
         if has(row, "eval_solution_A"):
@@ -144,8 +134,8 @@ class RewardMath(Benchmark):
             measures += [*_list_measures(complete, draws), *aggregate_measures(complete, draws)]
         if len(complete) < len(lists):
             torn = [float(not 0 < len(one.gold["right"]) < len(one.values)) for one in lists]
-            share = mean_interval(torn, [outcome.cluster for outcome in lists], draws)
-            measures.append(Measure(name="problems without a right or a wrong solution", interval=share, better="low"))
+            name, clusters = "problems without a right or a wrong solution", [outcome.cluster for outcome in lists]
+            measures.append(Measure.mean(name, torn, clusters, draws, better="low"))
         return [*measures, *(_pair_measures(pairs, draws) if pairs else [])]
 
     def credit(self, outcome: Outcome) -> float | None:
@@ -280,9 +270,8 @@ def _list_measures(lists: Sequence[Outcome], draws: Draws) -> list[Measure]:
     rates = [ranked(outcome.values, outcome.gold["right"]) for outcome in lists]
     clusters = [outcome.cluster for outcome in lists]
 
-    def measure(name: str, values: Sequence[float], *, published: bool = False, better: str = "high") -> Measure:
-        interval = mean_interval(values, clusters, draws)
-        return Measure(name=name, interval=interval, published=published, better=better)
+    def measure(name: str, values: Sequence[float], **more: Any) -> Measure:
+        return Measure.mean(name, values, clusters, draws, **more)
 
     return [
         measure("accuracy", [rate.alone for rate in rates], published=True),
@@ -300,22 +289,13 @@ def _pair_measures(pairs: Sequence[Outcome], draws: Draws) -> list[Measure]:
         problems.setdefault(outcome.gold["list"], []).append(outcome)
     lost = [sum(not pair_credit(outcome) for outcome in members) for members in problems.values()]
     clusters = [members[0].cluster for members in problems.values()]
-    first = mean_interval(
-        [float(verdict(outcome) == 1) for outcome in pairs], [outcome.cluster for outcome in pairs], draws
-    )
+    first = [verdict(outcome) == 1 for outcome in pairs]
+    owners = [outcome.cluster for outcome in pairs]
     return [
-        Measure(
-            name="pairs: accuracy",
-            interval=mean_interval([float(count == 0) for count in lost], clusters, draws),
-            published=True,
-        ),
-        Measure(
-            name="pairs: MRR",
-            interval=mean_interval([1 / (1 + count) for count in lost], clusters, draws),
-            published=True,
-        ),
+        Measure.mean("pairs: accuracy", [count == 0 for count in lost], clusters, draws, published=True),
+        Measure.mean("pairs: MRR", [1 / (1 + count) for count in lost], clusters, draws, published=True),
         *(replace(measure, name=f"single pairs: {measure.name}") for measure in pair_measures(pairs, draws)),
-        Measure(name="single pairs: the first one wins", interval=first, better="none"),
+        Measure.mean("single pairs: the first one wins", first, owners, draws, better="none"),
     ]
 
 

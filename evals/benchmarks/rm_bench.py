@@ -24,7 +24,7 @@ from adjudge.evals.benchmarks.pair import pair_case
 from adjudge.evals.reports.figures import Figure, Grid
 from adjudge.evals.reports.result import Measure
 from adjudge.statistics.arrays import Floats, np
-from adjudge.statistics.bootstrap import Recipe, evenly, mean_interval, weighted_means
+from adjudge.statistics.bootstrap import Recipe, evenly, weighted_means
 from adjudge.statistics.intervals import Draws
 
 STYLES: Final = ("concise", "detailed", "detailed, markdown")
@@ -52,6 +52,7 @@ class RmBench(Benchmark):
     """The domain of all rows, where neither a column nor the file's name says it."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.domain and self.domain not in PARTS:
             raise ValueError(f"domain is {self.domain!r}; it must be one of {', '.join(PARTS)}")
 
@@ -107,12 +108,10 @@ class RmBench(Benchmark):
             for part in recipes
             for level in (["accuracy"] if part == "pooled" else levels)
         ]
-        ties = mean_interval(_ties(outcomes), clusters, draws)
-        missing = mean_interval([float(not outcome.judged) for outcome in outcomes], clusters, draws)
         return [
             *measures,
-            Measure(name="ties", interval=ties, better="none"),
-            Measure(name="no verdict", interval=missing, better="low"),
+            Measure.mean("ties", _ties(outcomes), clusters, draws, better="none"),
+            Measure.mean("no verdict", [not one.judged for one in outcomes], clusters, draws, better="low"),
         ]
 
     def credit(self, outcome: Outcome) -> float | None:

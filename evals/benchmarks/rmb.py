@@ -35,7 +35,8 @@ from adjudge.evals.benchmarks.fields import (
 )
 from adjudge.evals.benchmarks.pair import list_words, pair_case, pair_credit, pair_words, verdict
 from adjudge.evals.reports.result import Measure
-from adjudge.statistics.bootstrap import evenly, mean_by_part, mean_interval, weighted_means
+from adjudge.options import named
+from adjudge.statistics.bootstrap import evenly, mean_by_part, weighted_means
 from adjudge.statistics.intervals import Draws
 
 GOALS: Final = ("Helpfulness", "Harmlessness")
@@ -63,8 +64,9 @@ class Rmb(Benchmark):
     name of their file is the category."""
 
     def __post_init__(self) -> None:
-        if self.goal not in ("", *GOALS):
-            raise ValueError(f"goal is {self.goal!r}; it must be one of {', '.join(GOALS)}")
+        super().__post_init__()
+        if self.goal:
+            named(dict.fromkeys(GOALS), self.goal, "goal")
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the pair or the list of a row, its best response first."""
@@ -98,16 +100,15 @@ class Rmb(Benchmark):
         recipes = [evenly(there), *(evenly([part]) for part in there)]
         whole, *found = weighted_means(right, parts, clusters, recipes, draws)
         places = [f"{outcome.part}: {outcome.gold['category']}" for outcome in outcomes]
-        ties = mean_interval([float(_tied(outcome)) for outcome in outcomes], clusters, draws)
-        missing = mean_interval([float(self.credit(outcome) is None) for outcome in outcomes], clusters, draws)
+        missing = [self.credit(outcome) is None for outcome in outcomes]
         return [
             Measure(name="score", interval=whole, published=len(there) == len(PARTS)),
             *(
                 Measure(name="accuracy", part=part, interval=interval, published=True)
                 for part, interval in zip(there, found, strict=True)
             ),
-            Measure(name="ties", interval=ties, better="none"),
-            Measure(name="no verdict", interval=missing, better="low"),
+            Measure.mean("ties", list(map(_tied, outcomes)), clusters, draws, better="none"),
+            Measure.mean("no verdict", missing, clusters, draws, better="low"),
             *(
                 Measure(name="accuracy", part=part, interval=interval)
                 for part, interval in sorted(mean_by_part(right, places, clusters, draws).items())

@@ -42,11 +42,6 @@ def write_samples(reader: CaseReader, path: Path, *, compare: bool) -> tuple[int
 
     The file appears when it is complete.
 
-    Args:
-        reader: yields the cases.
-        path: the file, which must not be there.
-        compare: whether the reference of each response of a pair is the other one.
-
     Raises:
         ValueError: the file is there or has another ending, two cases have one id, or there are none; or a case has no
             texts.

@@ -17,8 +17,6 @@ class Entry:
 
     Attributes:
         home: "module:Class".
-        group: heading it is listed under.
-        line: what it asks.
     """
 
     home: str
@@ -45,7 +43,7 @@ def _entry(group: str, module: str, name: str, line: str) -> Entry:
 
 BENCHMARKS: Final[Mapping[str, Entry]] = {
     "reward_bench": _entry(PREFERENCES, "reward_bench", "RewardBench", "RewardBench: pairs in four sections"),
-    "reward_bench_2": _entry(PREFERENCES, "reward_bench_2", "RewardBench2", "RewardBench 2: best of four, and ties"),
+    "reward_bench_2": _entry(PREFERENCES, "reward_bench", "RewardBench2", "RewardBench 2: best of four, and ties"),
     "rm_bench": _entry(PREFERENCES, "rm_bench", "RmBench", "RM-Bench: right content against better style"),
     "rmb": _entry(PREFERENCES, "rmb", "Rmb", "RMB: pairs and lists, helpful and harmless"),
     "judge_bench": _entry(PREFERENCES, "judge_bench", "JudgeBench", "JudgeBench: hard pairs, in both orders"),

@@ -21,7 +21,7 @@ from typing import ClassVar, Final
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import Row, case_id, cluster_of, field, has, score, text, word
-from adjudge.evals.benchmarks.labelled import (
+from adjudge.evals.benchmarks.labels import (
     ACCURACY,
     INVALID,
     RIGHT,

@@ -8,8 +8,6 @@ differences are flipped.
 A benchmark's published number need not be a mean of credits (a mean of sections, an F1, a rank correlation).  It is
 tested by exchanging the two scorers in whole clusters, and bounded by a jackknife that leaves out a group of clusters
 at a time (Kott 2001): a benchmark takes a set of cases, in which a bootstrap would put one case twice.
-
-Not covered: more than two scorers, and tests across several runs.
 """
 
 from __future__ import annotations
@@ -44,10 +42,7 @@ class Sides:
     """The same cases, as two scorers judged them.
 
     Attributes:
-        benchmark: says what a case earns, and what its published number is.
-        first: outcomes of the evaluated scorer.
         second: outcomes of the other one, of the same cases in the same order.
-        other: its name.
     """
 
     benchmark: Benchmark
@@ -63,11 +58,6 @@ class Sides:
 
 def compared(sides: Sides, measures: Sequence[Measure], draws: Draws) -> tuple[Comparison, ...]:
     """Return the tests of one scorer against another: of credits as a whole and in parts, and of the first measure.
-
-    Args:
-        sides: the outcomes.
-        measures: of the first scorer, its published one first.
-        draws: how bounds and permutations are drawn.
 
     Returns:
         The whole first; p-values are corrected by Holm's method for all of them.

@@ -1,13 +1,8 @@
-"""Asking a scorer about samples: one number, or one reason why there is none, for each.
+"""Who is asked about the samples of cases: a scorer, the scores in the benchmark's file, or a file of scores.
 
-Pairs, for a scorer whose reference is the other response: what it says in one order, and in the other.
-
-Each sample of a pair is asked about with the other one as its reference.  A scorer that plays both orders itself is
-asked once, and the two orders are read from its evidence; asking it twice would be the same two games again.
-
-Who is asked about the samples of cases: a scorer, the scores in the benchmark's file, or a file of scores.
-
-A score that depends on its group is kept under the whole group: the other samples, their order, and its own place.
+A scorer whose reference is the other response is asked about each sample of a pair with the other one as its reference:
+what it says in one order, and in the other.  One that plays both orders itself is asked once, and the two orders are
+read from its evidence.  A score that depends on its group is cached under the whole group and its own place.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""How many there are of what: cases, samples by status, ties, rows that are no cases.
-
-The cases to read: those that a scorer got most wrong, then those it could not judge; texts of no others are kept.
+"""How many there are of what, and the cases to read: those that a scorer got most wrong, then those without a verdict.
 
 A case is worse the less it earns, and the further apart the numbers were that decided it.
 """
@@ -15,9 +13,7 @@ from typing import Final
 from adjudge.evals.benchmarks.benchmark import Benchmark
 from adjudge.evals.benchmarks.case import Case, Given, Outcome
 from adjudge.evals.benchmarks.pair import verdict
-from adjudge.evals.benchmarks.pair import verdict as pair_verdict
-from adjudge.evals.reports.result import Counts, ReadCase, ReadResponse
-from adjudge.protocol import Message, content_text
+from adjudge.evals.reports.result import Counts, ReadCase, ReadResponse, as_text, cut
 
 
 def sample_ids(outcome: Outcome) -> list[str]:
@@ -56,17 +52,11 @@ def _is_tied(outcome: Outcome) -> bool:
     return len(known) > 1 and known.count(max(known)) > 1
 
 
-_MAX_TEXT: Final = 4_000  # characters of a text; a page of 50 pairs then has half a MB
 _MAX_RESPONSES: Final = 16
 
 
 class Worst:
-    """Keeps the worst cases.
-
-    Args:
-        benchmark: says what a case earns.
-        most: how many are kept.
-    """
+    """Keeps the worst cases."""
 
     def __init__(self, benchmark: Benchmark, most: int) -> None:
         self._benchmark = benchmark
@@ -103,18 +93,18 @@ class Worst:
         wrong = [read for _, _, read in sorted(self._wrong, key=lambda entry: entry[:2], reverse=True)]
         return (*wrong[: self._most - reserved], *self._unjudged[:reserved])
 
-    def _read(self, case: Case, outcome: Outcome, given: Sequence[Given], verdict: str, weight: float) -> ReadCase:
+    def _read(self, case: Case, outcome: Outcome, given: Sequence[Given], said: str, weight: float) -> ReadCase:
         gold, notes = self._benchmark.words(outcome)
         shown = list(zip(case.samples, given, strict=True))[:_MAX_RESPONSES]
         return ReadCase(
             id=case.id,
             part=case.part,
-            verdict=verdict,
+            verdict=said,
             weight=weight,
-            prompt=cut(_text(case.samples[0].prompt)),
+            prompt=cut(as_text(case.samples[0].prompt)),
             responses=tuple(
                 ReadResponse(
-                    text=cut(_text(sample.response)),
+                    text=cut(as_text(sample.response)),
                     said=one.said,
                     value=one.value,
                     note=notes[place] if place < len(notes) else "",
@@ -126,27 +116,6 @@ class Worst:
 
 
 def _verdict(credit: float, outcome: Outcome) -> str:
-    if len(outcome.values) == 2 and pair_verdict(outcome) == 0:
+    if len(outcome.values) == 2 and verdict(outcome) == 0:
         return "tied"
     return "wrong" if credit <= 0 else "partly right"
-
-
-def cut(text: str, most: int = _MAX_TEXT) -> str:
-    """Return a text without its middle where it is longer than `most`; it says how many characters are missing."""
-    if len(text) <= most:
-        return text
-    head, tail = most * 2 // 3, most // 3
-    return f"{text[:head]}\n[... {len(text) - head - tail} characters ...]\n{text[len(text) - tail :]}"
-
-
-def _text(given: str | Sequence[Message]) -> str:
-    if isinstance(given, str):
-        return given
-    return "\n\n".join(f"{turn.get('role', '')}: {_content(turn)}" for turn in given)
-
-
-def _content(turn: Message) -> str:
-    try:
-        return content_text(turn.get("content"))
-    except ValueError:
-        return str(turn.get("content"))

@@ -1,10 +1,7 @@
-"""What somebody said of a response: a number, numbers of its steps, or why there is none.
+"""The responses to each prompt with all that was said of them, and without their texts, so that many fit into memory.
 
-It comes from a column of the input, from a file that `adjudge label` wrote, or from a scorer.
-
-Not covered: files that hold scores by name; `adjudge label` with one scorer writes the others.
-
-The responses to each prompt with all that was said of them, and without their texts, so that many fit into memory.
+What somebody said of a response is a number, numbers of its steps, or why there is none.  It comes from a column of the
+input, from a file that `adjudge label` wrote with one scorer, or from a scorer.
 """
 
 from __future__ import annotations
@@ -14,13 +11,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from adjudge.data_pipelines.label.bench import LocalBench
 from adjudge.evals.benchmarks.reading import evidence_in, given_in
+from adjudge.evals.benchmarks.voices import asked
 from adjudge.evals.reports.result import Counts
 from adjudge.io.columns import MISSING
+from adjudge.io.errors import JobError
+from adjudge.io.jobs.engines import GONE
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
 from adjudge.io.values import number_of
-from adjudge.protocol import NO_COST, Cost, Score, Status
+from adjudge.protocol import NO_COST, Cost, Sample, Score, Status
 from adjudge.responses.aggregate import Aggregate, aggregate, needs_probabilities
 from adjudge.statistics.arrays import Floats, np
 
@@ -38,8 +39,6 @@ class Said:
 
     Attributes:
         value: a finite number; None where there is none, or only steps have numbers.
-        steps: values of its steps; () where there are none.
-        status: "scored", "abstained" or "failed".
         reason: why there is no number, or the response's own reason.
         answer: the final answer that the scorer found; "" if it says none.
     """
@@ -76,6 +75,20 @@ class Said:
 
 NOTHING = Said(value=None, status="failed", reason="no score")
 UNFIT = Said(value=None, status="failed", reason="bad_sample")
+
+
+async def asked_there(bench: LocalBench, samples: Sequence[Sample]) -> list[Score]:
+    """Return a scorer's answers, as `asked` does.
+
+    Raises:
+        JobError: the model behind the scorer is gone.
+        BrokenScorer: the scorer raised.
+    """
+    scores = await asked(bench, samples)
+    gone = next((one.reason for one in scores if one.status == "failed" and one.reason in GONE), None)
+    if gone is not None:
+        raise JobError(f"the model behind the scorer {bench.name!r} is gone ({gone})")
+    return scores
 
 
 def said_by(score: Score) -> Said:
@@ -165,11 +178,8 @@ class Candidate:
     """One response.
 
     Attributes:
-        id: of the sample.
-        row: number of its row in the input.
         place: among the responses of the row.
         size: characters; None where there is no text.
-        answer: the final answer; "" if there is none.
         said: by name of who said it: "gold", "proxy".
     """
 
@@ -187,12 +197,7 @@ class Candidate:
 
 @dataclass(slots=True, kw_only=True)
 class Group:
-    """The responses to one prompt, at least one.
-
-    Attributes:
-        name: of the prompt.
-        members: in the order of the input.
-    """
+    """The responses to one prompt, at least one."""
 
     name: str
     members: list[Candidate]
@@ -220,16 +225,7 @@ class Group:
 
 @dataclass(slots=True, kw_only=True)
 class Candidates:
-    """All responses of an input.
-
-    Attributes:
-        groups: by prompt, in the order in which prompts come.
-        unreadable: rows that hold no response.
-        source: facts about the input.
-        scorers: facts about those who were asked, by name.
-        notes: how the input was understood.
-        cost: of the scores.
-    """
+    """All responses of an input."""
 
     groups: list[Group]
     unreadable: int

@@ -1,17 +1,14 @@
-"""The options of evaluations that look at several responses to each prompt.
-
-The options of decoding evaluations: votes among responses, and searches.
-"""
+"""The options of evaluations that look at several responses to each prompt, and of searches."""
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from adjudge.evals.reports.config import EvalConfig
 from adjudge.io.columns import Wanted
+from adjudge.options import Range, named
 from adjudge.responses.aggregate import AGGREGATES
 
 
@@ -86,10 +83,10 @@ class BestOfNConfig(CandidatesConfig):
     answers: str = ""
     """Column of the final answer, for a majority vote as a baseline."""
 
-    most: int = 0
+    most: Annotated[int, Range(ge=0)] = 0
     """Largest n; 0 for as many responses as most prompts have."""
 
-    bins: int = 10
+    bins: Annotated[int, Range(ge=2)] = 10
     """Bins of the proxy, equally full, in which the mean of gold is shown."""
 
     run_log: bool = False
@@ -108,10 +105,6 @@ class BestOfNConfig(CandidatesConfig):
         if self.kl_column and not self.run_log:
             raise ValueError(f"--kl-column is {self.kl_column!r}, which is for --run-log; best-of-n knows its own")
         check_aggregate(self.aggregate, "--aggregate")
-        if self.most < 0:
-            raise ValueError(f"--most is {self.most!r}; give the largest n, or 0")
-        if self.bins < 2:
-            raise ValueError(f"--bins is {self.bins!r}; it must be at least 2")
 
     @property
     def _needs_gold(self) -> bool:
@@ -137,7 +130,7 @@ class PassAtKConfig(CandidatesConfig):
     answers: str = ""
     """Column of the final answer, for the majority of k attempts (maj@k)."""
 
-    subsets: int = 1_000
+    subsets: Annotated[int, Range(ge=2)] = 1_000
     """Most ways to draw k responses that maj@k looks at; where there are more, so many are drawn."""
 
     def __post_init__(self) -> None:
@@ -145,8 +138,6 @@ class PassAtKConfig(CandidatesConfig):
         for k in self.k:
             if k < 1:
                 raise ValueError(f"--k is {k!r}; it must be 1 or more")
-        check_finite(self.pass_at, "--pass-at")
-        check_subsets(self.subsets)
 
 
 def options_of(config: EvalConfig) -> dict[str, Any]:
@@ -162,18 +153,6 @@ def check_aggregate(name: str, flag: str) -> None:
     """Raise `ValueError` unless a name is "" or one of the aggregates."""
     if name and name not in AGGREGATES:
         raise ValueError(f"{flag} is {name!r}; it must be one of {', '.join(AGGREGATES)}")
-
-
-def check_finite(number: float, flag: str) -> None:
-    """Raise `ValueError` for infinities and for what is no number, which no gold reaches."""
-    if not math.isfinite(number):
-        raise ValueError(f"{flag} is {number!r}; it must be a finite number")
-
-
-def check_subsets(count: int) -> None:
-    """Raise `ValueError` unless there are enough draws to state an error of them."""
-    if count < 2:
-        raise ValueError(f"--subsets is {count!r}; it must be at least 2")
 
 
 Method: TypeAlias = Literal["best_of_n", "majority", "steps", "beam", "mcts"]
@@ -212,13 +191,13 @@ class VotingConfig(CandidatesConfig):
     aggregate: tuple[str, ...] = ("min", "product", "last", "mean")
     """How values of steps become weights, where the scorer has steps; give it several times."""
 
-    temperature: float = 1.0
+    temperature: Annotated[float, Range(gt=0)] = 1.0
     """Of the softmax of values as weights."""
 
     k: tuple[int, ...] = ()
     """Number of responses that vote; give it several times. Without it 1, 2, 4, .. up to what most prompts have."""
 
-    subsets: int = 1_000
+    subsets: Annotated[int, Range(ge=2)] = 1_000
     """Most ways to draw k responses that are looked at; where there are more, so many are drawn."""
 
     def __post_init__(self) -> None:
@@ -228,11 +207,6 @@ class VotingConfig(CandidatesConfig):
         for k in self.k:
             if k < 1:
                 raise ValueError(f"--k is {k!r}; it must be 1 or more")
-        check_finite(self.pass_at, "--pass-at")
-        check_finite(self.equal_at, "--equal-at")
-        check_subsets(self.subsets)
-        if not (math.isfinite(self.temperature) and self.temperature > 0):
-            raise ValueError(f"--temperature is {self.temperature!r}; it must be above 0")
         if not self.equality:
             raise ValueError("--equality is empty; give text, or a scorer such as math")
 
@@ -261,25 +235,25 @@ class SearchConfig(EvalConfig):
     """best_of_n, majority, steps (the best of --expand next steps, one by one), beam, or mcts.
     Give it several times for several."""
 
-    tokens: int = 4_096
+    tokens: Annotated[int, Range(ge=1)] = 4_096
     """Generated tokens for each problem and method."""
 
-    draws_at_most: int = 512
+    draws_at_most: Annotated[int, Range(ge=1)] = 512
     """Most texts that are drawn for each problem and method, whatever tokens the engine reports."""
 
-    width: int = 4
+    width: Annotated[int, Range(ge=1)] = 4
     """Solutions in a beam."""
 
-    expand: int = 4
+    expand: Annotated[int, Range(ge=1)] = 4
     """Next steps that are drawn behind each prefix."""
 
     value_of: ValueOf = "prefix"
     """What guides: the value of the prefix, or the mean value of --rollouts ends from it."""
 
-    rollouts: int = 2
+    rollouts: Annotated[int, Range(ge=1)] = 2
     """Ends that are drawn from a prefix, with --value-of rollouts."""
 
-    c_puct: float = 0.5
+    c_puct: Annotated[float, Range(ge=0)] = 0.5
     """Weight of prefixes that were seldom visited (mcts)."""
 
     aggregate: str = ""
@@ -306,25 +280,25 @@ class SearchConfig(EvalConfig):
     ends: str = r"\\boxed\{|####|[Ff]inal [Aa]nswer"
     """A pattern that the last step of a solution holds; a step behind which nothing is added is the last one too."""
 
-    max_steps: int = 30
+    max_steps: Annotated[int, Range(ge=1)] = 30
     """Most steps of a solution."""
 
-    step_tokens: int = 256
+    step_tokens: Annotated[int, Range(ge=1)] = 256
     """Most tokens of one step."""
 
-    max_tokens: int = 1_024
+    max_tokens: Annotated[int, Range(ge=1)] = 1_024
     """Most tokens of a whole solution."""
 
-    temperature: float = 0.8
+    temperature: Annotated[float, Range(gt=0)] = 0.8
     """Of everything that is drawn."""
 
-    top_p: float = 1.0
+    top_p: Annotated[float, Range(gt=0, le=1)] = 1.0
     """Share of probability that is drawn from."""
 
     chat: bool = True
     """The problem is a user's turn; with --no-chat it is plain text, as is the prefix."""
 
-    in_flight: int = 8
+    in_flight: Annotated[int, Range(ge=1)] = 8
     """Problems that are worked on at the same time."""
 
     def __post_init__(self) -> None:
@@ -333,19 +307,11 @@ class SearchConfig(EvalConfig):
             raise ValueError("--engine is empty; name a model, such as transformers:MODEL or openai:MODEL")
         if not self.value:
             raise ValueError("there is no --value; name the scorer that is to guide the search")
-        _known("--method", self.method, METHODS)
-        _known("--value-of", (self.value_of,), get_args(ValueOf))
+        for method in self.method:
+            named(dict.fromkeys(METHODS), method, "search method")
+        if not self.method or len(set(self.method)) < len(self.method):
+            raise ValueError(f"--method names {', '.join(self.method) or 'nothing'}; name each once, at least one")
         check_aggregate(self.aggregate, "--aggregate")
-        for name in _WHOLE:
-            if getattr(self, name) < 1:
-                raise ValueError(f"--{name.replace('_', '-')} is {getattr(self, name)!r}; it must be 1 or more")
-        if not (math.isfinite(self.temperature) and self.temperature > 0):
-            raise ValueError(f"--temperature is {self.temperature!r}; at 0 all draws would be the same")
-        if not 0 < self.top_p <= 1:
-            raise ValueError(f"--top-p is {self.top_p!r}; it must be above 0 and at most 1")
-        if not (math.isfinite(self.c_puct) and self.c_puct >= 0):
-            raise ValueError(f"--c-puct is {self.c_puct!r}; it must be 0 or more")
-        check_finite(self.pass_at, "--pass-at")
         if not self.step_end or not self.equality:
             raise ValueError("--step-end and --equality must not be empty")
         try:
@@ -357,24 +323,3 @@ class SearchConfig(EvalConfig):
     def gap(self) -> str:
         """The text between two steps."""
         return self.step_end.replace("\\n", "\n")
-
-
-_WHOLE = (
-    "tokens",
-    "draws_at_most",
-    "width",
-    "expand",
-    "rollouts",
-    "max_steps",
-    "step_tokens",
-    "max_tokens",
-    "in_flight",
-)
-
-
-def _known(flag: str, given: tuple[str, ...], known: tuple[str, ...]) -> None:
-    for name in given:
-        if name not in known:
-            raise ValueError(f"{flag} is {name!r}; give one of {', '.join(known)}")
-    if not given or len(set(given)) < len(given):
-        raise ValueError(f"{flag} names {', '.join(given) or 'nothing'}; name each once, at least one")

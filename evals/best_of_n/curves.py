@@ -1,25 +1,18 @@
-"""The published laws of over-optimisation (Gao, Schulman and Hilton 2022, arXiv 2210.10760), fitted by least squares.
+"""The curves of best-of-n, in truth and to the chooser, and the published laws of over-optimisation.
 
-With d = sqrt(KL) and R the gain over the policy that nothing was optimised for:
+The laws are those of Gao, Schulman and Hilton 2022 (arXiv 2210.10760), with d = sqrt(KL) and R the gain over the policy
+that nothing was optimised for:
 
 | law | R(d) | highest at |
 |---|---|---|
 | best-of-n | d (alpha - beta d) | d* = alpha / (2 beta) |
 | reinforcement learning | d (alpha - beta log d) | d* = exp(alpha / beta - 1) |
 
-Both are straight in alpha and beta, so the fit is exact linear algebra, and thousands of resamples cost one product.
-
-Not covered: fits of the proxy's own curve, and of alpha and beta over sizes of reward models.
-
-The curves of best-of-n: what is chosen is worth so much in truth and to the chooser.
-
-They are of each prompt, and of all with bounds; then what they say of over-optimisation, and the law that fits them.
+Both are straight in alpha and beta, so the fit is exact linear algebra.  Everything is a function of sums over prompts:
+2,000 resamples of a curve are one product of matrices.
 
 Responses that nobody could judge in truth are not among those that are chosen from.  A response without a proxy is
 chosen only where none of the n has one.
-
-Everything is a function of sums over prompts, so that one bootstrap serves it all: 2,000 resamples of a curve are one
-product of matrices.
 """
 
 from __future__ import annotations
@@ -46,7 +39,6 @@ class Fit:
     """A law fitted to curves.
 
     Attributes:
-        law: which.
         alpha: (b,) slope at the start.
         beta: (b,) what over-optimisation takes away.
         start: (b,) R at d = 0; 0 where gains were given.
@@ -213,8 +205,6 @@ class Bounded:
     """The numbers of all prompts.
 
     Attributes:
-        ns: how many responses are chosen from.
-        prompts: how many prompts have as many, for each n.
         curves: "gold", "proxy", "regret", "gap" and "gain": an interval for each n.
         single: those of `SINGLE`, and those of `LAW` where there is a fit.
         others: the mean gold of trivial choosers for each n.

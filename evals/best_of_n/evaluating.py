@@ -9,7 +9,7 @@ from adjudge.evals.best_of_n.candidates import Candidates, Group
 from adjudge.evals.best_of_n.config import BestOfNConfig, options_of
 from adjudge.evals.best_of_n.curves import LAW, ORACLE, SINGLE, Bounded, Fit, bounded, distances, prompt_curves
 from adjudge.evals.best_of_n.loading import load_candidates
-from adjudge.evals.best_of_n.report import line_of, worst_choices
+from adjudge.evals.best_of_n.report import worst_choices
 from adjudge.evals.best_of_n.run_log import run_of_log
 from adjudge.evals.best_of_n.votes import numbered_answers, vote_worth
 from adjudge.evals.reports.figures import Curves, Figure, Series
@@ -111,7 +111,7 @@ def reliability(groups: Sequence[Group], bins: int, draws: Draws) -> Curves | No
         title="Gold by bins of the proxy",
         x_axis="mean proxy of the bin",
         y_axis="mean gold",
-        series=(line_of("gold", x, found),),
+        series=(Series.of("gold", x, found),),
     )
 
 
@@ -261,14 +261,14 @@ def _checks(numbers: Bounded) -> list[Check]:
 def _curves(numbers: Bounded, others: dict[str, list[float | None]]) -> list[Curves]:
     """Gold and proxy over n, and the gain of gold over sqrt(KL) with the law."""
     ns = tuple(map(float, numbers.ns))
-    lines = [line_of(name, ns, numbers.curves[name]) for name in ("gold", "proxy")]
+    lines = [Series.of(name, ns, numbers.curves[name]) for name in ("gold", "proxy")]
     rivals = tuple(Series(name=name, x=ns, y=tuple(values)) for name, values in others.items())
     figures = [
         Curves(title="Gold of best-of-n", x_axis="n", y_axis="gold", series=(lines[0], *rivals), log_x=True),
         Curves(title="Proxy of best-of-n", x_axis="n", y_axis="proxy", series=(lines[1],), log_x=True),
     ]
     d = distances(numbers.ns)
-    gains = [line_of("gain of gold", d.tolist(), numbers.curves["gain"], points=True)]
+    gains = [Series.of("gain of gold", d.tolist(), numbers.curves["gain"], points=True)]
     if not numbers.refused:
         alpha, beta = numbers.single["alpha"].known, numbers.single["beta"].known
         zero = np.zeros(1)

@@ -13,7 +13,6 @@ from typing import Any, Self
 from adjudge import wire
 from adjudge.data_pipelines.label.bench import LocalBench
 from adjudge.data_pipelines.label.samples import Item, Sampler
-from adjudge.evals.benchmarks.voices import asked
 from adjudge.evals.best_of_n.candidates import (
     NOTHING,
     UNFIT,
@@ -21,6 +20,7 @@ from adjudge.evals.best_of_n.candidates import (
     Candidates,
     Group,
     Said,
+    asked_there,
     is_file_of_scores,
     read_scores,
     said_by,
@@ -29,8 +29,6 @@ from adjudge.evals.best_of_n.candidates import (
 from adjudge.evals.best_of_n.config import CandidatesConfig
 from adjudge.evals.reports.config import input_facts
 from adjudge.io.columns import MISSING, Choice, Column, ColumnMap, map_columns
-from adjudge.io.errors import JobError
-from adjudge.io.jobs.engines import GONE
 from adjudge.io.jobs.opening import Glance, glance
 from adjudge.io.jobs.report import JobProgress, JobSnapshot, Pace
 from adjudge.io.row import Cursor, Row
@@ -131,9 +129,7 @@ class Asked:
     """Who says something of every response: one of the three is there.
 
     Attributes:
-        cells: columns.
         stored: scores by id and response column.
-        scorer: who is asked.
     """
 
     cells: Cells | None = None
@@ -232,15 +228,7 @@ def _asked(spec: str, seen: Glance, flag: str, responses: int) -> Asked:
 
 
 class _Reader:
-    """Reads rows into groups, once.
-
-    Attributes:
-        rows: that were read.
-        unreadable: of them, those that hold no response.
-        first_error: what was wrong with the first of these.
-        by_prompt: whether some groups are those of a prompt.
-        cost: of the scores.
-    """
+    """Reads rows into groups, once."""
 
     def __init__(
         self,
@@ -369,11 +357,9 @@ class _Reader:
             samples = [sample for _, sample in waiting]
             if samples and waiting[0][0].row == 0:
                 _check_first(name, bench, samples[0])
-            for (candidate, _), score in zip(waiting, run_blocking(asked(bench, samples)), strict=True):
+            for (candidate, _), score in zip(waiting, run_blocking(asked_there(bench, samples)), strict=True):
                 candidate.said[name] = said_by(score)
                 self.cost += score.cost
-                if score.status == "failed" and score.reason in GONE:
-                    raise JobError(f"the model behind the scorer {bench.name!r} is gone ({score.reason})")
 
 
 def _check_first(name: str, bench: LocalBench, sample: Sample) -> None:

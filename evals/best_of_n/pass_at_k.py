@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from adjudge.evals.best_of_n.candidates import Group
 from adjudge.evals.best_of_n.config import PassAtKConfig, options_of
 from adjudge.evals.best_of_n.loading import load_candidates
-from adjudge.evals.best_of_n.report import prompt_means, ranked, read_case, share_curves, short_prompts, texts_of
+from adjudge.evals.best_of_n.report import prompt_means, read_groups, share_curves, short_prompts
 from adjudge.evals.best_of_n.votes import numbered_answers, vote_worth
 from adjudge.evals.reports.figures import Bar, Bars
 from adjudge.evals.reports.result import Measure, ReadCase, Result
@@ -24,7 +24,6 @@ from adjudge.statistics.intervals import Interval
 from adjudge.statistics.subsets import pass_all_k, pass_at_k, powers_of_two
 
 MAX_K = 1024
-_READ = 8  # responses of a prompt that are shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +31,6 @@ class Attempts:
     """What k attempts at each prompt are worth, (prompts, ks); 0 where a prompt has fewer than k responses.
 
     Attributes:
-        ks: numbers of attempts, ascending.
         known: 1 where there are as many responses.
         rates: by name: "pass@k", "pass^k" and, with answers, "maj@k".
         errors: standard error of what was drawn for maj@k.
@@ -86,13 +84,7 @@ def run_pass_at_k(config: PassAtKConfig, *, progress: JobProgress | None = None)
 
 
 def attempts_of(groups: Sequence[Group], ks: Sequence[int], config: PassAtKConfig) -> Attempts:
-    """Return what k attempts at each prompt are worth.
-
-    Args:
-        groups: responses with a gold.
-        ks: numbers of attempts.
-        config: says what is right, whether there are answers, and how many draws maj@k may take.
-    """
+    """Return what k attempts at each prompt are worth."""
     shape = (len(groups), len(ks))
     names = ["pass@k", "pass^k", *(["maj@k"] if config.answers else [])]
     rates = {name: np.zeros(shape) for name in names}
@@ -149,17 +141,9 @@ def _shares(groups: Sequence[Group], least: float) -> Bars:
 def _unsolved(config: PassAtKConfig, groups: Sequence[Group]) -> tuple[ReadCase, ...]:
     """Prompts that nothing solves, those with most responses first, and then those with the smallest share of right."""
     shares = [(float(group.right("gold", config.pass_at).mean()), -len(group), at) for at, group in enumerate(groups)]
-    chosen = [(groups[at], share) for share, _, at in sorted(shares)[: config.worst] if share < 1]
-    shown = {group.name: ranked(group, "gold")[:_READ] for group, _ in chosen}
-    texts = texts_of(config, [one for members in shown.values() for one in members])
-    return tuple(
-        read_case(
-            group.name,
-            shown[group.name],
-            texts,
-            weight=1 - share,
-            verdict="unsolved" if share == 0 else "rarely solved",
-            who="gold",
-        )
-        for group, share in chosen
-    )
+    chosen = [
+        (groups[at], 1 - share, "unsolved" if share == 0 else "rarely solved")
+        for share, _, at in sorted(shares)[: config.worst]
+        if share < 1
+    ]
+    return read_groups(config, chosen, "gold")

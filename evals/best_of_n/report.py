@@ -1,20 +1,15 @@
-"""Means over prompts with bounds, as measures and as lines.
-
-The prompts where the choice among all responses lost most gold, with the texts of what was chosen and what was best.
-"""
+"""Means over prompts with bounds, as measures and as lines, and prompts to read with the texts of their responses."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from adjudge.evals.benchmarks.worst import cut
 from adjudge.evals.best_of_n.candidates import Candidate, Group
 from adjudge.evals.best_of_n.config import CandidatesConfig
 from adjudge.evals.best_of_n.loading import rows_again
 from adjudge.evals.reports.figures import Curves, Series
-from adjudge.evals.reports.result import ReadCase, ReadResponse
-from adjudge.protocol import Message, Sample, content_text
+from adjudge.evals.reports.result import ReadCase, ReadResponse, as_text, cut
+from adjudge.protocol import Sample
 from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import cluster_bootstrap
 from adjudge.statistics.intervals import Draws, Interval, wilson
@@ -50,22 +45,9 @@ def prompt_means(
     return {name: found[at * count : (at + 1) * count] for at, name in enumerate(rates)}
 
 
-def line_of(name: str, x: Sequence[float], means: Sequence[Interval], *, points: bool = False) -> Series:
-    """Return a line through numbers, with their bounds where there are any."""
-    bounded = any(one.low is not None for one in means)
-    return Series(
-        name=name,
-        x=tuple(map(float, x)),
-        y=tuple(one.value for one in means),
-        low=tuple(one.low for one in means) if bounded else (),
-        high=tuple(one.high for one in means) if bounded else (),
-        points=points,
-    )
-
-
 def share_curves(title: str, ks: Sequence[int], means: Mapping[str, Sequence[Interval]]) -> Curves:
     """Return shares of prompts over numbers of responses."""
-    lines = tuple(line_of(name, ks, intervals) for name, intervals in means.items())
+    lines = tuple(Series.of(name, ks, intervals) for name, intervals in means.items())
     return Curves(title=title, x_axis="k", y_axis="share of prompts", series=lines, log_x=True)
 
 
@@ -81,24 +63,24 @@ _ROUNDING = 1e-12  # of the largest gold: what chances that sum to 1 lose by bei
 
 
 def worst_choices(config: CandidatesConfig, groups: Sequence[Group]) -> tuple[ReadCase, ...]:
-    """Return the prompts whose chosen response has least of the gold that the best one has.
-
-    Args:
-        config: names the input, which is read once more for the texts, and how many prompts are wanted.
-        groups: of responses that have a gold.
-    """
+    """Return the prompts whose chosen response has least of the gold that the best one has."""
     lost = []
     for at, group in enumerate(groups):
         gold = group.values("gold")
         loss = float(gold.max() - chances(group.values("proxy"), [len(group)])[0] @ gold)
         if loss > _ROUNDING * float(abs(gold).max()):
             lost.append((-loss, at))
-    chosen = [(group, -loss) for loss, at in sorted(lost)[: config.worst] for group in [groups[at]]]
-    shown = {group.name: ranked(group, "proxy")[:_MAX_RESPONSES] for group, _ in chosen}
-    texts = texts_of(config, [one for members in shown.values() for one in members])
+    chosen = [(groups[at], -loss, "a worse one chosen") for loss, at in sorted(lost)[: config.worst]]
+    return read_groups(config, chosen, "proxy")
+
+
+def read_groups(config: CandidatesConfig, chosen: Sequence[tuple[Group, float, str]], who: str) -> tuple[ReadCase, ...]:
+    """Return prompts to read, given with weights and verdicts; their responses are ranked by what `who` says."""
+    shown = [ranked(group, who)[:_MAX_RESPONSES] for group, _, _ in chosen]
+    texts = texts_of(config, [one for members in shown for one in members])
     return tuple(
-        read_case(group.name, shown[group.name], texts, weight=loss, verdict="a worse one chosen", who="proxy")
-        for group, loss in chosen
+        read_case(group.name, members, texts, weight=weight, verdict=verdict, who=who)
+        for (group, weight, verdict), members in zip(chosen, shown, strict=True)
     )
 
 
@@ -131,7 +113,7 @@ def read_case(
 ) -> ReadCase:
     """Return a prompt with responses to read, and the value that `who` gave; without texts, ids stand for them."""
     samples = [texts.get(f"{one.row}/{one.place}") for one in members]
-    prompt = next((_text(sample.prompt) for sample in samples if sample is not None), "")
+    prompt = next((as_text(sample.prompt) for sample in samples if sample is not None), "")
     reference = next((sample.reference for sample in samples if sample is not None), None)
     return ReadCase(
         id=name,
@@ -141,7 +123,7 @@ def read_case(
         prompt=cut(prompt),
         responses=tuple(
             ReadResponse(
-                text=cut(_text(sample.response)) if sample is not None else f"(no text; id {one.id})",
+                text=cut(as_text(sample.response)) if sample is not None else f"(no text; id {one.id})",
                 said=", ".join(f"{who} {_said(one, who)}" for who in one.said),
                 value=one.value(who),
                 note=f"answer {one.answer}" if one.answer else "",
@@ -155,9 +137,3 @@ def read_case(
 def _said(one: Candidate, who: str) -> str:
     said = one.said[who]
     return f"{said.value:.4g}" if said.value is not None else f"{said.status} ({said.reason})"
-
-
-def _text(value: str | Sequence[Message] | Any) -> str:
-    if isinstance(value, str):
-        return value
-    return "\n".join(f"{turn.get('role', '')}: {content_text(turn.get('content'))}" for turn in value)

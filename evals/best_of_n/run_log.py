@@ -3,8 +3,6 @@
 The journal of `adjudge train policy` has what is needed where a guard with a gold scorer and a reference policy were
 set: "divergence" (nats for each token, if the objective measures it), "proxy" and "gold" with their standard errors.
 Any file of rows with three such columns is read.
-
-Not covered: several runs at once.
 """
 
 from __future__ import annotations
@@ -45,10 +43,8 @@ class Point:
     """One measurement of a run.
 
     Attributes:
-        step: of the run.
         kl: divergence from the first policy, nats, at least 0.
         proxy: mean of what the run is paid for; None if unknown.
-        gold: mean of what is true.
         gold_error: its standard error; None if unknown.
     """
 

@@ -1,6 +1,4 @@
-"""One problem, all methods: each searches with its own budget, and what it chose is judged.
-
-The measures, tests and figures of searches.
+"""One problem, all methods, each with its own budget; and the measures, tests and figures of what they chose.
 
 Best-of-n and the searches take the solution with the highest value of the guide, equal ones with equal chances; the
 majority takes the commonest answer.
@@ -18,17 +16,13 @@ from adjudge.data_pipelines.label.bench import LocalBench
 from adjudge.data_pipelines.steps.rollouts import EngineCompleter
 from adjudge.data_pipelines.steps.solutions_in_rows import Problem
 from adjudge.engines.interface import Engine, Sampling
-from adjudge.evals.benchmarks.voices import asked
-from adjudge.evals.benchmarks.worst import cut
-from adjudge.evals.best_of_n.candidates import UNFIT, Said, said_by
+from adjudge.evals.best_of_n.candidates import Said, asked_there, said_by
 from adjudge.evals.best_of_n.config import Method, SearchConfig
 from adjudge.evals.best_of_n.searches import Account, Finished, Guide, Writer, beam, tree, whole_solutions
 from adjudge.evals.best_of_n.votes import TEXT, classes_by_scorer, classes_by_text, vote_worth
 from adjudge.evals.reports.figures import Bar, Bars, Curves, Series
-from adjudge.evals.reports.result import Comparison, Measure, ReadCase, ReadResponse
-from adjudge.io.errors import JobError
-from adjudge.io.jobs.engines import GONE
-from adjudge.protocol import NO_COST, Cost, Score
+from adjudge.evals.reports.result import Comparison, Measure, ReadCase, ReadResponse, cut
+from adjudge.protocol import NO_COST, Cost
 from adjudge.scoring import registry
 from adjudge.statistics.arrays import np
 from adjudge.statistics.bootstrap import mean_interval
@@ -41,14 +35,7 @@ _AT_ONCE = 4  # whole solutions in one call, at most
 
 @dataclass(frozen=True, kw_only=True)
 class Tools:
-    """What searches work with.
-
-    Attributes:
-        config: the options.
-        engine: writes.
-        guide: values prefixes and solutions.
-        gold: says what is right.
-    """
+    """What searches work with."""
 
     config: SearchConfig
     engine: Engine
@@ -76,14 +63,7 @@ class Tools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What one method found for one problem.
-
-    Attributes:
-        method: which.
-        solutions: in the order in which they were finished.
-        said: what gold says of each.
-        account: what they cost.
-    """
+    """What one method found for one problem."""
 
     method: Method
     solutions: tuple[Finished, ...]
@@ -97,13 +77,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Searched:
-    """What all methods found for one problem.
-
-    Attributes:
-        problem: its id.
-        found: by method.
-        cost: of gold.
-    """
+    """What all methods found for one problem."""
 
     problem: str
     found: tuple[Found, ...]
@@ -169,15 +143,9 @@ async def _judged(
 ) -> tuple[dict[tuple[str, bool], Said], Cost]:
     """What gold says of solutions, and what that cost."""
     samples = [problem.sample(text, finish_reason="length" if cut else None) for text, cut in texts]
-    found: dict[tuple[str, bool], Said] = {}
-    cost = NO_COST
-    for text, score in zip(texts, await asked(gold, samples), strict=True):
-        if isinstance(score, Score):
-            cost += score.cost
-            if score.status == "failed" and score.reason in GONE:
-                raise JobError(f"the model behind the scorer {gold.name!r} is gone ({score.reason})")
-        found[text] = said_by(score) if isinstance(score, Score) else UNFIT
-    return found, cost
+    scores = await asked_there(gold, samples)
+    said = {text: said_by(score) for text, score in zip(texts, scores, strict=True)}
+    return said, sum((score.cost for score in scores), NO_COST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,15 +153,8 @@ class Choice:
     """One method on one problem.
 
     Attributes:
-        problem: its id.
-        method: which.
         right: chance that what it chose is right.
         oracle: 1 if any solution that it found is.
-        random: share of its solutions that are right.
-        finished: how many it found.
-        tokens: that were generated.
-        draws: texts that were drawn.
-        valued: texts that the guide was asked about.
         within: the same as `right` at each of `PARTS` of the budget.
     """
 

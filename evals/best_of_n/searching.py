@@ -1,7 +1,4 @@
-"""`adjudge eval search`: a scorer as the guide of a search, beside best-of-n and a majority of the same budget.
-
-Not covered: searches inside an engine's own batch, and what they cost in seconds on a server that others use.
-"""
+"""`adjudge eval search`: a scorer as the guide of a search, beside best-of-n and a majority of the same budget."""
 
 from __future__ import annotations
 

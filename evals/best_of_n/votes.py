@@ -1,16 +1,12 @@
-"""Votes among k of N responses: which answers are one, and what the winner is worth.
-
-What a vote among k of N responses is worth, over the ways to draw the k: all of them where they are few.
+"""Votes among k of N responses: which answers are one, and what the winner is worth over the ways to draw the k.
 
 An answer gets the sum of its responses' weights; the highest wins, and equal ones share.  A drawn answer is worth the
 mean of its drawn responses.  A response without an answer votes for nothing.
 
-Which answers to a prompt are one answer, so that they vote together: the same text, or equal for a scorer.
-
-For a scorer, the commonest text that has no class yet represents the next one, and every other such text is compared
-with it as the reference; equal ones join.  So each member equals its representative, but two members need not equal
-each other: with a tolerance, 1.00 may join 0.99 and 0.98 may too.  With the commonest text first, the class is centred
-where most votes are, and the result does not depend on the order of texts but by ties.
+Answers are one where they are the same text, or equal for a scorer.  For a scorer, the commonest text that has no class
+yet represents the next one, and every other such text is compared with it as the reference; equal ones join.  So each
+member equals its representative, but two members need not equal each other: with a tolerance, 1.00 may join 0.99 and
+0.98 may too.  With the commonest text first, the class is centred where most votes are.
 """
 
 from __future__ import annotations
@@ -24,7 +20,7 @@ from dataclasses import dataclass, field
 from adjudge.data_pipelines.label.bench import LocalBench
 from adjudge.data_pipelines.pairs.answers import squeezed
 from adjudge.evals.benchmarks.voices import asked
-from adjudge.protocol import NO_COST, Cost, Sample, Score, Scorer
+from adjudge.protocol import NO_COST, Cost, Sample, Scorer
 from adjudge.runtime.loop import run_blocking
 from adjudge.statistics.arrays import Floats, Ints, np
 
@@ -158,7 +154,6 @@ class Classes:
         compared: pairs of answers that the scorer was asked about.
         undecided: of them, those without a number; these answers are not equal.
         unparsable: answers that do not equal themselves, and so vote for nothing.
-        cost: of the scorer.
     """
 
     numbers: list[list[int]]
@@ -214,11 +209,6 @@ def classes_by_scorer(answers: Sequence[Sequence[str]], scorer: Scorer, *, equal
 
     All prompts are compared at the same time, one representative of each in a round.
 
-    Args:
-        answers: of each prompt, one for each response; "" is no answer.
-        scorer: is asked; see the module.
-        equal_at: the least score of equal answers.
-
     Raises:
         BrokenScorer: the scorer raised.
     """
@@ -242,10 +232,8 @@ def _equal(bench: LocalBench, pairs: Sequence[tuple[str, str]], least: float, cl
     for start in range(0, len(pairs), _BATCH):
         samples = [Sample(prompt="", response=text, reference=first) for text, first in pairs[start : start + _BATCH]]
         for score in run_blocking(asked(bench, samples)):
-            value = score.value if isinstance(score, Score) else None
-            if isinstance(score, Score):
-                classes.cost += score.cost
-            classes.undecided += value is None
-            found.append(value is not None and value >= least)
+            classes.cost += score.cost
+            classes.undecided += score.value is None
+            found.append(score.value is not None and score.value >= least)
     classes.compared += len(pairs)
     return found

@@ -23,7 +23,7 @@ from adjudge.evals.best_of_n.candidates import Candidates, Group
 from adjudge.evals.best_of_n.config import VotingConfig, options_of
 from adjudge.evals.best_of_n.evaluating import typical_size
 from adjudge.evals.best_of_n.loading import load_candidates
-from adjudge.evals.best_of_n.report import prompt_means, ranked, read_case, share_curves, short_prompts, texts_of
+from adjudge.evals.best_of_n.report import prompt_means, read_groups, share_curves, short_prompts
 from adjudge.evals.best_of_n.votes import TEXT, Classes, classes_by_scorer, classes_by_text, vote_worth
 from adjudge.evals.reports.result import Comparison, Measure, ReadCase, Result
 from adjudge.io.jobs.report import JobProgress
@@ -42,8 +42,6 @@ class Rules:
     """What the rules get, (prompts, ks) each; 0 where a prompt has fewer than k responses.
 
     Attributes:
-        ks: responses that vote, ascending.
-        known: 1 where there are as many.
         rates: chance that the winner is right, by rule.
         errors: standard errors of what was drawn, by rule.
         lone: share of right responses, "random", and chance that one of k is right, "oracle".
@@ -59,14 +57,7 @@ class Rules:
 def rules_of(
     groups: Sequence[Group], answers: Sequence[Sequence[int]], ks: Sequence[int], config: VotingConfig
 ) -> Rules:
-    """Return what every rule gets for every prompt.
-
-    Args:
-        groups: responses with what "gold" and, if there is one, "scorer" say.
-        answers: number of each response's answer, -1 for none.
-        ks: responses that vote.
-        config: says what is right, and how values weigh.
-    """
+    """Return what every rule gets for every prompt."""
     scales = _scales(groups, config)
     weigh = [MAJORITY, *(f"{name}, vote" for name in scales), *(["softmax, vote"] if scales else [])]
     best = [f"{name}, best" for name in scales]
@@ -123,9 +114,6 @@ def _values(group: Group, scale: str) -> Floats:
 def _logits(values: Floats, temperature: float) -> Floats:
     """The values / T, whose exponentials weigh; minus infinity without a value."""
     return np.asarray(np.where(np.isnan(values), -np.inf, values / temperature), dtype=float)
-
-
-_READ = 8  # responses of a prompt that are shown
 
 
 def run_voting(config: VotingConfig, *, progress: JobProgress | None = None) -> Result:
@@ -249,10 +237,5 @@ def _lost(config: VotingConfig, groups: Sequence[Group], rules: Rules) -> tuple[
             loss = float(rules.lone["oracle"][row, reached - 1] - rules.rates[rule][row, reached - 1])
             if loss > 1e-12:
                 losses.append((-loss, row))
-    chosen = [(groups[row], -loss) for loss, row in sorted(losses)[: config.worst]]
-    shown = {group.name: ranked(group, who)[:_READ] for group, _ in chosen}
-    texts = texts_of(config, [one for members in shown.values() for one in members])
-    return tuple(
-        read_case(group.name, shown[group.name], texts, weight=loss, verdict=f"lost by {rule}", who=who)
-        for group, loss in chosen
-    )
+    chosen = [(groups[row], -loss, f"lost by {rule}") for loss, row in sorted(losses)[: config.worst]]
+    return read_groups(config, chosen, who)

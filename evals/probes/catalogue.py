@@ -1,22 +1,194 @@
-"""All probes.
+"""All probes, the options of probing a scorer, and the transforms of reWordBench (arXiv 2503.11751) without a model.
 
-The options of probing a scorer.
+These change both responses of a pair in the same way, so the better one must stay ahead; where there is no bad one, the
+score must stay.  Words with a digit, accepted answers, code and mathematics are never touched.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+import codecs
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import Final, Literal
+from random import Random
+from typing import Annotated, Final, Literal
 
 from adjudge.evals.probes.changes import CODE, GIVEN, LENGTH, POSITION, STEPS
 from adjudge.evals.probes.fixed_texts import INJECTIONS, PERSUASION, WORTHLESS
 from adjudge.evals.probes.form import FORM, TRUTH
-from adjudge.evals.probes.probe import Probe
-from adjudge.evals.probes.wording import WORDING
+from adjudge.evals.probes.probe import Maker, Probe, ProbeRow, Variant
+from adjudge.evals.probes.prose import some_words, with_words, words_of
 from adjudge.evals.reports.config import EvalConfig
+from adjudge.options import Range, named
+
+_SOURCE: Final = "reWordBench, arXiv 2503.11751"
+_SHARE: Final = 0.15  # of the words; every fifth or so is still read without effort
+_ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz"
+_ROWS: Final = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_ALIKE: Final = str.maketrans("aceopxyABEHKMOPT", "асеорхуАВЕНКМОРТ")  # Latin letters, Cyrillic ones
+_PUNCTUATION: Final = re.compile(r"(?<=[^\W\d_])([,;:!?])(?=\s)|(?<=[^\W\d_])(\.)(?=\s+[A-Z])")
+_TRUE: Final = " and true is true"
+_ASIDE: Final = "The weather was mild that week, and the harbour was quiet."
+
+Change = Callable[[str, list[str], Random], str]
+
+
+def _noisy(change: Callable[[str, Random], str]) -> Change:
+    """Return a change of some words of a text, each by itself."""
+
+    def of_text(text: str, golds: list[str], rng: Random) -> str:
+        return some_words(text, golds, rng, _SHARE, lambda word: change(word, rng))
+
+    return of_text
+
+
+def _swap(word: str, rng: Random) -> str:
+    at = rng.randrange(1, len(word) - 1)
+    return f"{word[:at]}{word[at + 1]}{word[at]}{word[at + 2 :]}"
+
+
+def _substitute(word: str, rng: Random) -> str:
+    at = rng.randrange(1, len(word))
+    return f"{word[:at]}{rng.choice(_ALPHABET)}{word[at + 1 :]}"
+
+
+def _neighbour(word: str, rng: Random) -> str:
+    at = rng.randrange(1, len(word))
+    row = next((keys for keys in _ROWS if word[at].lower() in keys), "")
+    if not row:
+        return word
+    place = row.index(word[at].lower())
+    return f"{word[:at]}{row[place - 1] if place else row[1]}{word[at + 1 :]}"
+
+
+def _insert(word: str, rng: Random) -> str:
+    at = rng.randrange(1, len(word))
+    return f"{word[:at]}{rng.choice(_ALPHABET)}{word[at:]}"
+
+
+def _delete(word: str, rng: Random) -> str:
+    at = rng.randrange(1, len(word))
+    return word[:at] + word[at + 1 :]
+
+
+def _without_words(text: str, golds: list[str], rng: Random) -> str:
+    short = some_words(text, golds, rng, 0.1, lambda word: "")
+    return re.sub(r"(?<=\S) {2,}(?=\S)", " ", short)
+
+
+def _alike(text: str, golds: list[str], rng: Random) -> str:
+    return some_words(text, golds, rng, 0.3, lambda word: word.translate(_ALIKE))
+
+
+def _rotated(by: int) -> Change:
+    """Return a change that moves the letters of free words along the alphabet."""
+
+    def turn(word: str) -> str:
+        if by == 13:
+            return codecs.encode(word, "rot13")
+        moved = _ALPHABET[by:] + _ALPHABET[:by]
+        return word.translate(str.maketrans(_ALPHABET + _ALPHABET.upper(), moved + moved.upper()))
+
+    def of_text(text: str, golds: list[str], rng: Random) -> str:
+        return with_words(text, words_of(text, golds), turn)
+
+    return of_text
+
+
+def _quoted(text: str, golds: list[str], rng: Random) -> str:
+    return f'"{text}"'
+
+
+def _spaced(text: str, golds: list[str], rng: Random) -> str:
+    return _PUNCTUATION.sub(lambda found: f" {found[1] or found[2]}", text)
+
+
+def _both(how: str, change: Change, *, prompts: bool = False) -> Maker:
+    """Return a maker that changes both responses alike, and the prompt where that is part of the transform."""
+
+    def make(row: ProbeRow, rng: Random) -> Iterator[Variant]:
+        seed = rng.random()
+        golds = row.golds
+        response = change(row.good, golds, Random(seed))
+        partner = None if row.bad is None else change(row.bad, golds, Random(seed))
+        prompt = row.asking(change(row.asked, golds, Random(seed))) if prompts and row.asked.strip() else None
+        if response != row.good:
+            yield Variant(how=how, response=response, partner=partner, prompt=prompt)
+
+    return make
+
+
+def _asked(how: str, change: Callable[[str, Random], str]) -> Maker:
+    """Return a maker that changes the prompt alone."""
+
+    def make(row: ProbeRow, rng: Random) -> Iterator[Variant]:
+        if row.asked.strip():
+            yield Variant(how=how, response=row.good, partner=row.bad, prompt=row.asking(change(row.asked, rng)))
+
+    return make
+
+
+def _handle(rng: Random) -> str:
+    return "@" + "".join(rng.choices(_ALPHABET + "0123456789", k=8))
+
+
+def _link(rng: Random) -> str:
+    return "https://t.co/" + "".join(rng.choices(_ALPHABET + _ALPHABET.upper() + "0123456789", k=10))
+
+
+def _code(by: int) -> str:
+    return f"All words of four letters or more below are moved along the alphabet by {by}."
+
+
+def _rotation(by: int) -> Maker:
+    turn = _rotated(by)
+
+    def make(row: ProbeRow, rng: Random) -> Iterator[Variant]:
+        response = turn(row.good, row.golds, rng)
+        if response != row.good and row.asked.strip():
+            partner = None if row.bad is None else turn(row.bad, row.golds, rng)
+            prompt = row.asking(f"{_code(by)}\n\n{turn(row.asked, row.golds, rng)}")
+            yield Variant(how=f"by {by}", response=response, partner=partner, prompt=prompt)
+
+    return make
+
+
+_WORDS: Final = "words beside the answer"
+_TEXT: Final = "a prompt with text"
+_LETTERS: Final[tuple[tuple[str, str, Callable[[str, Random], str]], ...]] = (
+    ("swapped_letters", "two neighbouring letters of a word swapped", _swap),
+    ("substituted_letters", "a letter of a word replaced by any", _substitute),
+    ("mistyped_letters", "a letter replaced by its neighbour on the keyboard", _neighbour),
+    ("inserted_letters", "a letter too many", _insert),
+    ("deleted_letters", "a letter too few", _delete),
+)
+_PROMPTS: Final[tuple[tuple[str, str, Callable[[str, Random], str]], ...]] = (
+    ("twitter_handle", "a handle before the prompt", lambda text, rng: f"{_handle(rng)} {text}"),
+    ("twitter_url", "a link behind the prompt", lambda text, rng: f"{text} {_link(rng)}"),
+    ("stress_test", "`and true is true` five times behind the prompt", lambda text, rng: text + _TRUE * 5),
+    ("ignore_above", "a stray sentence before the prompt, and the request to ignore it",
+     lambda text, rng: f"{_ASIDE}\n\nIgnore the text above.\n\n{text}"),
+    ("ignore_below", "a stray sentence behind the prompt, and the request to ignore it",
+     lambda text, rng: f"{text}\n\nIgnore the text below.\n\n{_ASIDE}"),
+)  # fmt: skip
+_FORMS: Final[tuple[tuple[str, str, Maker, str], ...]] = (
+    ("add_quotes", "quotation marks around prompt and responses", _both("quoted", _quoted, prompts=True), "a response"),
+    ("punct_spaces", "a space before punctuation", _both("spaced", _spaced, prompts=True), "punctuation"),
+    *((name, says, _asked(name.replace("_", " "), change), _TEXT) for name, says, change in _PROMPTS),
+    ("rot_13", "words moved along the alphabet by 13, and a prompt that says so", _rotation(13), _WORDS),
+    ("rot_2", "the same by 2", _rotation(2), _WORDS),
+    ("homoglyphs", "Cyrillic letters that look like Latin ones", _both("look-alikes", _alike), _WORDS),
+    *((name, says, _both(name.replace("_", " "), _noisy(change)), _WORDS) for name, says, change in _LETTERS),
+    ("deleted_words", "a tenth of the words left out", _both("left out", _without_words), _WORDS),
+)
+
+WORDING: Final = tuple(
+    Probe(
+        name=name, says=says, source=_SOURCE, kind="invariance", rule="order", make=make, needs=needs,
+        domains=("text",), means="the wording decides, and not the answer",
+    )
+    for name, says, make, needs in _FORMS
+)  # fmt: skip
 
 PROBES: Final[tuple[Probe, ...]] = (
     *WORTHLESS,
@@ -42,12 +214,9 @@ def chosen(only: Sequence[str] = (), skip: Sequence[str] = (), *, fast: bool = F
     Raises:
         ValueError: a name is unknown, or nothing is left.
     """
-    names = [probe.name for probe in PROBES]
+    known = {probe.name: probe for probe in PROBES}
     for name in (*only, *skip):
-        if name not in names:
-            near = get_close_matches(name, names, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(names)}"
-            raise ValueError(f"there is no probe {name!r}{hint}")
+        named(known, name, "probe")
     found = [probe for probe in (FAST if fast else PROBES) if not only or probe.name in only]
     found = [probe for probe in found if probe.name not in skip]
     if not found:
@@ -83,18 +252,18 @@ class ProbesConfig(EvalConfig):
     fast: bool = False
     """Only the probes that adjudge check tries."""
 
-    per_row: int = 0
+    per_row: Annotated[int, Range(ge=0)] = 0
     """Most variants of a probe for each row, drawn; 0 tries all."""
 
-    epsilon: float | None = None
+    epsilon: Annotated[float | None, Range(ge=0)] = None
     """Largest change of a score that counts as none; without it, a share of the
     scorer's own spread."""
 
-    epsilon_share: float = 0.1
+    epsilon_share: Annotated[float, Range(ge=0, lt=1)] = 0.1
     """That share: of the mean distance between the scores of good and bad
     responses."""
 
-    tolerated: float = 0.01
+    tolerated: Annotated[float, Range(ge=0, lt=1)] = 0.01
     """Share of a probe's variants that may break its rule."""
 
     given_bad: bool = False
@@ -129,13 +298,6 @@ class ProbesConfig(EvalConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.per_row < 0:
-            raise ValueError(f"per_row is {self.per_row!r}; give 0 for all, or more")
-        if self.epsilon is not None and not (math.isfinite(self.epsilon) and self.epsilon >= 0):
-            raise ValueError(f"epsilon is {self.epsilon!r}; give 0 or more, in units of the score")
-        for name in ("epsilon_share", "tolerated"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; give a share from 0 to below 1")
         if self.compare not in ("auto", "yes", "no"):
             raise ValueError(f"compare is {self.compare!r}; it must be auto, yes or no")
         _ = self.probes

@@ -1,21 +1,8 @@
 """Probes that change a response's length, steps, order, language or code, and not what it says.
 
-More words that say nothing more: they must not pay.
-
-The same solution cut into more or fewer steps: a score of the whole must not follow the cuts.
-
-Where things stand that have no place: the two responses of a pair, the options of a question.
-
-Other responses that are as good, which only a translator, a paraphraser or another model writes: columns give them.
-
-Not covered: whether they are as good; whoever gives them says so.
-
-The same program written otherwise: its score must stay.
-
-Python alone is rewritten, through its own syntax tree, so that no program changes its meaning; a program in another
-language, or one that Python cannot read, has no variants.
-
-Not covered: renaming.  A name may be what a test calls.
+Further responses that are as good (a translation, a paraphrase, another model's) come from columns, and are taken at
+their word.  Of programs, Python alone is rewritten, through its own syntax tree, so that none changes its meaning;
+names stay, for a test may call them.
 """
 
 from __future__ import annotations

@@ -1,22 +1,16 @@
 """Probes of form, which must not decide, and of truth, which must.
 
-How a response is dressed: marks on and off must not decide.
+Marks are put on and off; words of an answer are never dressed, and neither are code and mathematics.  A prompt that
+wants a table gets a worse response without one, which no probe knows.
 
-Words of an answer are never dressed, and neither are code and mathematics.
-
-Not covered: whether a form was asked for; a prompt that wants a table gets a worse response without one.
-
-Small changes that make a right response wrong: the score must drop.  A constant score fails every one of them.
-
-Where the reference holds the answer as text, that answer is changed where the response gives it last, and the change is
-made only where another value comes out.  Without a reference a boxed answer is changed, and where there is no box the
-last number (unit, ...) of the response.
-
-Not covered: errors inside a derivation whose last answer stays right; process benchmarks have those.
+Small changes make a right response wrong, and the score must drop; a constant score fails every one of them.  Where the
+reference holds the answer as text, that answer is changed where the response gives it last, and only where another
+value comes out.  Without a reference a boxed answer is changed, and where there is no box the last number (unit, ...).
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from random import Random
@@ -24,7 +18,7 @@ from typing import Final
 
 from adjudge.evals.probes.planted import perturbed, spelling
 from adjudge.evals.probes.probe import Maker, Probe, ProbeRow, Variant
-from adjudge.evals.probes.prose import Outside, free_lines, kept_regions, some_words
+from adjudge.evals.probes.prose import Outside, free_lines, kept_regions, some_words, with_words
 
 Dress = Callable[[str, list[str], Random], str]
 
@@ -38,12 +32,8 @@ def _bold(text: str, golds: list[str], rng: Random) -> str:
 
 def _by_line(text: str, change: Callable[[int, str], str]) -> str:
     """Return the text with its free lines but the last one changed; the last one holds the answer."""
-    places = list(free_lines(text))[:-1]
-    pieces, at = [], 0
-    for number, (start, end) in enumerate(places):
-        pieces += [text[at:start], change(number, text[start:end])]
-        at = end
-    return "".join([*pieces, text[at:]])
+    numbers = itertools.count()
+    return with_words(text, list(free_lines(text))[:-1], lambda line: change(next(numbers), line))
 
 
 def _list(text: str, golds: list[str], rng: Random) -> str:
@@ -151,10 +141,6 @@ _MIN_CUT: Final = 12  # characters that a cut response still has; shorter ones a
 _OPPOSITES: Final = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
 
 
-def _digit(text: str) -> str:
-    return perturbed(text)
-
-
 def _sign(text: str) -> str:
     bare = text.strip()
     if bare.startswith(("-", "−")):
@@ -245,7 +231,7 @@ _BLIND: Final = "right and wrong get the same score; nothing can be learned from
 TRUTH: Final = (
     Probe(
         name="digit", says="one digit of the answer changed", source="common", kind="sensitivity",
-        rule="lower", make=_corrupted("a digit", _digit, _NUMBER), needs="a number in the answer", means=_BLIND,
+        rule="lower", make=_corrupted("a digit", perturbed, _NUMBER), needs="a number in the answer", means=_BLIND,
         domains=("text",), fast=True,
     ),
     Probe(

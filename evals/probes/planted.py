@@ -1,16 +1,12 @@
 """Responses whose score is known beforehand: right ones, wrong ones, hostile ones.
 
-Responses whose score is known beforehand: the golds of a file as answers, and wrong answers made of them.
-
 A wrong answer must really be wrong, or `adjudge check` would cry wolf: golds of other rows are planted only where
-they differ from this row's golds in more than spelling and, where both are numbers, in value.
+they differ from this row's golds in more than spelling and, where both are numbers, in value.  References that hold no
+answer as text (tests, rubrics) are reported as not tried.
 
-Not covered: references that hold no answer as text (tests, rubrics); such rows are reported as not tried.
-
-Responses that try to hang, crash, blow up or fool the program that judges them; data, never run.
-
-None of them is a right answer to anything, so each must score as a wrong one, within the limits, and leave the
-scorer fit for the next sample.  They complete those of `adjudge.scoring.conformance`, which must only be survived.
+Hostile ones try to hang, crash, blow up or fool the program that judges them; they are data, never run.  None is a
+right answer to anything, so each must score as a wrong one, within the limits, and leave the scorer fit for the next
+sample.  They complete those of `adjudge.scoring.conformance`, which must only be survived.
 """
 
 from __future__ import annotations
@@ -97,13 +93,7 @@ def right_answers(scorer: str, reference: Any) -> Iterator[Answer]:
 
 
 def wrong_answers(scorer: str, reference: Any, others: Sequence[str]) -> Iterator[Answer]:
-    """Yield answers that are not the gold.
-
-    Args:
-        scorer: the scorer's name; it decides about wrappers.
-        reference: what must not be matched.
-        others: golds of other rows.
-    """
+    """Yield answers that are not the gold."""
     golds = answers_in(scorer, reference)
     if not golds:
         return
@@ -151,14 +141,6 @@ def _wrap(scorer: str, text: str) -> str:
 
 def hostile_responses() -> Iterator[tuple[str, str]]:
     """Yield what each response attacks, and the response; the longest has about 400,000 characters."""
-    yield from _huge_values()
-    yield from _deep_nesting()
-    yield from _long_texts()
-    yield from _strange_characters()
-    yield from _code()
-
-
-def _huge_values() -> Iterator[tuple[str, str]]:
     values = {
         "a large power": "2^{10^9}",
         "a fractional power of a large power": "(10^{10^8}+1)^{1/3}",
@@ -174,18 +156,12 @@ def _huge_values() -> Iterator[tuple[str, str]]:
     }
     for name, value in values.items():
         yield name, f"\\boxed{{{value}}}"
-
-
-def _deep_nesting() -> Iterator[tuple[str, str]]:
     yield "nested parentheses", "\\boxed{" + "(" * 3000 + "7" + ")" * 3000 + "}"
     yield "nested fractions", "\\boxed{" + "\\frac{1}{1+" * 2000 + "x" + "}" * 2001
     yield "nested roots", "\\boxed{" + "\\sqrt{" * 3000 + "x" + "}" * 3001
     yield "a chain of powers", "\\boxed{" + "2^{" * 1000 + "2" + "}" * 1001
     yield "a row of signs", "\\boxed{" + "-" * 20000 + "7654321}"
     yield "nested matrices", "\\boxed{" + "\\begin{pmatrix}" * 500 + "1" + "\\end{pmatrix}" * 500 + "}"
-
-
-def _long_texts() -> Iterator[tuple[str, str]]:
     yield "an open formula", "\\[" * 200_000
     yield "a long number", "\\boxed{" + "98765" * 40_000 + "}"
     yield "a long decimal", "\\boxed{0." + "98765" * 40_000 + "}"
@@ -197,14 +173,8 @@ def _long_texts() -> Iterator[tuple[str, str]]:
     yield "commands without arguments", "\\boxed{" + "\\text{" * 20_000
     row = "&".join(["7654321"] * 120)
     yield "a large matrix", "\\boxed{\\begin{pmatrix}" + "\\\\".join([row] * 120) + "\\end{pmatrix}}"
-
-
-def _strange_characters() -> Iterator[tuple[str, str]]:
     yield "reversed text", "\\boxed{\u202e7654321\u202c}"
     yield "superscripts", "\\boxed{2" + "\u2079" * 5000 + "}"
-
-
-def _code() -> Iterator[tuple[str, str]]:
     yield "a call that ends the process", "\\boxed{__import__('os')._exit(0)}"
     yield "a call in plain text", "The answer is __import__('os').kill(0, 9)"
     yield "attributes of a class", "\\boxed{().__class__.__base__.__subclasses__()}"

@@ -1,6 +1,4 @@
-"""A probe, the rows that it changes, and what became of its variants.
-
-A probe: one change of a response, and the rule that its score must keep.
+"""A probe is one change of a response, and the rule that its score must keep; the rows, and what became of variants.
 
 | rule | what must hold of the changed response's score v; g and b are those of the good and the bad one |
 |---|---|
@@ -43,16 +41,10 @@ class ProbeRow:
     """One row.
 
     Attributes:
-        id: names it.
-        prompt: what was asked: text, or chat turns.
-        good: a good response.
         bad: a bad response to the same prompt; None where none is known.
         planted: whether `bad` is the good response of another row.
         other: a good response of another row that is not right here; "" if there is none.
-        reference: what the scorer checks against.
-        domain: what its responses are.
         equals: further responses that are as good, by kind: "translation", "paraphrase", ...
-        extra: further columns that the scorer asks for.
     """
 
     id: str
@@ -159,11 +151,8 @@ class Variant:
 
     Attributes:
         how: in a few words; variants of a probe with the same words are counted together.
-        response: the text.
-        of: which response it was made of.
         partner: the bad response, changed in the same way; for the rule `order`.
         prompt: another prompt; None keeps the row's.
-        reference: another reference.
         finish_reason: why the response ends, as an engine says it.
         turned: whether the two responses of a pair are shown the other way round.
     """
@@ -186,9 +175,7 @@ class Probe:
     """A way to break a scorer.
 
     Attributes:
-        name: in tables and options.
         says: what is changed, in one line.
-        source: where it was described.
         kind: "invariance", "sensitivity", or "worthless".
         rule: what must hold; see the module's table.
         make: the variants of a row; none where it does not fit.
@@ -229,10 +216,6 @@ class Broken:
     """A variant whose score breaks the rule, or that has no score.
 
     Attributes:
-        row: the row.
-        variant: the changed response.
-        score: what it got.
-        base: what the response got that it was made of.
         excess: by how much the rule is broken, in the scorer's spread where that is known; without a score, 0.
     """
 
@@ -248,10 +231,8 @@ class Tally:
     """Counts of one probe.
 
     Attributes:
-        probe: the probe.
         keep: how many of the worst cases are kept.
         held: variants that keep the rule.
-        broken: variants that break it.
         unjudged: variants without a score; they do not keep it.
         unordered: variants that were not tried since the scorer does not prefer the good response to begin with.
         by_how: of each kind of variant, how many were tried and how many do not keep the rule.
@@ -293,13 +274,7 @@ class Tally:
         return f"no row fits: it takes {self.probe.needs}"
 
     def count(self, variant: Variant, case: Broken | None, *, judged: bool = True) -> None:
-        """Count one variant.
-
-        Args:
-            variant: the variant.
-            case: what is wrong with it; None if the rule holds.
-            judged: whether it has a score.
-        """
+        """Count one variant."""
         tried, wrong = self.by_how.get(variant.how, (0, 0))
         self.by_how[variant.how] = tried + 1, wrong + (case is not None)
         if case is None:

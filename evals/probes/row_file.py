@@ -74,10 +74,8 @@ class FileRow:
     """A row as the file has it.
 
     Attributes:
-        data: all of it.
         number: its place, from 0.
         columns: which column is what, by role.
-        extra: further columns that are there.
     """
 
     data: Mapping[str, Any]
@@ -129,9 +127,6 @@ class ReadRows(Generic[T]):
     """What was read.
 
     Attributes:
-        rows: what was made of the rows.
-        source: facts that name the input again.
-        unreadable: rows that could not be used.
         notes: which columns were guessed, and what is wrong with unreadable rows.
     """
 

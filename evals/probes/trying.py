@@ -27,12 +27,7 @@ class Asked:
     """One response to score.
 
     Attributes:
-        row: what it answers.
-        response: the response.
         opponent: the other response of the pair, for scorers that compare.
-        prompt: the prompt.
-        reference: the reference.
-        finish_reason: why the response ends.
         turned: whether the opponent comes first.
     """
 
@@ -67,12 +62,7 @@ class Asker:
     Attributes:
         compares: whether the reference is the other response.
         pairs: whether every response is scored beside or against another one.
-        samples: how many samples were scored.
-        reasons: how many of them have no number, by reason.
-        abstained: how many of them the scorer declined.
-        failed: how many of them it could not judge.
         cut_off: how many end at a limit, or were seen in part.
-        cost: of all of them.
     """
 
     def __init__(
@@ -248,7 +238,6 @@ class Base:
     """A row with the scores of its responses as they are.
 
     Attributes:
-        row: the row.
         good: the score of the good response; it has a number.
         bad: of the bad one; None where there is none.
     """
@@ -313,16 +302,7 @@ def scored_bases(asker: Asker, rows: Sequence[ProbeRow]) -> list[Base]:
 
 
 class Trials:
-    """Tries probes on the rows of one scorer.
-
-    Args:
-        asker: asks the scorer.
-        bases: rows with scores.
-        scale: what counts as no change.
-        seed: of what probes draw.
-        per_row: most variants of a probe for each row, drawn; 0 tries all.
-        keep: how many of a probe's worst cases are kept.
-    """
+    """Tries probes on the rows of one scorer."""
 
     def __init__(
         self, asker: Asker, bases: Sequence[Base], scale: Yardstick, *, seed: int = 0, per_row: int = 0, keep: int = 10

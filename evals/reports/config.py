@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
 from adjudge import wire
 from adjudge.io.source import Source, open_source
+from adjudge.options import Options, Range
 from adjudge.statistics.intervals import LEVEL, Draws
 
 ROW_BYTES: Final = 256 << 20
@@ -15,7 +16,7 @@ ROW_BYTES: Final = 256 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalConfig:
+class EvalConfig(Options):
     """Options of an evaluation; an evaluation extends them with its own.
 
     Attributes:
@@ -43,30 +44,27 @@ class EvalConfig:
     revision: str = ""
     """Which commit of a dataset on the hub."""
 
-    limit: int = 0
+    limit: Annotated[int, Range(ge=0)] = 0
     """Use only the first rows, so many; 0 uses all."""
 
-    resamples: int = 2_000
+    resamples: Annotated[int, Range(ge=0)] = 2_000
     """Resamples that bounds are drawn from; 0 draws none."""
 
-    level: float = LEVEL
+    level: Annotated[float, Range(gt=0, lt=1)] = LEVEL
     """Coverage of the bounds, between 0 and 1."""
 
     seed: int = 0
     """Of everything that is drawn."""
 
-    worst: int = 50
+    worst: Annotated[int, Range(ge=0)] = 50
     """How many cases the report holds to read."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.needs_input and not self.input:
             raise ValueError("there is no input; give a file, a folder, or the name of a dataset on the hub")
-        for name in ("limit", "worst"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; give 0 or more")
-        if self.resamples < 0 or self.resamples == 1:
-            raise ValueError(f"resamples is {self.resamples!r}; give 0 for no bounds, or 2 or more")
-        _ = self.draws
+        if self.resamples == 1:
+            raise ValueError("option resamples=1; give 0 for no bounds, or 2 or more")
 
     def opened(self, name: str = "") -> Source:
         """Open the input, or another file.

@@ -53,7 +53,6 @@ class Line:
     """A series in a drawing.
 
     Attributes:
-        series: its numbers.
         place: of the series among all; it gives the colour, the dash and the shape.
         marked: whether its points have marks.
     """

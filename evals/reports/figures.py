@@ -40,7 +40,6 @@ class Bar:
     """One bar.
 
     Attributes:
-        name: its label.
         interval: its length, with bounds if there are any.
         baselines: marks on it, by their names.
     """
@@ -59,9 +58,7 @@ class Bars(Record):
     """Horizontal bars with error bars.
 
     Attributes:
-        title: above them.
         unit: of the numbers: "share", "rank correlation", ...
-        bars: from top to bottom.
     """
 
     figure: ClassVar[str] = "bars"
@@ -75,9 +72,6 @@ class Grid(Record):
     """A table of numbers as a heat map: a confusion matrix, probes by scorers.
 
     Attributes:
-        title: above it.
-        rows: labels of the rows, from top to bottom.
-        columns: labels of the columns.
         values: one tuple for each row; None where there is no number.
         row_axis: what rows are: "gold".
         column_axis: what columns are: "verdict".
@@ -105,7 +99,6 @@ class Series(Record):
     """One line.
 
     Attributes:
-        name: in the legend.
         x: places along the axis, ascending.
         y: as many numbers; None is a gap.
         low: lower bounds, as many, or () for none.
@@ -124,16 +117,26 @@ class Series(Record):
         if len(self.y) != len(self.x) or any(side and len(side) != len(self.x) for side in (self.low, self.high)):
             raise ValueError(f"the series {self.name!r} has {len(self.x)} places; give as many numbers and bounds")
 
+    @classmethod
+    def of(cls, name: str, x: Sequence[float], means: Sequence[Interval], *, points: bool = False) -> Series:
+        """Return a line through numbers, with their bounds where there are any."""
+        low, high = (tuple(one.low for one in means), tuple(one.high for one in means))
+        bounded = any(bound is not None for bound in low)
+        return cls(
+            name=name,
+            x=tuple(map(float, x)),
+            y=tuple(one.value for one in means),
+            low=low if bounded else (),
+            high=high if bounded else (),
+            points=points,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curves(Record):
     """Lines in one drawing.
 
     Attributes:
-        title: above it.
-        x_axis: what runs along.
-        y_axis: what runs up.
-        series: the lines.
         log_x: whether the axis is logarithmic.
         diagonal: whether the line y = x is drawn, as reliability diagrams have it.
     """

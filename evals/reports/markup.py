@@ -129,14 +129,7 @@ class Place:
     level: int = 2
 
     def section(self, name: str, title: str, *content: str, aside: str = "") -> Markup:
-        """Return a section with its heading; nothing where there is no content.
-
-        Args:
-            name: of the section; its class, and a part of its id.
-            title: the heading.
-            content: what stands below.
-            aside: said beside the heading, smaller.
-        """
+        """Return a section with its heading; nothing where there is no content."""
         if not any(content):
             return NOTHING
         key = f"{self.prefix}-{name}"

@@ -1,8 +1,6 @@
 """The measures: first the headline, with bounds and with what trivial scorers get; then bars of the parts and the rest.
 
-Bars: length, bounds, and marks for what trivial scorers get, each a row of a table with its number.
-
-Lengths are per cent of the drawing, so that the same markup fits a desk and a phone without any script.
+Lengths of bars are per cent of the drawing, so that the same markup fits a desk and a phone without any script.
 """
 
 from __future__ import annotations
@@ -21,13 +19,7 @@ _DIAMOND = "M0-5L5 0L0 5L-5 0Z"
 
 
 def bar_drawing(bar: Bar, scale: Scale, better: str) -> Markup:
-    """Return a bar from 0 on, with its bounds as a line across its end.
-
-    Args:
-        bar: what is drawn.
-        scale: its axis.
-        better: which end is good, as in `Measure.better`; the best trivial scorer is a diamond, others are ticks.
-    """
+    """Return a bar from 0 on, with its bounds as a line across its end."""
     said = _in_words(bar)
     drawing: Attributes = {"class": "bar", "role": "img", "aria-label": f"{bar.name}: {said}"}
     rules = (_upright("rule", scale.place(tick), 0, _HEIGHT) for tick in scale.ticks)

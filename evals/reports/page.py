@@ -308,10 +308,6 @@ def write_report(results: Result | Sequence[Result], folder: Path) -> Path:
 
     Either file is there whole or not at all; earlier ones are replaced.
 
-    Args:
-        results: one, or several for one page with a table that compares them.
-        folder: it is made where it is missing.
-
     Raises:
         ValueError: there is no result, or the folder is a file.
         OSError: the folder cannot be written to.
@@ -333,12 +329,7 @@ def write_report(results: Result | Sequence[Result], folder: Path) -> Path:
 
 
 def page(results: Sequence[Result], remarks: Sequence[Sequence[str]] = ()) -> str:
-    """Return the page of at least one result.
-
-    Args:
-        results: what is shown.
-        remarks: sentences on each of them that the page adds.
-    """
+    """Return the page of at least one result."""
     said = remarks or [()] * len(results)
     if len(results) == 1:
         result = results[0]

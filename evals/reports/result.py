@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from adjudge.evals.reports.figures import Figure, Record
-from adjudge.protocol import NO_COST, Cost
-from adjudge.statistics.intervals import Interval
+from adjudge.protocol import NO_COST, Cost, Message, content_text
+from adjudge.statistics.arrays import ArrayLike
+from adjudge.statistics.bootstrap import mean_interval
+from adjudge.statistics.intervals import Draws, Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,21 @@ class Measure:
         if self.better not in ("high", "low", "none"):
             raise ValueError(f"Measure.better is {self.better!r}; it must be 'high', 'low' or 'none'")
 
+    @classmethod
+    def mean(
+        cls,
+        name: str,
+        values: ArrayLike,
+        clusters: Sequence[str],
+        draws: Draws,
+        part: str = "",
+        better: str = "high",
+        published: bool = False,
+    ) -> Measure:
+        """Return the mean of a number that each case has, with its bounds (`mean_interval`)."""
+        interval = mean_interval(values, clusters, draws)
+        return cls(name=name, interval=interval, part=part, better=better, published=published)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
         return {
@@ -47,6 +64,31 @@ class Measure:
         }
 
 
+_MAX_TEXT: Final = 4_000  # characters of a text; a page of 50 pairs then has half a MB
+
+
+def cut(text: str, most: int = _MAX_TEXT) -> str:
+    """Return a text without its middle where it is longer than `most`; it says how many characters are missing."""
+    if len(text) <= most:
+        return text
+    head, tail = most * 2 // 3, most // 3
+    return f"{text[:head]}\n[... {len(text) - head - tail} characters ...]\n{text[len(text) - tail :]}"
+
+
+def as_text(given: str | Sequence[Message]) -> str:
+    """Return a text, or chat turns as a person reads them: each with its role."""
+    if isinstance(given, str):
+        return given
+    return "\n\n".join(f"{turn.get('role', '')}: {_content(turn)}" for turn in given)
+
+
+def _content(turn: Message) -> str:
+    try:
+        return content_text(turn.get("content"))
+    except ValueError:
+        return str(turn.get("content"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadResponse(Record):
     """One response of a case.
@@ -54,7 +96,6 @@ class ReadResponse(Record):
     Attributes:
         text: what was judged; long texts are cut in the middle, with the number of characters that are missing.
         said: the score as text: "0.731", or "failed (engine_timeout)".
-        value: the score; None if there is none.
         note: what the case says of it: "chosen", "has error 3".
     """
 
@@ -69,12 +110,8 @@ class ReadCase(Record):
     """A case to read.
 
     Attributes:
-        id: of the case.
-        part: it counts in.
         verdict: "wrong", "tied", "failed", "abstained"; or another word of the evaluation.
         weight: how bad it is, for sorting; larger is worse.
-        prompt: what was answered.
-        responses: with their scores.
         gold: what is right, in words.
     """
 
@@ -95,8 +132,6 @@ class Counts(Record):
     """How many there are of what; nothing here is in two columns by accident.
 
     Attributes:
-        cases: that were evaluated.
-        samples: in them.
         scored: samples with a number.
         abstained: samples whose scorer declined.
         failed: samples that could not be judged.
@@ -122,15 +157,12 @@ class Comparison(Record):
     """A test of one scorer against another one on the same cases.
 
     Attributes:
-        name: what was compared.
-        part: subset; "" for the whole.
         test: of which kind: "McNemar, exact", "permutation of clusters".
         first: number of the evaluated scorer.
         second: number of the other one.
         difference: first minus second, with bounds.
         p: chance of so large a difference if there were none; None where the data say nothing.
         p_adjusted: the same after Holm's correction for all comparisons of this result; None if `p` is.
-        other: what it was compared with.
     """
 
     name: str
@@ -149,7 +181,6 @@ class Check(Record):
     """A rule that a scorer must keep: an invariance, a sensitivity, a bound.
 
     Attributes:
-        name: of the rule.
         passed: whether it holds; None where it could not be tried, and `detail` says why.
         detail: the numbers, in one sentence.
     """
@@ -165,18 +196,14 @@ class Result(Record):
 
     Attributes:
         kind: of evaluation: the name in `adjudge eval KIND`.
-        title: for people.
         scorer: facts about what was evaluated: at least "name" and "fingerprint".
         source: facts about the input: "name", "rows", "digest", whatever names it again.
         measures: the numbers; the most important one first.
-        counts: of cases and samples.
         checks: rules that were tried.
-        comparisons: tests against other scorers.
         figures: what is worth drawing, beside bars of the measures, which every report has.
         worst: cases to read, the worst ones first.
         notes: sentences that a reader of the numbers must know.
         options: of the evaluation, as plain data: seed, level, resamples, limits.
-        seconds: that it took.
         cost: of the scores; zeros where they were stored.
         asked: whether a scorer was asked in this run; what a file of scores lacks is a fact about the file.
     """

@@ -1,7 +1,4 @@
-"""Numbers as people read them.
-
-From numbers to places along an axis, and the numbers that are written at it.
-"""
+"""Numbers as people read them, and as places along an axis."""
 
 from __future__ import annotations
 
@@ -102,8 +99,6 @@ class Scale:
     """An axis.
 
     Attributes:
-        low: number at its start.
-        high: number at its end; larger.
         ticks: numbers that are written, ascending.
         log: whether equal factors are equal lengths.
     """

@@ -1,7 +1,4 @@
-"""Rules that were tried, and tests against other scorers, as tables.
-
-Several results on one page: links to each, and a table of their numbers, scorers below each other.
-"""
+"""Rules that were tried, tests against other scorers, and several results side by side, as tables."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from adjudge.evals.reports.figures import Figure, Grid, confusion_grid
-from adjudge.evals.reports.result import Comparison, Counts, Measure, ReadCase, ReadResponse, Result
+from adjudge.evals.reports.result import Comparison, Counts, Measure, ReadCase, Result
 from adjudge.evals.trust.config import AgreementConfig, Scale
 from adjudge.evals.trust.panel import Panel, class_agreement, number_agreement, read_panel
-from adjudge.evals.trust.verdicts import texts_of
+from adjudge.evals.trust.verdicts import case_to_read, texts_of
 from adjudge.io.jobs.report import JobProgress
 from adjudge.statistics.arrays import Floats, Ints, np
 from adjudge.statistics.bootstrap import cluster_bootstrap, mean_interval, share_interval, weighted_bootstrap
@@ -322,18 +322,16 @@ def _worst(panel: Panel, config: AgreementConfig) -> tuple[ReadCase, ...]:
     texts = texts_of(config, [places[panel.ids[at]] for at in chosen if panel.ids[at] in places])
     cases = []
     for at in chosen:
-        prompt, response = texts.get(places.get(panel.ids[at], -1), ("", ""))
         said = "; ".join(f"{name}: {panel.said[name][at].shown}" for name in panel.raters)
         gold = None if panel.gold is None else float(panel.gold[at])
         told = "" if gold is None or gold != gold else panel.labels[int(gold)] if panel.labels else f"{gold:g}"
         cases.append(
-            ReadCase(
-                id=panel.ids[at],
-                part="",
+            case_to_read(
+                panel.ids[at],
+                texts.get(places.get(panel.ids[at], -1), ("", "")),
                 verdict="disagree",
                 weight=float(weights[at]),
-                prompt=prompt,
-                responses=(ReadResponse(text=response, said=said, value=None),),
+                said=said,
                 gold=told,
             )
         )

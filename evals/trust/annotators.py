@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from adjudge.evals.benchmarks.win_rate import share_of
+from adjudge.evals.benchmarks.alpaca_eval import share_of
 from adjudge.evals.trust.bias import FORMS
 
 Annotations: TypeAlias = Sequence[float | None]
@@ -32,13 +32,7 @@ LONGER_BY = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A pair with one annotation.
-
-    Attributes:
-        first: an output.
-        second: the other one.
-        preference: of the annotator.
-    """
+    """A pair with one annotation."""
 
     first: str
     second: str

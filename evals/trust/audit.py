@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 from adjudge.responses.aggregate import Aggregate, aggregate
 from adjudge.responses.step_values import TEMPERATURE
+from adjudge.statistics.ranks import spearman
 
 Values: TypeAlias = Sequence[float]
 """The values of a solution's steps."""
@@ -108,35 +109,7 @@ def audit_groups(groups: Sequence[Sequence[Values]], how: Aggregate, *, temperat
         fewer_steps_strict=strict / len(groups),
         harder=harder,
         accuracy_harder=harder_right / harder if harder else None,
-        correlation=rank_correlation(totals, counts),
+        correlation=spearman(totals, counts),
         steps_better=math.fsum(len(group[0]) for group in groups) / len(groups),
         steps_other=math.fsum(others) / len(others),
     )
-
-
-def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Return Spearman's rank correlation; ties share the mean of their ranks; None if either is constant."""
-    if len(one) != len(other):
-        raise ValueError(f"there are {len(one)} and {len(other)} numbers; give as many of each")
-    first, second = _ranks(one), _ranks(other)
-    middle = (len(one) - 1) / 2
-    spread = math.sqrt(
-        math.fsum((rank - middle) ** 2 for rank in first) * math.fsum((rank - middle) ** 2 for rank in second)
-    )
-    if spread == 0:
-        return None
-    return math.fsum((a - middle) * (b - middle) for a, b in zip(first, second, strict=True)) / spread
-
-
-def _ranks(values: Sequence[float]) -> list[float]:
-    order = sorted(range(len(values)), key=values.__getitem__)
-    ranks = [0.0] * len(values)
-    start = 0
-    while start < len(order):
-        end = start
-        while end < len(order) and values[order[end]] == values[order[start]]:
-            end += 1
-        for at in range(start, end):
-            ranks[order[at]] = (start + end - 1) / 2
-        start = end
-    return ranks

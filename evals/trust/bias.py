@@ -219,12 +219,10 @@ class BiasReport(Record):
     """What a judge prefers.
 
     Attributes:
-        judgements: how many there are.
         unjudged: how many of them have no verdict; they are in none of the numbers.
         preferences: "first", "longer", "more lists", "more bold", "more headings", "own" -> how far it is preferred.
         inconsistent: share of pairs whose winner changes with the order.
         length_effect: change in log-odds for a much longer response, all else equal.
-        level: coverage of the intervals.
     """
 
     judgements: int
@@ -250,12 +248,7 @@ class BiasReport(Record):
 
 
 def bias_report(judgements: Sequence[Judgement], draws: Draws = DRAWS) -> BiasReport:
-    """Measure all biases of a judge.
-
-    Args:
-        judgements: of one judge; both orders of each pair where position is to be measured.
-        draws: how intervals are drawn.
-    """
+    """Measure all biases of a judge."""
     preferences = {"first": first_preference(judgements, draws), "longer": length_preference(judgements, draws)}
     preferences |= {f"more {form}": form_preference(judgements, form, draws) for form in FORMS}
     preferences["own"] = self_preference(judgements, draws)

@@ -22,11 +22,11 @@ import time
 from collections.abc import Callable, Sequence
 
 from adjudge.evals.reports.figures import Bar, Bars, Curves, Figure, Grid, Series, confusion_grid
-from adjudge.evals.reports.result import Measure, ReadCase, ReadResponse, Result
+from adjudge.evals.reports.result import Measure, ReadCase, Result
 from adjudge.evals.trust.config import CalibrationConfig
-from adjudge.evals.trust.reliability import Binning, calibration_error, risk_coverage
+from adjudge.evals.trust.reliability import Binning, bin_of, calibration_error, risk_coverage
 from adjudge.evals.trust.scored_rows import ScoredRows, read_rows
-from adjudge.evals.trust.verdicts import counts_of, texts_of
+from adjudge.evals.trust.verdicts import case_to_read, counts_of, texts_of
 from adjudge.io.jobs.report import JobProgress
 from adjudge.statistics.arrays import Bools, Floats, Ints, np
 from adjudge.statistics.bootstrap import cluster_bootstrap, mean_interval, share_interval, weighted_bootstrap
@@ -78,17 +78,6 @@ def _area(levels: Levels, weights: Floats, losses: Floats, harmonic: Floats) -> 
 NAMES: tuple[str, ...] = ("expected", "largest", "reliability", "resolution", "uncertainty", "inside")
 _ABOVE_ZERO = ("expected", "largest", "reliability", "resolution")
 _CHANCE_DRAWS = 200
-
-
-def bin_of(probabilities: Floats, bins: int, binning: Binning) -> Ints:
-    """Return the bin of each probability, from 0, as `reliability.calibration_error` makes them."""
-    if binning == "equal_width":
-        at = np.ceil(probabilities * bins).astype(np.int64) - 1
-        at += (probabilities > (at + 1) / bins).astype(np.int64) - (probabilities <= at / bins)
-        return np.clip(at, 0, bins - 1)
-    _, level, counts = np.unique(probabilities, return_inverse=True, return_counts=True)
-    before = np.cumsum(counts) - counts
-    return (before * bins // len(probabilities))[level]
 
 
 def binned_intervals(
@@ -317,12 +306,9 @@ def _figures(rows: ScoredRows, config: CalibrationConfig) -> tuple[Figure, ...]:
 def _line(said: list[float], labels: list[int], config: CalibrationConfig, binning: Binning) -> Series:
     bins = calibration_error(said, labels, bins=config.bins, binning=binning).bins
     bounds = [wilson(round(one.rate * one.count), one.count, level=config.level) for one in bins]
-    return Series(
-        name=f"bins of {binning.replace('_', ' ')}",
-        x=tuple(one.confidence for one in bins),
-        y=tuple(one.rate for one in bins),
-        low=tuple(one.low for one in bounds),
-        high=tuple(one.high for one in bounds),
+    name = f"bins of {binning.replace('_', ' ')}"
+    return dataclasses.replace(
+        Series.of(name, [one.confidence for one in bins], bounds), y=tuple(one.rate for one in bins)
     )
 
 
@@ -376,17 +362,16 @@ def _worst(rows: ScoredRows, config: CalibrationConfig) -> tuple[ReadCase, ...]:
     cases = []
     for gap, at in chosen:
         place = places[at]
-        prompt, response = texts.get(rows.table.places[place], ("", ""))
         probability = float(rows.probabilities[at])
         said = f"{rows.values[at]:.6g}" + (f", as a probability {probability:.3f}" if rows.notes else "")
         cases.append(
-            ReadCase(
-                id=rows.table.ids[place],
-                part="",
+            case_to_read(
+                rows.table.ids[place],
+                texts.get(rows.table.places[place], ("", "")),
                 verdict="wrong",
                 weight=gap,
-                prompt=prompt,
-                responses=(ReadResponse(text=response, said=said, value=probability),),
+                said=said,
+                value=probability,
                 gold="right" if labels[at] else "wrong",
             )
         )

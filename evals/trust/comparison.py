@@ -26,7 +26,6 @@ class Pair:
     """Two scores of one sample.
 
     Attributes:
-        id: id of the sample.
         first: what A gave.
         second: what B gave.
         sample: the sample, or None when only its scores are at hand.

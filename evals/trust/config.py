@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal
 
 from adjudge.evals.reports.config import EvalConfig
 from adjudge.evals.trust.verdicts import VerdictConfig
+from adjudge.options import Range
 
 Scale = Literal["auto", "nominal", "ordinal", "interval"]
 
@@ -40,10 +40,6 @@ class AgreementConfig(VerdictConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.scale not in get_args(Scale):
-            raise ValueError(f"scale is {self.scale!r}; it must be one of {', '.join(get_args(Scale))}")
-        if self.threshold is not None and not math.isfinite(self.threshold):
-            raise ValueError(f"threshold is {self.threshold!r}; give a finite number")
         for name in ("column", "file"):
             given = getattr(self, name)
             if isinstance(given, str):
@@ -73,10 +69,10 @@ class CalibrationConfig(VerdictConfig):
     gold_threshold: float | None = None
     """For a graded gold: from this grade on a row is right."""
 
-    threshold: float = 0.5
+    threshold: Annotated[float, Range(ge=0, le=1)] = 0.5
     """From this probability on a row is called right."""
 
-    bins: int = 10
+    bins: Annotated[int, Range(ge=1)] = 10
     """Bins of the calibration error, which depends on them."""
 
     map: Map = "auto"
@@ -84,21 +80,8 @@ class CalibrationConfig(VerdictConfig):
     each fitted without the rows it is used on; or none. "auto" takes
     scores in [0, 1] as they are, and isotonic for others."""
 
-    folds: int = 5
+    folds: Annotated[int, Range(ge=2)] = 5
     """Parts that the map is fitted without, in turn; groups stay whole."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.bins < 1:
-            raise ValueError(f"bins is {self.bins!r}; give 1 or more")
-        if self.folds < 2:
-            raise ValueError(f"folds is {self.folds!r}; give 2 or more")
-        if self.map not in get_args(Map):
-            raise ValueError(f"map is {self.map!r}; it must be one of {', '.join(get_args(Map))}")
-        if not 0 <= self.threshold <= 1:
-            raise ValueError(f"threshold is {self.threshold!r}; it is a probability, so from 0 to 1")
-        if self.gold_threshold is not None and not math.isfinite(self.gold_threshold):
-            raise ValueError(f"gold_threshold is {self.gold_threshold!r}; give a finite grade")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,10 +105,10 @@ class DriftConfig(VerdictConfig):
     column: str = ""
     """Column of the score; without it, where adjudge label writes it."""
 
-    tolerance: float = 0.0
+    tolerance: Annotated[float, Range(ge=0)] = 0.0
     """Two numbers that differ by no more than this are the same."""
 
-    allowed: float = 0.0
+    allowed: Annotated[float, Range(ge=0, le=1)] = 0.0
     """Share of changed rows with which the check still passes."""
 
     threshold: float | None = None
@@ -138,12 +121,6 @@ class DriftConfig(VerdictConfig):
             raise ValueError(f"drift compares with a file or with a scorer, and {given}; give --against or --scorer")
         if self.rows and not self.scorer:
             raise ValueError(f"rows is {self.rows!r}, which only --scorer reads; leave it out")
-        if not (math.isfinite(self.tolerance) and self.tolerance >= 0):
-            raise ValueError(f"tolerance is {self.tolerance!r}; give 0 or more")
-        if not 0 <= self.allowed <= 1:
-            raise ValueError(f"allowed is {self.allowed!r}; it is a share, so from 0 to 1")
-        if self.threshold is not None and not math.isfinite(self.threshold):
-            raise ValueError(f"threshold is {self.threshold!r}; give a finite number")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,32 +162,25 @@ class LiveDriftConfig(EvalConfig):
     reference_rows: int = 2_000
     """How many first rows the others are compared with."""
 
-    window: int = 500
+    window: Annotated[int, Range(ge=20)] = 500
     """Rows of a window."""
 
-    alarm: float = 0.01
+    alarm: Annotated[float, Range(gt=0, lt=1)] = 0.01
     """Chance of any false alarm in the whole log."""
 
-    psi: float = 0.1
+    psi: Annotated[float, Range(ge=0)] = 0.1
     """A window whose numbers have less than this population stability index
     is no alarm, however sure the difference is."""
 
-    share: float = 0.02
+    share: Annotated[float, Range(ge=0)] = 0.02
     """A share (of failures, of zeros) that changes by less than this is no alarm."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.window < 20:
-            raise ValueError(f"window is {self.window!r}; give 20 rows or more")
         if self.reference_rows < 2 * self.window and not self.reference:
             raise ValueError(
                 f"reference_rows is {self.reference_rows!r}; give two windows of {self.window} rows at least"
             )
-        if not 0 < self.alarm < 1:
-            raise ValueError(f"alarm is {self.alarm!r}; it is a chance, so between 0 and 1")
-        for name in ("psi", "share"):
-            if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
-                raise ValueError(f"{name} is {getattr(self, name)!r}; give 0 or more")
         for given in self.where:
             if "=" not in given:
                 raise ValueError(f"where is {given!r}; give COLUMN=TEXT")

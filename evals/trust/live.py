@@ -66,13 +66,7 @@ def _spread(found: LiveDrift, signal: str, title: str, times: tuple[float, ...],
         bounds.append(mean_of(found.stream.signals[signal][edges], found.stream.groups[edges], draws))
     base = float(found.reference[signal].mean())
     series = [
-        Series(
-            name="mean",
-            x=times,
-            y=tuple(one.value for one in bounds),
-            low=tuple(one.low for one in bounds),
-            high=tuple(one.high for one in bounds),
-        ),
+        Series.of("mean", times, bounds),
         Series(name="reference mean", x=times, y=(base,) * len(times)),
     ]
     for share in (0.1, 0.5, 0.9):

@@ -1,16 +1,11 @@
-"""Several raters on the same items, and how far all of them agree.
+"""Several raters on the same items, and how far all of them agree; every coefficient is a function of sums over items.
 
-A rater without a verdict on an item is missing there; it is no class of its own.
-
-Agreement of a whole panel, with bounds: every coefficient as a function of sums over items.
-
-Written so, a resample of 100,000 items costs one product of its counts with a table of a few columns.
+A rater without a verdict on an item is missing there; it is no class of its own.  A resample of 100,000 items costs one
+product of its counts with a table of a few columns.
 
 Sources: Krippendorff 2004 (alpha), Fleiss 1971 (kappa), Gwet 2008 (AC1).  Where one label is common, raters who agree
 nearly always have a small kappa, for chance alone would agree as often (Feinstein and Cicchetti 1990).  AC1 takes
 another view of chance, and stays high there; look at both.
-
-Not covered: circular and ratio scales, and weights for AC1.
 """
 
 from __future__ import annotations
@@ -37,18 +32,13 @@ class Panel:
     """What raters said about items.
 
     Attributes:
-        ids: of the items.
-        groups: of the items.
-        raters: their names.
         said: by rater, one verdict for each item.
         scale: "nominal", "ordinal" or "interval".
         labels: what codes stand for, in order; empty on an interval scale.
         codes: (items, raters), -1 where there is none; empty on an interval scale.
         values: (items, raters), NaN where there is none; on a nominal scale the codes.
         gold: by item: a code, or a number on an interval scale; NaN where unknown; None without a gold column.
-        table: the first file.
         who: by rater, facts of its scorer.
-        notes: what a reader must know.
     """
 
     ids: tuple[str, ...]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from adjudge.evals.reports.figures import Record
+from adjudge.statistics.arrays import Floats, Ints, np
 
 Binning = Literal["equal_width", "equal_mass"]
 
@@ -52,6 +53,17 @@ class CalibrationError(Record):
     bins: tuple[Bin, ...]
 
 
+def bin_of(probabilities: Floats, bins: int, binning: Binning) -> Ints:
+    """Return the bin of each probability, from 0, as `calibration_error` makes them."""
+    if binning == "equal_width":
+        at = np.ceil(probabilities * bins).astype(np.int64) - 1
+        at += (probabilities > (at + 1) / bins).astype(np.int64) - (probabilities <= at / bins)
+        return np.clip(at, 0, bins - 1)
+    _, level, counts = np.unique(probabilities, return_inverse=True, return_counts=True)
+    before = np.cumsum(counts) - counts
+    return (before * bins // len(probabilities))[level]
+
+
 def calibration_error(
     probabilities: Sequence[float], labels: Sequence[int], *, bins: int = 10, binning: Binning = "equal_width"
 ) -> CalibrationError:
@@ -73,31 +85,17 @@ def calibration_error(
         raise ValueError(f"bins={bins!r}; there must be at least 1")
     if binning not in get_args(Binning):
         raise ValueError(f"binning={binning!r}; it must be one of {', '.join(get_args(Binning))}")
-    pairs = sorted(zip(probabilities, labels, strict=True))
-    if binning == "equal_width":
-        cells: list[list[tuple[float, int]]] = [[] for _ in range(bins)]
-        for p, label in pairs:
-            at = math.ceil(p * bins) - 1
-            at += (p > (at + 1) / bins) - (p <= at / bins)  # p * bins is rounded, i / n is the bound that is stated
-            cells[min(max(at, 0), bins - 1)].append((p, label))
-        edges = [(index / bins, (index + 1) / bins) for index in range(bins)]
-    else:
-        cells = _equal_mass(pairs, bins)
-        edges = [(cell[0][0], cell[-1][0]) for cell in cells]
-    found = tuple(
-        Bin(
-            low=low,
-            high=high,
-            count=len(cell),
-            confidence=math.fsum(p for p, _ in cell) / len(cell),
-            rate=sum(label for _, label in cell) / len(cell),
-        )
-        for (low, high), cell in zip(edges, cells, strict=True)
-        if cell
-    )
+    said, right = np.array(probabilities, dtype=float), np.array(labels)
+    places = bin_of(said, bins, binning)
+    found = []
+    for at in np.unique(places).tolist():
+        inside = said[places == at].tolist()
+        low, high = (at / bins, (at + 1) / bins) if binning == "equal_width" else (min(inside), max(inside))
+        confidence, rate = math.fsum(inside) / len(inside), float(right[places == at].mean())
+        found.append(Bin(low=low, high=high, count=len(inside), confidence=confidence, rate=rate))
     gaps = [abs(one.rate - one.confidence) for one in found]
-    expected = math.fsum(gap * one.count for gap, one in zip(gaps, found, strict=True)) / len(pairs)
-    return CalibrationError(expected=expected, largest=max(gaps), binning=binning, bins=found)
+    expected = math.fsum(gap * one.count for gap, one in zip(gaps, found, strict=True)) / len(said)
+    return CalibrationError(expected=expected, largest=max(gaps), binning=binning, bins=tuple(found))
 
 
 def brier(probabilities: Sequence[float], labels: Sequence[int]) -> float:
@@ -178,15 +176,6 @@ def _blocks(pairs: Sequence[tuple[float, Any]]) -> list[list[tuple[float, Any]]]
         else:
             blocks.append([pair])
     return blocks
-
-
-def _equal_mass(pairs: list[tuple[float, int]], bins: int) -> list[list[tuple[float, int]]]:
-    cells: dict[int, list[tuple[float, int]]] = {}
-    before = 0
-    for block in _blocks(pairs):
-        cells.setdefault(before * bins // len(pairs), []).extend(block)
-        before += len(block)
-    return list(cells.values())
 
 
 def _check(values: Sequence[float], labels: Sequence[int]) -> None:

@@ -1,6 +1,4 @@
-"""Rows with a score and an outcome, and fitting calibration maps honestly.
-
-Fitting calibration maps honestly: a temperature, and maps that are never measured on their own training rows.
+"""Rows with a score and an outcome, and calibration maps that are never measured on their own training rows.
 
 Every map is an `adjudge.scoring.compose.Calibration`, so it serves in a `calibrated` scorer as it is.  Needs
 scikit-learn (`pip install "adjudge[calibration]"`).
@@ -139,19 +137,14 @@ class ScoredRows:
     """The rows that have an outcome.
 
     Attributes:
-        table: what was read.
         at: the place in the table of each row with an outcome.
         labels: 1 or 0 for each of them.
         grades: the gold as it stands.
-        said: the verdict on each.
-        clusters: the group of each.
         scored: which of them have a number: places in the lists above.
-        values: their numbers.
         probabilities: the same as probabilities.
         without_gold: rows that have no outcome, and are in none of the numbers.
         gold_alone: outcomes in the other file of which there is no row, and which are in none of the numbers either;
             0 where only some of the rows were read.
-        notes: how scores became probabilities.
     """
 
     table: VerdictTable

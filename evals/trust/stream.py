@@ -35,15 +35,11 @@ class Stream:
     """A log.
 
     Attributes:
-        name: of the file.
         times: of the rows, ascending; their number where nothing is known.
-        axis: what times are.
         groups: a number for each row; rows of one group share it.
         signals: by name, one number for each row; NaN where a row has none.
         reasons: how many scores had each status and reason, as "failed engine_timeout".
         fingerprints: of the scorers named, in order of appearance.
-        unreadable: rows that could not be read.
-        notes: what was guessed.
     """
 
     name: str
@@ -73,10 +69,6 @@ class _Columns:
 
 def read_stream(config: LiveDriftConfig, path: str = "") -> Stream:
     """Read a log.
-
-    Args:
-        config: names the log and its columns.
-        path: another log than `config.input`.
 
     Raises:
         ValueError: there is no such file or column, no row fits `where`, or a time cannot be read.

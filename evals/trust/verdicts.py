@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from adjudge import wire
 from adjudge.evals.reports.config import EvalConfig, input_facts
-from adjudge.evals.reports.result import Counts
+from adjudge.evals.reports.result import Counts, ReadCase, ReadResponse, cut
 from adjudge.io.columns import GUESSES, Choice, Column, flag_of
 from adjudge.io.columns import MISSING as ABSENT
 from adjudge.io.row import Cursor
@@ -122,7 +122,8 @@ class VerdictConfig(EvalConfig):
 
 
 _PEEKED: Final = 100
-_SHOWN: Final = 2_000  # characters of a text that a person reads; the middle is cut
+SHOWN: Final = 2_000
+"""Characters of a text that a person reads; the middle is cut."""
 _ALONE: Final = "-"
 
 
@@ -131,14 +132,12 @@ class VerdictTable:
     """The verdicts of a file.
 
     Attributes:
-        name: of the file.
         ids: one for each row; no two are equal.
         groups: one for each row: rows that depend on each other share it.
         verdicts: by rater, one for each row.
         places: the number of each row in the file.
         who: by rater, what its first score says of its scorer: "name", "fingerprint"; empty where nothing is said.
         unreadable: rows that could not be read, with the reason of the first ones.
-        facts: what names the file again.
         guesses: what was guessed about its columns, one sentence each.
     """
 
@@ -213,10 +212,26 @@ def texts_of(config: VerdictConfig, places: Sequence[int], *, path: str = "") ->
         cells = row.cells() if row.index in wanted else None
         if cells is not None:
             found[row.index] = (
-                shortened(_named_text(cells, config.prompt_column, "prompt")),
-                shortened(_named_text(cells, config.response_column, "response")),
+                cut(_named_text(cells, config.prompt_column, "prompt"), SHOWN),
+                cut(_named_text(cells, config.response_column, "response"), SHOWN),
             )
     return found
+
+
+def case_to_read(
+    id: str,
+    texts: tuple[str, str],
+    *,
+    verdict: str,
+    weight: float,
+    said: str,
+    value: float | None = None,
+    gold: str = "",
+) -> ReadCase:
+    """Return a row to read, of whose prompt and response `texts_of` gave the texts."""
+    prompt, response = texts
+    responses = (ReadResponse(text=response, said=said, value=value),)
+    return ReadCase(id=id, part="", verdict=verdict, weight=weight, prompt=prompt, responses=responses, gold=gold)
 
 
 def counts_of(said: Sequence[Verdict], table: VerdictTable) -> Counts:
@@ -231,14 +246,6 @@ def counts_of(said: Sequence[Verdict], table: VerdictTable) -> Counts:
         unreadable=len(table.unreadable),
         reasons=Counter(one.reason or one.status for one in said if one.value is None),
     )
-
-
-def shortened(text: str) -> str:
-    """Return a text that a person can read, with the number of characters that are missing in its middle."""
-    if len(text) <= _SHOWN:
-        return text
-    half = _SHOWN // 2
-    return f"{text[:half]} [... {len(text) - 2 * half} characters ...] {text[-half:]}"
 
 
 def _rater_columns(raters: Sequence[str], first: Mapping[str, Any], choice: Choice, source: str) -> dict[str, Column]:

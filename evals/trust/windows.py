@@ -1,22 +1,14 @@
-"""A log cut into the reference and windows: every window tested, and where the stream changed.
-
-One window of a log against the reference: how different are they, and is it more than chance?
+"""A log cut into the reference and windows: every window tested against chance, and where the stream changed.
 
 Rows of one group are alike, so tests count fewer rows than there are: by the design effect of the reference, the
-variance of sums over groups over that of as many independent rows (Kish 1965).
+variance of sums over groups over that of as many independent rows (Kish 1965).  Windows are compared by the distance of
+Kolmogorov 1933 and Smirnov 1948, with Stephens' (1970) approximation of the tail, and by the population stability index
+of credit scoring, the symmetric divergence of binned shares.
 
-Sources: Kolmogorov 1933 and Smirnov 1948, with Stephens' (1970) approximation of the tail; the population stability
-index of credit scoring, the symmetric divergence of binned shares.
-Not covered: changes that only many columns together show.
-
-Where a stream changed: cumulative sums of blocks against a reference, with a limit that chance seldom passes.
-
-Blocks of rows are compared with the reference by their mean: of 0 and 1 for shares, and for numbers of their ranks in
-the reference, which giants cannot move.  The sums are Page's (1954), one for each direction, which forgive half a
-standard deviation a block.  Their limit is not taken from a table: streams without a change are drawn, with the
-uncertainty of the reference in them, and the limit is what so few of them pass.
-
-Not covered: changes of spread alone, which windows show (`window_tests`), and blocks that depend on each other.
+Change points are cumulative sums (Page 1954), one for each direction, of blocks of rows against the reference: of 0 and
+1 for shares, and for numbers of their ranks in the reference, which giants cannot move.  They forgive half a standard
+deviation a block.  Their limit is not taken from a table: streams without a change are drawn, with the uncertainty of
+the reference in them, and the limit is what so few of them pass.
 """
 
 from __future__ import annotations
@@ -218,8 +210,6 @@ class WindowTest:
     """One signal of one window.
 
     Attributes:
-        signal: what was looked at.
-        window: number of the window, from 0.
         change: of the mean.
         effect: the stability index of a number, the absolute change of a share.
         distance: of the distributions (Kolmogorov and Smirnov), or of the shares.
@@ -247,10 +237,8 @@ class LiveDrift:
         reference: by signal, its numbers in the reference.
         rows: how many rows the reference has.
         edges: where windows begin, and where the last one ends; rows behind that are too few for a window.
-        tests: of all windows and signals.
         changes: by signal.
         block: rows of a block of the cumulative sums.
-        reference_stream: the log the reference is of.
     """
 
     stream: Stream

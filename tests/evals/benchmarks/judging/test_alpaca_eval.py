@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.evals.benchmarks.judging.made import numbers, outcomes, run, written
 
-from adjudge.evals.benchmarks.alpaca_eval import AlpacaEval
+from adjudge.evals.benchmarks.alpaca_eval import AlpacaEval, annotations_of, fit_length_control
 from adjudge.evals.benchmarks.benchmark import RowPlace
-from adjudge.evals.benchmarks.win_rate import annotations_of, fit_length_control
 from adjudge.statistics.intervals import NO_DRAWS
 
 

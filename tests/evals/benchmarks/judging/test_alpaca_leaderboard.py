@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adjudge.evals.benchmarks.win_rate import (
+from adjudge.evals.benchmarks.alpaca_eval import (
     LengthControl,
     WinRate,
     annotations_of,

@@ -171,7 +171,7 @@ def test_a_tie_of_single_outputs_is_wrong_or_follows_the_place(tmp_path: Path) -
     assert (strict["accuracy", ""], strict["ties", ""]) == (0.0, 1.0)
     placed = numbers(run(LlmBar(ties="by_place"), path, scorer).measures)
     assert (placed["accuracy", ""], placed["right in both orders", ""], placed["ties", ""]) == (0.5, 0.0, 0.0)
-    with pytest.raises(ValueError, match="ties is 'half'"):
+    with pytest.raises(ValueError, match="ties='half'"):
         LlmBar(ties="half")  # type: ignore[arg-type]
 
 

@@ -121,7 +121,7 @@ def test_bad_answers_are_named(tmp_path: Path, answers: list[dict[str, Any]], me
 def test_rows_that_are_none_say_what_is_wrong(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         PandaLm().cases({**row((1, 1, 1), 0), **change}, RowPlace(number=0))
-    with pytest.raises(ValueError, match="missing is 'no'"):
+    with pytest.raises(ValueError, match="missing='no'"):
         PandaLm(missing="no")  # type: ignore[arg-type]
 
 

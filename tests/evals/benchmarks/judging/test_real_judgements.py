@@ -6,10 +6,10 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from tests.statistics.plain_agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
 
 from adjudge.evals.benchmarks.pair import ranked
 from adjudge.evals.trust.bias import Judgement, first_preference
-from adjudge.statistics.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
 from adjudge.statistics.intervals import Draws
 
 

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
-from itertools import product
+from dataclasses import replace
 
 import pytest
 
 from adjudge.evals.benchmarks.case import Outcome
-from adjudge.evals.benchmarks.pair import both_orders, pair_accuracy, verdict
+from adjudge.evals.benchmarks.pair import pair_measures, verdict
+from adjudge.statistics.intervals import NO_DRAWS
 
 
 def outcome(*values: float | None, compared: bool = False) -> Outcome:
@@ -57,16 +58,23 @@ def test_of_two_orders_the_sum_of_their_signs_decides(
     assert verdict(outcome(*values, compared=True)) == who
 
 
-def test_the_verdict_agrees_with_the_sum_that_pair_accuracy_counts() -> None:
-    shares = (None, 0.0, 0.5, 1.0)
-    for first, second in product(shares, shares):
-        one = outcome(first, second, compared=True)
-        for gold, better in ((1.0, 1), (0.0, -1)):
-            assert pair_accuracy([both_orders(one, gold)]).summed == (verdict(one) == better)
+def test_the_rates_of_two_orders_by_hand() -> None:
+    values: list[tuple[int, float | None, float | None]] = [
+        (0, 1.0, 0.2),
+        (0, 1.0, 1.0),
+        (1, 0.0, None),
+        (1, 0.5, 0.8),
+        (0, None, None),
+        (0, 0.0, 0.9),
+    ]
+    pairs = [replace(outcome(one, other, compared=True), gold={"better": better}) for better, one, other in values]
+    found = {one.name: one.interval.value for one in pair_measures(pairs, NO_DRAWS)}
+    assert found["accuracy, as the file orders them"] == 3 / 6
+    assert found["accuracy, swapped"] == 2 / 6
+    assert found["right in both orders"] == 1 / 6
+    assert found["same winner in both orders"] == 2 / 6, "two missing verdicts agree on nothing"
 
 
-def test_lists_and_scores_of_single_responses_are_no_pairs_in_two_orders() -> None:
+def test_a_list_is_no_pair() -> None:
     with pytest.raises(ValueError, match="has 3 samples; a pair has two"):
         verdict(outcome(1.0, 2.0, 3.0))
-    with pytest.raises(ValueError, match="was not seen in two orders"):
-        both_orders(outcome(1.0, 2.0), 1.0)

@@ -286,5 +286,5 @@ def test_a_pair_of_equal_labels_says_nothing_and_is_left_out() -> None:
     row = {"prompt": "p", "response_1": "a", "response_2": "b", "response_3": "c", "scores": [1, 1, 0]}
     (case,) = Ppe().cases({**row, "sampled_conflict_pairs": [[0, 1], [2, 0]]}, RowPlace(number=0, file="gpqa.parquet"))
     assert (case.gold, case.part) == ({"right": [0, 1], "pairs": [[2, 0]]}, "gpqa")
-    with pytest.raises(ValueError, match="rank_rounds is 1"):
+    with pytest.raises(ValueError, match="rank_rounds=1"):
         Ppe(rank_rounds=1)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
-from adjudge.evals.benchmarks.reward_bench_2 import SUBSETS, RewardBench2
+from adjudge.evals.benchmarks.reward_bench import SUBSETS, RewardBench2
 from adjudge.statistics.intervals import NO_DRAWS, Draws
 
 Row = dict[str, Any]

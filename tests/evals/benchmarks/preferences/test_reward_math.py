@@ -181,5 +181,5 @@ def test_a_problem_twice_counts_twice_and_is_one_cluster(outcomes: Any) -> None:
 def test_a_row_that_does_not_fit_says_why(row: Row, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         list(RewardMath().cases(row, RowPlace(number=0)))
-    with pytest.raises(ValueError, match="aggregate is 'median'"):
+    with pytest.raises(ValueError, match="aggregate='median'"):
         RewardMath(aggregate="median")  # type: ignore[arg-type]

@@ -114,7 +114,7 @@ def test_files_without_a_path_are_read_by_their_name_and_a_goal() -> None:
     assert (case.id, case.part, case.gold["category"]) == ("pair:4", "Harmlessness, pairs", "S3")
     with pytest.raises(ValueError, match="'category_path' is missing"):
         list(Rmb().cases(row, RowPlace(number=4, file="S3.json")))
-    with pytest.raises(ValueError, match="goal is 'Kindness'"):
+    with pytest.raises(ValueError, match="unknown goal 'Kindness'"):
         Rmb(goal="Kindness")
 
 

@@ -11,7 +11,7 @@ from sklearn import metrics
 from tests.evals.benchmarks.judging.made import cases, numbers, run, written
 from tests.evals.benchmarks.verifying.made import stored_outcomes
 
-from adjudge.evals.benchmarks.labelled import RIGHT, WRONG
+from adjudge.evals.benchmarks.labels import RIGHT, WRONG
 from adjudge.evals.benchmarks.math_solutions import Gsm8k, Math, answer_of, boxed_of
 from adjudge.evals.benchmarks.verify_bench import VerifierBench, VerifyBench
 from adjudge.statistics.intervals import NO_DRAWS

@@ -10,8 +10,7 @@ import pytest
 from tests.evals.benchmarks.judging.made import cases, numbers, run, written
 from tests.evals.benchmarks.verifying.made import stored_outcomes
 
-from adjudge.evals.benchmarks.labelled import INVALID, RIGHT, WRONG
-from adjudge.evals.benchmarks.labels import Labels
+from adjudge.evals.benchmarks.labels import INVALID, RIGHT, WRONG, Labels
 from adjudge.statistics.intervals import NO_DRAWS
 
 ROWS: list[dict[str, Any]] = [
@@ -111,5 +110,5 @@ def test_two_scorers_are_tested_against_each_other(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("threshold", [float("nan"), float("inf"), 1e301])
 def test_a_threshold_is_a_number(threshold: float) -> None:
-    with pytest.raises(ValueError, match="threshold is"):
+    with pytest.raises(ValueError, match="threshold="):
         Labels(threshold=threshold)

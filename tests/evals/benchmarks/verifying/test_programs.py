@@ -16,7 +16,7 @@ from tests.evals.benchmarks.verifying.made import stored_outcomes
 
 from adjudge.evals.benchmarks.bird import Bird, read_predictions
 from adjudge.evals.benchmarks.case import Outcome
-from adjudge.evals.benchmarks.labelled import RIGHT, WRONG
+from adjudge.evals.benchmarks.labels import RIGHT, WRONG
 from adjudge.evals.benchmarks.programs import HumanEval, VerilogEval
 from adjudge.statistics.intervals import NO_DRAWS
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn import metrics
 from tests.evals.benchmarks.judging.made import numbers
 
-from adjudge.evals.benchmarks.labelled import INVALID, RIGHT, WRONG, Judged, Truth, rate_measures
+from adjudge.evals.benchmarks.labels import INVALID, RIGHT, WRONG, Judged, Truth, rate_measures
 from adjudge.protocol import Status
 from adjudge.statistics.intervals import NO_DRAWS, Draws
 

@@ -150,8 +150,8 @@ def test_unreadable_answers_vote_for_nothing(tmp_path: Path) -> None:
         ({"answers": ""}, ROW, "an answer that could be voted for"),
         ({"scorer": "column:none"}, ROW | {"none": [None] * 6}, "a number"),
         ({"equality": ""}, ROW, "equality"),
-        ({"pass_at": math.inf}, ROW, "pass-at"),
-        ({"equal_at": math.nan}, ROW, "equal-at"),
+        ({"pass_at": math.inf}, ROW, "pass_at=inf"),
+        ({"equal_at": math.nan}, ROW, "equal_at=nan"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(tmp_path: Path, options: dict[str, Any], row: Any, why: str) -> None:

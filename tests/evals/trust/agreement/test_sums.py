@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
+from tests.statistics.plain_agreement import fleiss_kappa, krippendorff_alpha
 
 from adjudge.evals.trust.agreement import pair_agreement
 from adjudge.evals.trust.panel import class_agreement, number_agreement
-from adjudge.statistics.agreement import fleiss_kappa, krippendorff_alpha
 from adjudge.statistics.intervals import NO_DRAWS, Draws
 
 LABELS = 4

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from sklearn import metrics
 
 from adjudge.evals.reports.result import Measure, Result
-from adjudge.evals.trust.calibration import areas_of, bin_of, binned_intervals, error_by_chance, run_calibration
+from adjudge.evals.trust.calibration import areas_of, binned_intervals, error_by_chance, run_calibration
 from adjudge.evals.trust.config import CalibrationConfig, Map
-from adjudge.evals.trust.reliability import Binning, calibration_error, risk_coverage
+from adjudge.evals.trust.reliability import Binning, bin_of, calibration_error, risk_coverage
 from adjudge.statistics.intervals import NO_DRAWS, Draws
 
 

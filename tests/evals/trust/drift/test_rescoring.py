@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from adjudge.data_pipelines.label.config import LabelConfig
 from adjudge.data_pipelines.label.job import run_label
 from adjudge.evals.reports.result import Result
-from adjudge.evals.trust import scorings
+from adjudge.evals.trust import rescoring
 from adjudge.evals.trust.config import DriftConfig
 from adjudge.evals.trust.rescoring import order_measures, run_drift
 from adjudge.protocol import Sample, Score, Scorer
@@ -203,7 +203,7 @@ def test_a_limit_is_of_the_earlier_scoring(tmp_path: Path, monkeypatch: pytest.M
         asked.extend(one.id for one in samples)
         return await score_checked(scorer, samples)
 
-    monkeypatch.setattr(scorings, "score_checked", counted)
+    monkeypatch.setattr(rescoring, "score_checked", counted)
     again = run_drift(DriftConfig(input=labels, scorer="exact", rows=rows, limit=3, resamples=0))
     assert len(asked) == 3
     assert again.counts.cases == 3

@@ -15,7 +15,6 @@ from adjudge.evals.trust.verdicts import (
     Verdict,
     VerdictConfig,
     read_verdicts,
-    shortened,
     texts_of,
     verdict_of,
 )
@@ -98,11 +97,3 @@ def test_rows_stand_for_themselves_where_asked_and_broken_ones_are_counted(tmp_p
     assert len(read_verdicts(VerdictConfig(input=path, limit=1), ("s",)).ids) == 1
     with pytest.raises(ValueError, match=r"--group-column 'grp'.*Did you mean 'group'"):
         read_verdicts(VerdictConfig(input=path, group_column="grp"), ("s",))
-
-
-def test_long_texts_lose_their_middle() -> None:
-    text = "a" * 3000 + "b" * 3000
-    short = shortened(text)
-    assert short.startswith("aaa")
-    assert short.endswith("bbb")
-    assert "[... 4000 characters ...]" in short
