@@ -29,8 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.data_pipelines.hygiene.copies import CopyFinder
-from adjudge.data_pipelines.hygiene.minhash import Bands, MinHash
-from adjudge.data_pipelines.hygiene.shingles import jaccard
+from adjudge.data_pipelines.hygiene.minhash import Bands, MinHash, jaccard
 
 MIB = 1 << 20
 THRESHOLD = 0.8

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import importlib
@@ -14,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from adjudge.cli.data_kinds import KINDS
+from adjudge.cli.data import KINDS
 from adjudge.cli.demo import demo_rows
-from adjudge.cli.eval_kinds import KINDS as EVALS
+from adjudge.cli.eval import KINDS as EVALS
 from adjudge.cli.main import COMMANDS
 from adjudge.scoring import registry
 from adjudge.wire import dumps
@@ -107,11 +106,7 @@ def test_entry_points_are_in_the_group_that_is_read(place: str, text: str) -> No
 @functools.cache
 def options_of_kinds() -> list[type]:
     """The dataclasses whose fields are the flags of `adjudge data` and `adjudge eval`."""
-    found = [kind.config_class() for kind in KINDS.values()]
-    for kind in EVALS.values():
-        with contextlib.suppress(ValueError):  # a kind that is not here yet
-            found += kind.configs()
-    return found
+    return [config for kind in (*KINDS.values(), *EVALS.values()) for config in kind.configs()]
 
 
 @pytest.mark.parametrize("page", PAGES)

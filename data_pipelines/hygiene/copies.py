@@ -35,8 +35,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from adjudge.data_pipelines.hygiene.minhash import Bands, Keys, MinHash
-from adjudge.data_pipelines.hygiene.shingles import jaccard, normalised
+from adjudge.data_pipelines.hygiene.minhash import Bands, Keys, MinHash, jaccard, normalised
 from adjudge.io.errors import JobError
 
 REACH = 64  # comparisons of one text in one band; more are needed only where thousands share a frame but are not copies
@@ -44,11 +43,7 @@ _HELD_SHINGLES = 1 << 19  # about 50 MB of sets are kept between comparisons
 
 
 class Clusters:
-    """Disjoint sets of the numbers from 0 on; eight bytes for each.
-
-    Args:
-        count: how many numbers.
-    """
+    """Disjoint sets of the numbers from 0 on; eight bytes for each."""
 
     def __init__(self, count: int) -> None:
         self._parents = array("q", range(count))
@@ -76,11 +71,7 @@ class Clusters:
 
 
 class Similarity:
-    """Jaccard similarity of numbered texts, with the sets of those that were looked at last.
-
-    Args:
-        shingles: returns the set of a text.
-    """
+    """Jaccard similarity of numbered texts, with the sets of those that were looked at last."""
 
     def __init__(self, shingles: Callable[[int], frozenset[str]]) -> None:
         self._shingles = shingles
@@ -118,12 +109,6 @@ def join_alike(
     clusters: Clusters, members: Sequence[int], alike: Callable[[int, int], bool], *, reach: int = REACH
 ) -> int:
     """Join the members of one bucket that are alike.
-
-    Args:
-        clusters: takes the joins.
-        members: texts that share a band.
-        alike: whether two texts are.
-        reach: how often one member is compared at most.
 
     Returns:
         How many pairs were not compared, because a member had used up its comparisons.
@@ -260,12 +245,7 @@ class CopyFinder:
         self._held = 0
 
     def add(self, text: str, rank: float = 0.0) -> None:
-        """Take the next text.
-
-        Args:
-            text: may be empty.
-            rank: of a cluster, the text with the highest rank is kept, of equals the first; never NaN.
-        """
+        """Take the next text."""
         self._hashes.extend(_hash(text))
         self._ranks.append(rank)
         self._spool.append(text)

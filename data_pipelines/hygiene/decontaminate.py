@@ -31,9 +31,8 @@ from typing import Any, Final
 import numpy as np
 
 from adjudge.data_pipelines.hygiene.config import DecontaminateConfig
-from adjudge.data_pipelines.hygiene.minhash import gram_hashes
+from adjudge.data_pipelines.hygiene.minhash import gram_hashes, grams, tokens
 from adjudge.data_pipelines.hygiene.rows import RowText, SideFile, text_columns
-from adjudge.data_pipelines.hygiene.shingles import grams, tokens
 from adjudge.data_pipelines.hygiene.sieve import KEPT, Sieve, Verdict, run_sieve
 from adjudge.io.jobs.maker import Kind
 from adjudge.io.jobs.report import JobProgress, JobReport
@@ -177,9 +176,6 @@ def run_decontaminate(config: DecontaminateConfig, *, progress: JobProgress | No
 
 class Decontaminate(Sieve):
     """Leaves out what a benchmark asks; see the module.
-
-    Args:
-        config: the options.
 
     Raises:
         ValueError: a benchmark cannot be read.

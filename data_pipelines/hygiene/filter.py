@@ -20,8 +20,6 @@ rewards and true scores over the whole input; responses without a true score hav
 
 The tries of `guessed` are rows of a second file, scored by `adjudge label` or otherwise.  A prompt that nobody tried
 stays and is counted.
-
-Not covered: the language of a text; toxicity; anything that needs a model.
 """
 
 from __future__ import annotations
@@ -35,9 +33,9 @@ from typing import Any
 import numpy as np
 
 from adjudge.data_pipelines.hygiene.config import FilterConfig
+from adjudge.data_pipelines.hygiene.minhash import grams, tokens
 from adjudge.data_pipelines.hygiene.prompt_scores import Numbers, PromptKeys, PromptScores, Wholes, prompt_keys
 from adjudge.data_pipelines.hygiene.rows import RowScores, RowText, SideFile, row_scores, text_columns
-from adjudge.data_pipelines.hygiene.shingles import grams, tokens
 from adjudge.data_pipelines.hygiene.sieve import KEPT, Sieve, Verdict, run_sieve
 from adjudge.io.columns import Column
 from adjudge.io.jobs.maker import Kind
@@ -48,11 +46,7 @@ _ROUNDED = 1 - 1e-9  # a mean of equal deviations may come out a last bit above 
 
 
 class SpreadFilter(Sieve):
-    """Keeps prompts by the standard deviation of their scores, with n - 1 below.
-
-    Args:
-        config: the options; `rule` says which bar they must reach.
-    """
+    """Keeps prompts by the standard deviation of their scores, with n - 1 below."""
 
     learns = True
     added: Mapping[str, Kind] = {"score_spread": "number"}
@@ -197,9 +191,6 @@ class ResponseFilter(Sieve):
 
 class GuessedFilter(Sieve):
     """Leaves out what can be guessed.
-
-    Args:
-        config: the options.
 
     Raises:
         ValueError: the file of tries cannot be read.

@@ -15,18 +15,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from adjudge.data_pipelines.hygiene.minhash import normalised
 from adjudge.data_pipelines.hygiene.rows import PROMPTS, existing, holds_objects
-from adjudge.data_pipelines.hygiene.shingles import normalised
 from adjudge.io.columns import GUESSES, MISSING, Column, nested_names
 
 
 @dataclass(frozen=True, slots=True)
 class PromptKeys:
-    """Names the prompts of rows.
-
-    Attributes:
-        columns: the first that holds something names the prompt.
-    """
+    """Names the prompts of rows."""
 
     columns: tuple[Column, ...] = ()
 
@@ -51,11 +47,6 @@ def prompt_keys(
     named: str, columns: Sequence[str], first: Sequence[Mapping[str, Any]]
 ) -> tuple[PromptKeys, tuple[str, ...]]:
     """Decide what names the prompts.
-
-    Args:
-        named: the column that the user named, or "".
-        columns: top-level columns of the input.
-        first: its first rows.
 
     Returns:
         The reader, and a sentence if columns were guessed.

@@ -154,12 +154,6 @@ def row_scores(
 ) -> tuple[RowScores, tuple[str, ...]]:
     """Decide where the scores are.
 
-    Args:
-        named: the column that the user named, or "".
-        columns: top-level columns of the input.
-        first: its first rows.
-        flag: how an error names the option.
-
     Returns:
         The reader, and a sentence if the column was guessed.
 
@@ -191,11 +185,6 @@ class SideFile:
     Args:
         name: anything `open_source` opens.
         limit: bytes one row of a text file may take.
-
-    Attributes:
-        name: as given.
-        columns: its top-level columns.
-        first: its first readable rows.
 
     Raises:
         ValueError: it cannot be read.

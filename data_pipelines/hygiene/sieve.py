@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from adjudge.data_pipelines.hygiene.config import HygieneConfig
-from adjudge.data_pipelines.hygiene.shingles import UNICODE
+from adjudge.data_pipelines.hygiene.minhash import UNICODE
 from adjudge.io.jobs.job import run_job
 from adjudge.io.jobs.journal import partial_of
 from adjudge.io.jobs.maker import Kind, Made, Unit
@@ -88,12 +88,7 @@ class Sieve(ABC):
 
 @dataclass
 class SieveMaker:
-    """Makes the rows of one side of a sieve; see `Maker`.
-
-    Attributes:
-        sieve: what decides.
-        inverse: write the rows that do not stay.
-    """
+    """Makes the rows of one side of a sieve; see `Maker`."""
 
     sieve: Sieve
     inverse: bool = False

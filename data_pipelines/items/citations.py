@@ -6,7 +6,7 @@ the scorer `citations` could never count it.  What the model calls `<E0>` must b
 
 With labelled responses, a statement with its names filled in is kept if more of the good ones say it.
 
-Source: CaRR (THUDM/CaRR).  Not covered: finding the evidence.
+Source: CaRR (THUDM/CaRR).
 """
 
 from __future__ import annotations
@@ -20,14 +20,11 @@ from typing import Any, ClassVar
 
 from adjudge.data_pipelines.items.config import CitationsConfig
 from adjudge.data_pipelines.items.gate import labelled_of, prompt_of, texts_of
-from adjudge.data_pipelines.items.item_maker import ItemMaker, judged_by
-from adjudge.data_pipelines.items.model import LONGEST, Model, is_text, keyed_object
-from adjudge.engines.interface import Engine
-from adjudge.io.jobs.job import run_job
+from adjudge.data_pipelines.items.item_maker import ItemMaker
+from adjudge.data_pipelines.items.model import LONGEST, is_text, keyed_object
 from adjudge.io.jobs.maker import DroppedError, Kind, Unit
-from adjudge.io.jobs.report import JobProgress, JobReport
 from adjudge.io.jobs.row_maker import Account
-from adjudge.protocol import Message, Scorer, content_text
+from adjudge.protocol import Message, content_text
 
 ANSWER = "E0"
 """The placeholder of the answer."""
@@ -40,12 +37,7 @@ _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0eff]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What a model proposed.
-
-    Attributes:
-        entities: placeholder to the name of the thing.
-        statements: texts with placeholders.
-    """
+    """What a model proposed."""
 
     entities: Mapping[str, str]
     statements: tuple[str, ...]
@@ -53,11 +45,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalReader:
-    """Reads `{"key": .., "entities": {"E0": ".."}, "statements": [".."]}`.
-
-    Attributes:
-        most: most statements there may be.
-    """
+    """Reads `{"key": .., "entities": {"E0": ".."}, "statements": [".."]}`."""
 
     most: int
 
@@ -89,13 +77,7 @@ def filled(statement: str, entities: Mapping[str, str]) -> str:
 
 
 def problem_of(statement: str, entities: Mapping[str, str], unknown: Collection[str]) -> str:
-    """Return why a statement may not stand, in snake_case; "" if it may.
-
-    Args:
-        statement: the statement.
-        entities: placeholder to name.
-        unknown: placeholders whose names are not known to be right.
-    """
+    """Return why a statement may not stand, in snake_case; "" if it may."""
     names = placeholders(statement)
     if not names:
         return "statement_without_placeholder"
@@ -225,22 +207,5 @@ def _text(prompt: str | Sequence[Message]) -> str:
     return prompt if isinstance(prompt, str) else "\n".join(content_text(turn.get("content")) for turn in prompt)
 
 
-def make_citations(
-    config: CitationsConfig,
-    *,
-    progress: JobProgress | None = None,
-    engine: Engine | None = None,
-    judge: Scorer | None = None,
-) -> JobReport:
-    """Make statements with placeholders, or go on with a job that was interrupted.
-
-    Args:
-        config: the options.
-        progress: who is told how far the job is.
-        engine: who writes, in place of what `config.engine` names.
-        judge: judges at the quality gate, a reference `{"nuggets": [one]}` at a time, in place of the scorer `nuggets`.
-    """
-    model = Model.of(config, engine)
-    gate = judged_by(config, model, "nuggets", {"metric": "all"}, judge)
-    maker = CitationMaker(config=config, model=model, gate=gate)
-    return run_job(config, maker, group_column=config.group_column, progress=progress)
+make_citations = CitationMaker.run
+"""Makes statements with placeholders; see `ItemMaker.run`."""

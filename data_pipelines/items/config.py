@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
 
 from adjudge.engines.interface import Sampling
 from adjudge.io.jobs.config import JobConfig
+from adjudge.options import Range
 
 
 @dataclass(frozen=True, kw_only=True)
 class AskingConfig(JobConfig):
     """A job in which a language model writes items."""
+
+    needed: ClassVar[tuple[str, ...]] = ("prompt_column",)
 
     engine: str = ""
     """The model that writes: transformers:MODEL, vllm:MODEL or openai:MODEL.
@@ -24,7 +26,7 @@ class AskingConfig(JobConfig):
     temperature: float = 0.0
     """How freely the model answers."""
 
-    attempts: int = 3
+    attempts: Annotated[int, Range(ge=1)] = 3
     """How often it is asked at most when its answer cannot be read."""
 
     seed: int = 0
@@ -46,9 +48,6 @@ class AskingConfig(JobConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         Sampling(max_tokens=self.max_tokens, temperature=self.temperature, seed=self.seed)
-        require_whole(self, "attempts", least=1)
-        if not self.prompt_column:
-            raise ValueError("--prompt-column is empty; name the column of the question")
         if bool(self.good_column) != bool(self.bad_column):
             raise ValueError(
                 f"--good-column is {self.good_column!r} and --bad-column is {self.bad_column!r}; "
@@ -63,35 +62,11 @@ class GatedConfig(AskingConfig):
     judge: str = ""
     """The model that judges at the quality gate; without it, the one that writes."""
 
-    min_separation: float = 0.2
+    min_separation: Annotated[float, Range(gt=0, le=1)] = 0.2
     """How much larger the share of good responses that meet an item must be than that of bad ones."""
 
-    min_bound: float = 0.0
+    min_bound: Annotated[float, Range(ge=-1, lt=1)] = 0.0
     """The 95 % interval of that difference must lie above this; -1 asks for nothing."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_share(self, "min_separation", above=True)
-        if not -1 <= self.min_bound < 1:
-            raise ValueError(f"--min-bound is {self.min_bound!r}; it must be from -1 to below 1")
-
-
-def require_whole(config: JobConfig, option: str, *, least: int) -> None:
-    """Raise `ValueError` unless an option is a whole number from `least`."""
-    value = getattr(config, option)
-    if type(value) is not int or value < least:
-        raise ValueError(f"{_flag(option)} is {value!r}; it must be a whole number from {least}")
-
-
-def require_share(config: JobConfig, option: str, *, above: bool = False) -> None:
-    """Raise `ValueError` unless an option is a number from 0 to 1; `above` excludes 0."""
-    value = getattr(config, option)
-    if not (math.isfinite(value) and 0 <= value <= 1) or (above and value == 0):
-        raise ValueError(f"{_flag(option)} is {value!r}; it must be {'above 0' if above else 'from 0'} and at most 1")
-
-
-def _flag(option: str) -> str:
-    return f"--{option.replace('_', '-')}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +77,8 @@ class CitationsConfig(GatedConfig):
     gives a name away, names a thing that is not known, or is not linked with the answer, is left out.
     """
 
+    needed: ClassVar[tuple[str, ...]] = ("prompt_column", "answer_column")
+
     answer_column: str = "answer"
     """Column of the correct answer."""
 
@@ -111,15 +88,13 @@ class CitationsConfig(GatedConfig):
     max_statements: int = 12
     """Statements that are asked for."""
 
-    min_statements: int = 2
+    min_statements: Annotated[int, Range(ge=1)] = 2
     """A question of which fewer remain is left out."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.answer_column:
-            raise ValueError("--answer-column is empty; name the column of the correct answer")
-        require_whole(self, "min_statements", least=1)
-        require_whole(self, "max_statements", least=self.min_statements)
+        if self.max_statements < self.min_statements:
+            raise ValueError(f"--max-statements is {self.max_statements}; it must be --min-statements or more")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,19 +106,21 @@ class KeywordsConfig(AskingConfig):
     agrees with the judgements often enough.
     """
 
+    needed: ClassVar[tuple[str, ...]] = ("prompt_column", "references_column")
+
     references_column: str = "references"
     """Column of correct answers by several writers: a list of texts, or of objects with one under "text"."""
 
-    min_references: int = 2
+    min_references: Annotated[int, Range(ge=1)] = 2
     """Correct answers that must affirm a keyword, besides being more than half of all."""
 
-    max_keys: int = 5
+    max_keys: Annotated[int, Range(ge=1)] = 5
     """Keywords that are asked for."""
 
     checker: Literal["when_judged", "never"] = "when_judged"
     """Whether checkers are written."""
 
-    min_agreement: float = 0.7
+    min_agreement: Annotated[float, Range(ge=0, lt=1)] = 0.7
     """Share of judged responses on which a checker must agree, and more."""
 
     unbalanced: bool = False
@@ -152,20 +129,6 @@ class KeywordsConfig(AskingConfig):
 
     isolation: Literal["bubblewrap", "none"] = "bubblewrap"
     """Sandbox of checkers; none is for models you trust with this machine."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.references_column:
-            raise ValueError("--references-column is empty; name the column of correct answers")
-        require_whole(self, "min_references", least=1)
-        require_whole(self, "max_keys", least=1)
-        require_share(self, "min_agreement")
-        if self.min_agreement == 1:
-            raise ValueError("--min-agreement is 1.0; nothing exceeds that")
-        if self.checker not in ("when_judged", "never"):
-            raise ValueError(f"--checker is {self.checker!r}; it must be when_judged or never")
-        if self.isolation not in ("bubblewrap", "none"):
-            raise ValueError(f"--isolation is {self.isolation!r}; it must be bubblewrap or none")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,41 +139,34 @@ class NuggetsConfig(GatedConfig):
     those that say the same are merged, and several votes make each vital or okay.
     """
 
+    needed: ClassVar[tuple[str, ...]] = ("prompt_column", "passages_column")
+
     passages_column: str = "passages"
     """Column of the passages: a text, a list of texts, or a list of objects with one under "text"."""
 
-    max_passages: int = 20
+    max_passages: Annotated[int, Range(ge=1)] = 20
     """Passages of one question that are read; the rest is counted."""
 
-    longest_passage: int = 50_000
+    max_passage_chars: Annotated[int, Range(ge=1)] = 50_000
     """Characters of a passage; a longer one is left out."""
 
-    max_facts: int = 10
+    max_facts: Annotated[int, Range(ge=1)] = 10
     """Facts of one passage that are asked for."""
 
-    min_quote: float = 0.9
+    min_quote: Annotated[float, Range(gt=0, le=1)] = 0.9
     """Share of a quotation's characters that must stand in the passage."""
 
     likeness: str = "words"
     """What tells that two facts say the same: words, letters, or transformers:MODEL with a model of embeddings."""
 
-    min_likeness: float = 0.9
+    min_likeness: Annotated[float, Range(gt=0, le=1)] = 0.9
     """From this likeness on they do, if numbers, names and denials are the same too."""
 
-    max_nuggets: int = 30
+    max_nuggets: Annotated[int, Range(ge=1)] = 30
     """Nuggets of one question; those that the fewest passages state are left out first."""
 
-    votes: int = 3
+    votes: Annotated[int, Range(ge=1)] = 3
     """How often importance is asked for, each time with the facts in another order."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.passages_column:
-            raise ValueError("--passages-column is empty; name the column of the passages")
-        for option in ("max_passages", "longest_passage", "max_facts", "max_nuggets", "votes"):
-            require_whole(self, option, least=1)
-        require_share(self, "min_quote", above=True)
-        require_share(self, "min_likeness", above=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,6 +176,8 @@ class PrinciplesConfig(GatedConfig):
     A model lists the qualities that a feedback speaks of, with yes or no and the words that say so.  A principle is
     kept if its words are there and every other person who judged the response has one like it with the same verdict.
     """
+
+    needed: ClassVar[tuple[str, ...]] = ("prompt_column", "response_column", "feedback_column", "feedback_inside")
 
     response_column: str = "response"
     """Column of the response that was judged: text or chat turns."""
@@ -231,33 +189,23 @@ class PrinciplesConfig(GatedConfig):
     feedback_inside: str = "text"
     """Where feedback is a list of objects, the key of its text."""
 
-    max_principles: int = 10
+    max_principles: Annotated[int, Range(ge=1)] = 10
     """Principles of one feedback that are asked for."""
 
-    min_quote: float = 0.6
+    min_quote: Annotated[float, Range(gt=0, le=1)] = 0.6
     """Share of a quotation's characters that must stand in the feedback."""
 
     likeness: str = "letters"
     """What tells that two principles are alike: words, letters, or transformers:MODEL with a model of embeddings."""
 
-    min_likeness: float = 0.8
+    min_likeness: Annotated[float, Range(ge=0, le=1)] = 0.8
     """Two principles are alike when they are more alike than this."""
 
-    min_annotators: int = 2
+    min_annotators: Annotated[int, Range(ge=1)] = 2
     """A response that fewer persons judged is left out."""
 
     generic: tuple[str, ...] = ("helpfulness", "helpful", "overall helpfulness", "overall quality", "quality")
     """Principles that say nothing; give it several times for several."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for option in ("response_column", "feedback_column", "feedback_inside"):
-            if not getattr(self, option):
-                raise ValueError(f"--{option.replace('_', '-')} is empty; name it")
-        require_whole(self, "max_principles", least=1)
-        require_whole(self, "min_annotators", least=1)
-        require_share(self, "min_quote", above=True)
-        require_share(self, "min_likeness")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,34 +216,25 @@ class RubricsConfig(GatedConfig):
     more of the good ones meet it; how many more is its weight.
     """
 
+    needed: ClassVar[tuple[str, ...]] = ("prompt_column", "good_column", "bad_column")
+
     good_column: str = "good"
     """Column of responses known to be good: a response or a list of them."""
 
     bad_column: str = "bad"
     """Column of responses known to be bad."""
 
-    held_back: float = 0.5
+    held_back: Annotated[float, Range(gt=0, lt=1)] = 0.5
     """Share of the good and of the bad responses that criteria are tried on, and that the writer never sees."""
 
-    max_items: int = 12
+    max_items: Annotated[int, Range(ge=1)] = 12
     """Criteria that are asked for."""
 
-    max_shown: int = 4
+    max_shown: Annotated[int, Range(ge=1)] = 4
     """Good, and as many bad, responses that the writer sees; the others are held back too."""
 
-    longest_response: int = 20_000
+    max_response_chars: Annotated[int, Range(ge=1)] = 20_000
     """Characters of a response; a longer one is left out."""
 
-    redundant_from: int = 8
+    redundant_from: Annotated[int, Range(ge=2)] = 8
     """Criteria that agree on all held-back responses are one, if there are so many; on a few they agree by chance."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.good_column:
-            raise ValueError("--good-column and --bad-column are empty; rubrics are made of good and bad responses")
-        if not 0 < self.held_back < 1:
-            raise ValueError(f"--held-back is {self.held_back!r}; it must be between 0 and 1")
-        for option in ("max_items", "max_shown", "longest_response"):
-            require_whole(self, option, least=1)
-        require_whole(self, "redundant_from", least=2)
-        require_share(self, "min_separation", above=True)

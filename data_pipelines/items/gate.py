@@ -22,24 +22,19 @@ from adjudge.data_pipelines.items.config import AskingConfig
 from adjudge.io import values
 from adjudge.io.columns import MISSING, Column
 from adjudge.io.errors import JobError
-from adjudge.io.jobs.engines import GONE
+from adjudge.io.jobs.engines import scores_of
 from adjudge.io.jobs.lines import Unfit, fitted
 from adjudge.io.jobs.maker import DroppedError, Unit
 from adjudge.io.jobs.row_maker import Account
 from adjudge.io.values import Text, is_chat, plain, text_or_chat
 from adjudge.protocol import Message, Sample, Score, Scorer, response_text
-from adjudge.runtime.contract import BrokenScorer, score_checked, validate_sample
+from adjudge.runtime.contract import validate_sample
 from adjudge.statistics.intervals import UNKNOWN, Interval, wilson
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled:
-    """Responses to one prompt, each text once.
-
-    Attributes:
-        good: known to be good.
-        bad: known to be bad.
-    """
+    """Responses to one prompt, each text once."""
 
     good: tuple[str, ...] = ()
     bad: tuple[str, ...] = ()
@@ -210,12 +205,7 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Separates:
-    """Keeps items that more of the good responses meet.
-
-    Attributes:
-        least: the difference that is needed.
-        bound: what its interval must lie above.
-    """
+    """Keeps items that more of the good responses meet."""
 
     least: float
     bound: float
@@ -255,12 +245,7 @@ class Agrees:
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """Tries items on labelled responses.
-
-    Attributes:
-        scorer: says in [0, 1] how far a response meets an item, given as its reference.
-        rule: decides.
-    """
+    """Tries items on labelled responses."""
 
     scorer: Scorer
     rule: Rule
@@ -305,16 +290,8 @@ class Gate:
         return [trial for trial in trials if trial is not None]
 
     async def _scores(self, samples: Sequence[Sample]) -> list[Score]:
-        try:
-            scores = await score_checked(self.scorer, samples, called="the scorer of the quality gate")
-        except BrokenScorer as error:
-            raise JobError(f"{error}; repair it, and make the same call again") from error
+        scores = await scores_of(self.scorer, samples, "the scorer of the quality gate")
         for score in scores:
-            if score.value is None and score.reason in GONE:
-                raise JobError(
-                    f"the scorer of the quality gate, {self.scorer.name!r}, has lost its engine ({score.reason}: "
-                    f"{dict(score.evidence)}); make the same call again when it is back"
-                )
             if score.value is not None and not 0 <= score.value <= 1:
                 raise JobError(
                     f"the scorer of the quality gate, {self.scorer.name!r}, gave {score.value!r}; it needs one whose "

@@ -9,9 +9,12 @@ from typing import Any, ClassVar, TypeVar
 from adjudge.data_pipelines.items.config import AskingConfig, GatedConfig
 from adjudge.data_pipelines.items.gate import Gate, Labelled, Separates
 from adjudge.data_pipelines.items.model import Model
+from adjudge.engines.interface import Engine
 from adjudge.io.columns import Choice
 from adjudge.io.jobs.engines import engine_named
+from adjudge.io.jobs.job import run_job
 from adjudge.io.jobs.maker import DroppedError
+from adjudge.io.jobs.report import JobProgress, JobReport
 from adjudge.io.jobs.row_maker import Account, RowMaker, fingerprint_of
 from adjudge.prompts.template import load_template
 from adjudge.protocol import Message, Scorer
@@ -22,22 +25,55 @@ C = TypeVar("C", bound=AskingConfig)
 
 @dataclass(frozen=True, kw_only=True)
 class ItemMaker(RowMaker[C]):
-    """Asks a model for items, and keeps those that stand up to the checks.
-
-    Attributes:
-        config: the options.
-        model: who writes.
-        gate: tries items on labelled responses; None where there are none.
-        reads: roles of the columns that it reads.
-    """
+    """Asks a model for items, and keeps those that stand up to the checks."""
 
     version: ClassVar[str] = "1"
     templates: ClassVar[tuple[str, ...]]
     reads: ClassVar[tuple[str, ...]] = ("prompt",)
+    tried_with: ClassVar[tuple[str, Mapping[str, Any]]] = ("nuggets", {"metric": "all"})
+    """Name and options of the scorer that judges single items at the gate."""
 
     config: C
     model: Model
     gate: Gate | None = None
+
+    @classmethod
+    def run(
+        cls,
+        config: C,
+        *,
+        progress: JobProgress | None = None,
+        engine: Engine | None = None,
+        judge: Scorer | None = None,
+    ) -> JobReport:
+        """Make the items of a file, or go on with a job that was interrupted.
+
+        Args:
+            config: the options.
+            progress: who is told how far the job is.
+            engine: who writes, in place of what `config.engine` names.
+            judge: judges single items at the quality gate, in place of the scorer in `tried_with`.
+        """
+        model = Model.of(config, engine)
+        maker = cls(config=config, model=model, gate=cls.gate_of(config, model, judge), **cls.parts_of(config))
+        return run_job(config, maker, group_column=config.group_column, progress=progress)
+
+    @classmethod
+    def gate_of(cls, config: C, model: Model, judge: Scorer | None) -> Gate | None:
+        """Return the gate that a config asks for; None if it names no labelled responses."""
+        if not isinstance(config, GatedConfig) or not config.good_column:
+            return None
+        if judge is None:
+            scorer, options = cls.tried_with
+            engine = engine_named(config.judge, "--judge") if config.judge else model.engine
+            judge = registry.load({scorer: {"engine": engine, **options}})
+        return Gate(scorer=judge, rule=Separates(least=config.min_separation, bound=config.min_bound))
+
+    @classmethod
+    def parts_of(cls, config: C) -> dict[str, Any]:
+        """Return the fields of the maker beside these."""
+        del config
+        return {}
 
     @property
     def fingerprint(self) -> str:
@@ -110,23 +146,3 @@ class ItemMaker(RowMaker[C]):
         if not found:
             raise DroppedError("no_item_kept")
         return found
-
-
-def judged_by(
-    config: GatedConfig, model: Model, scorer: str, options: Mapping[str, Any], given: Scorer | None
-) -> Gate | None:
-    """Return the gate that a config asks for; None if it names no labelled responses.
-
-    Args:
-        config: names the columns, the judge and the thresholds.
-        model: who writes; judges too unless another is named.
-        scorer: name of the scorer that judges single items.
-        options: its options besides the engine.
-        given: a scorer to use instead.
-    """
-    if not config.good_column:
-        return None
-    if given is None:
-        engine = engine_named(config.judge, "--judge") if config.judge else model.engine
-        given = registry.load({scorer: {"engine": engine, **options}})
-    return Gate(scorer=given, rule=Separates(least=config.min_separation, bound=config.min_bound))

@@ -6,7 +6,7 @@ answer holds them.  A checker is refused if it does what checkers may not, runs 
 and is kept if it agrees with the judgements on more than 70 % of the responses: of the good and of the bad ones alike,
 for one that always says yes agrees wherever most are good.
 
-Source: RAIDEN-R1 (2505.10218); no code was published.  Not covered: judging the responses; `adjudge label` does.
+Source: RAIDEN-R1 (2505.10218); no code was published.
 """
 
 from __future__ import annotations
@@ -19,14 +19,11 @@ from adjudge.data_pipelines.items.config import KeywordsConfig
 from adjudge.data_pipelines.items.gate import Agrees, Gate, labelled_of, prompt_of, texts_of
 from adjudge.data_pipelines.items.item_maker import ItemMaker
 from adjudge.data_pipelines.items.model import Model, is_text, keyed_object, numbered_turns
-from adjudge.engines.interface import Engine
-from adjudge.io.errors import JobError
-from adjudge.io.jobs.job import run_job
+from adjudge.io.jobs.engines import scores_of
 from adjudge.io.jobs.maker import DroppedError, Kind, Unit
-from adjudge.io.jobs.report import JobProgress, JobReport
 from adjudge.io.jobs.row_maker import Account
 from adjudge.protocol import Message, Sample, Scorer
-from adjudge.runtime.contract import BrokenScorer, score_checked, validate_sample
+from adjudge.runtime.contract import validate_sample
 from adjudge.scoring import registry
 
 _TERMS = "data_pipelines/items/keywords_terms"
@@ -50,11 +47,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TermsReader:
-    """Reads `{"key": .., "keys": [[".."]], "excluded": [".."]}`.
-
-    Attributes:
-        most: most keys there may be.
-    """
+    """Reads `{"key": .., "keys": [[".."]], "excluded": [".."]}`."""
 
     most: int
 
@@ -82,11 +75,7 @@ def read_program(text: str, nonce: str = "", /) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class KeywordMaker(ItemMaker[KeywordsConfig]):
-    """Makes references for the scorers `persona` and `program`, one row for each.
-
-    Attributes:
-        persona: says whether a text affirms a keyword.
-    """
+    """Makes references for the scorers `persona` and `program`, one row for each."""
 
     name: ClassVar[str] = "keywords"
     reads = ("prompt", "references")
@@ -94,6 +83,19 @@ class KeywordMaker(ItemMaker[KeywordsConfig]):
     fields: ClassVar[Mapping[str, Kind]] = {"prompt": "chat", "scorer": "text", "reference": "any", "tried": "any"}
 
     persona: Scorer
+
+    @classmethod
+    def gate_of(cls, config: KeywordsConfig, model: Model, judge: Scorer | None) -> Gate | None:
+        """Return the gate of checkers, which the scorer `program` runs; None if nobody writes checkers."""
+        if not config.good_column or config.checker == "never":
+            return None
+        rule = Agrees(least=config.min_agreement, balanced=not config.unbalanced)
+        return Gate(scorer=judge or registry.load({"program": {"isolation": config.isolation}}), rule=rule)
+
+    @classmethod
+    def parts_of(cls, config: KeywordsConfig) -> dict[str, Any]:
+        """Return the scorer that looks for keywords."""
+        return {"persona": registry.load("persona")}
 
     def further_fingerprints(self) -> Sequence[str]:
         """Return the scorer that looks for keywords."""
@@ -179,10 +181,7 @@ class KeywordMaker(ItemMaker[KeywordsConfig]):
             JobError: it is broken.
         """
         samples = [Sample(prompt=prompt, response=text, reference=reference) for text in texts]
-        try:
-            scores = await score_checked(self.persona, samples, called="the scorer of keywords")
-        except BrokenScorer as error:
-            raise JobError(f"{error}; repair it, and make the same call again") from error
+        scores = await scores_of(self.persona, samples, "the scorer of keywords")
         if any(score.value is None for score in scores):
             raise DroppedError("unjudged")
         return [score.value == 1.0 for score in scores]
@@ -213,22 +212,5 @@ class KeywordMaker(ItemMaker[KeywordsConfig]):
         return {"prompt": prompt, "scorer": "program", "reference": program, "tried": trial.to_dict()}
 
 
-def make_keywords(
-    config: KeywordsConfig,
-    *,
-    progress: JobProgress | None = None,
-    engine: Engine | None = None,
-) -> JobReport:
-    """Make keywords and checkers, or go on with a job that was interrupted.
-
-    Args:
-        config: the options.
-        progress: who is told how far the job is.
-        engine: who writes, in place of what `config.engine` names.
-    """
-    gate = None
-    if config.good_column and config.checker == "when_judged":
-        rule = Agrees(least=config.min_agreement, balanced=not config.unbalanced)
-        gate = Gate(scorer=registry.load({"program": {"isolation": config.isolation}}), rule=rule)
-    maker = KeywordMaker(config=config, model=Model.of(config, engine), gate=gate, persona=registry.load("persona"))
-    return run_job(config, maker, group_column=config.group_column, progress=progress)
+make_keywords = KeywordMaker.run
+"""Makes keywords and checkers; see `ItemMaker.run`."""

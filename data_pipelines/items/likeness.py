@@ -63,11 +63,7 @@ class Likeness(Protocol):
 
 
 class CountLikeness:
-    """Cosines of counts.
-
-    Args:
-        of: "words" or "letters".
-    """
+    """Cosines of counts."""
 
     def __init__(self, of: str) -> None:
         self._counts = {"words": word_counts, "letters": letter_counts}[of]
@@ -126,11 +122,7 @@ _LONGEST = 512  # tokens; a principle or a fact is a sentence
 
 
 class VectorLikeness:
-    """Cosines of a model's vectors, no less than 0; the model is loaded when first used.
-
-    Args:
-        model: a folder, or a name on the Hugging Face hub.
-    """
+    """Cosines of a model's vectors, no less than 0; the model is loaded when first used."""
 
     def __init__(self, model: str) -> None:
         self._name = model

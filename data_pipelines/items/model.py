@@ -121,13 +121,7 @@ _AGAIN = 0.7  # temperature of further attempts: at 0 a model would say the same
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """An engine and how it is asked.
-
-    Attributes:
-        engine: the engine.
-        sampling: how it answers.
-        attempts: how often it is asked at most.
-    """
+    """An engine and how it is asked."""
 
     engine: Engine
     sampling: Sampling
@@ -150,12 +144,6 @@ class Model:
         self, template: str, values: Sequence[Mapping[str, Value]], read: Reader[T], account: Account
     ) -> list[T | None]:
         """Return what was read from each answer, in order; None where a reason went on the account.
-
-        Args:
-            template: name of the template.
-            values: what fills it, for each prompt.
-            read: reads an answer.
-            account: takes reasons and costs.
 
         Raises:
             JobError: the engine is gone.

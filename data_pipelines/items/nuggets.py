@@ -7,7 +7,7 @@ two orders, and one has one: there are no more votes than orders.
 
 With labelled responses, a nugget is kept if more of the good ones support it (`adjudge.data_pipelines.items.gate`).
 
-Source: nugget-as-rubric (Search-Gen-V), nuggetizer (2411.09607).  Not covered: finding passages.
+Source: nugget-as-rubric (Search-Gen-V), nuggetizer (2411.09607).
 """
 
 from __future__ import annotations
@@ -21,15 +21,12 @@ from typing import Any, ClassVar
 
 from adjudge.data_pipelines.items.config import NuggetsConfig
 from adjudge.data_pipelines.items.gate import labelled_of, prompt_of, texts_of
-from adjudge.data_pipelines.items.item_maker import ItemMaker, judged_by
+from adjudge.data_pipelines.items.item_maker import ItemMaker
 from adjudge.data_pipelines.items.likeness import Likeness, best_place, groups, likeness_of
-from adjudge.data_pipelines.items.model import Model, RecordsReader, TextsReader
-from adjudge.engines.interface import Engine
-from adjudge.io.jobs.job import run_job
+from adjudge.data_pipelines.items.model import RecordsReader, TextsReader
 from adjudge.io.jobs.maker import DroppedError, Kind, Unit
-from adjudge.io.jobs.report import JobProgress, JobReport
 from adjudge.io.jobs.row_maker import Account
-from adjudge.protocol import Message, Scorer
+from adjudge.protocol import Message
 
 _EXTRACT = "data_pipelines/items/nuggets_extract"
 _RANK = "data_pipelines/items/nuggets_rank"
@@ -68,6 +65,11 @@ class NuggetMaker(ItemMaker[NuggetsConfig]):
     fields: ClassVar[Mapping[str, Kind]] = {"prompt": "chat", "reference": "any", "nuggets": "any"}
 
     likeness: Likeness
+
+    @classmethod
+    def parts_of(cls, config: NuggetsConfig) -> dict[str, Any]:
+        """Return what tells likeness."""
+        return {"likeness": likeness_of(config.likeness)}
 
     def further_fingerprints(self) -> Sequence[str]:
         """Return what tells likeness."""
@@ -108,7 +110,7 @@ class NuggetMaker(ItemMaker[NuggetsConfig]):
         config = self.config
         taken = passages[: config.max_passages]
         account.drop("passage_too_many", len(passages) - len(taken))
-        read = {at: text for at, text in enumerate(taken) if len(text) <= config.longest_passage}
+        read = {at: text for at, text in enumerate(taken) if len(text) <= config.max_passage_chars}
         account.drop("passage_too_long", len(taken) - len(read))
         values = [{"question": prompt, "passage": text, "most": str(config.max_facts)} for text in read.values()]
         reader = RecordsReader(name="nuggets", fields=("text", "quote"), most=config.max_facts)
@@ -181,26 +183,5 @@ def different_orders(count: int, most: int, seed: int) -> list[tuple[int, ...]]:
     return found
 
 
-def make_nuggets(
-    config: NuggetsConfig,
-    *,
-    progress: JobProgress | None = None,
-    engine: Engine | None = None,
-    judge: Scorer | None = None,
-) -> JobReport:
-    """Make nuggets of passages, or go on with a job that was interrupted.
-
-    Args:
-        config: the options.
-        progress: who is told how far the job is.
-        engine: who writes, in place of what `config.engine` names.
-        judge: judges at the quality gate, a reference `{"nuggets": [one]}` at a time, in place of the scorer `nuggets`.
-    """
-    model = Model.of(config, engine)
-    maker = NuggetMaker(
-        config=config,
-        model=model,
-        gate=judged_by(config, model, "nuggets", {"metric": "all"}, judge),
-        likeness=likeness_of(config.likeness),
-    )
-    return run_job(config, maker, group_column=config.group_column, progress=progress)
+make_nuggets = NuggetMaker.run
+"""Makes nuggets of passages; see `ItemMaker.run`."""

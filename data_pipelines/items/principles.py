@@ -23,27 +23,17 @@ from typing import Any, ClassVar
 
 from adjudge.data_pipelines.items.config import PrinciplesConfig
 from adjudge.data_pipelines.items.gate import labelled_of, prompt_of, responses_of, texts_of
-from adjudge.data_pipelines.items.item_maker import ItemMaker, judged_by
+from adjudge.data_pipelines.items.item_maker import ItemMaker
 from adjudge.data_pipelines.items.likeness import Likeness, Matrix, best_place, denies, groups, likeness_of
-from adjudge.data_pipelines.items.model import Model, RecordsReader
-from adjudge.engines.interface import Engine
-from adjudge.io.jobs.job import run_job
+from adjudge.data_pipelines.items.model import RecordsReader
 from adjudge.io.jobs.maker import DroppedError, Kind, Unit
-from adjudge.io.jobs.report import JobProgress, JobReport
 from adjudge.io.jobs.row_maker import Account
-from adjudge.protocol import Message, Scorer
+from adjudge.protocol import Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """One principle of one person.
-
-    Attributes:
-        principle: the quality, in a few words.
-        holds: whether the response has it.
-        person: number of the person.
-        quote: the person's words.
-    """
+    """One principle of one person."""
 
     principle: str
     holds: bool
@@ -113,6 +103,7 @@ class PrincipleMaker(ItemMaker[PrinciplesConfig]):
     name: ClassVar[str] = "principles"
     reads = ("prompt", "response", "feedback")
     templates: ClassVar[tuple[str, ...]] = (_EXTRACT,)
+    tried_with = ("principles", {})
     fields: ClassVar[Mapping[str, Kind]] = {
         "prompt": "chat",
         "response": "text",
@@ -125,6 +116,11 @@ class PrincipleMaker(ItemMaker[PrinciplesConfig]):
     }
 
     likeness: Likeness
+
+    @classmethod
+    def parts_of(cls, config: PrinciplesConfig) -> dict[str, Any]:
+        """Return what tells likeness."""
+        return {"likeness": likeness_of(config.likeness)}
 
     def further_fingerprints(self) -> Sequence[str]:
         """Return what tells likeness."""
@@ -224,27 +220,5 @@ def _key(principle: str) -> str:
     return " ".join(principle.casefold().strip(" .").split())
 
 
-def make_principles(
-    config: PrinciplesConfig,
-    *,
-    progress: JobProgress | None = None,
-    engine: Engine | None = None,
-    judge: Scorer | None = None,
-) -> JobReport:
-    """Make principles of feedback, or go on with a job that was interrupted.
-
-    Args:
-        config: the options.
-        progress: who is told how far the job is.
-        engine: who reads the feedback, in place of what `config.engine` names.
-        judge: judges at the quality gate, a reference `{"principles": [one]}` at a time, in place of the scorer
-            `principles`.
-    """
-    model = Model.of(config, engine)
-    maker = PrincipleMaker(
-        config=config,
-        model=model,
-        gate=judged_by(config, model, "principles", {}, judge),
-        likeness=likeness_of(config.likeness),
-    )
-    return run_job(config, maker, group_column=config.group_column, progress=progress)
+make_principles = PrincipleMaker.run
+"""Makes principles of feedback; see `ItemMaker.run`."""

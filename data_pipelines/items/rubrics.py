@@ -3,8 +3,6 @@
 The writer sees some good and some bad responses.  What it proposes is tried on responses it never saw, each criterion
 alone, by the judge of the scorer `rubric`; only what separates them stays, and its weight is the difference of shares.
 Criteria with the same verdict on every held-back response are one.
-
-Not covered: criteria that hold for many prompts; each prompt has a rubric of its own.
 """
 
 from __future__ import annotations
@@ -15,14 +13,11 @@ from typing import Any, ClassVar
 
 from adjudge.data_pipelines.items.config import RubricsConfig
 from adjudge.data_pipelines.items.gate import Labelled, Trial, labelled_of, prompt_of
-from adjudge.data_pipelines.items.item_maker import ItemMaker, judged_by
-from adjudge.data_pipelines.items.model import Model, TextsReader, numbered_turns
-from adjudge.engines.interface import Engine
-from adjudge.io.jobs.job import run_job
+from adjudge.data_pipelines.items.item_maker import ItemMaker
+from adjudge.data_pipelines.items.model import TextsReader, numbered_turns
 from adjudge.io.jobs.maker import DroppedError, Kind, Unit
-from adjudge.io.jobs.report import JobProgress, JobReport
 from adjudge.io.jobs.row_maker import Account
-from adjudge.protocol import Message, Scorer
+from adjudge.protocol import Message
 
 _CONTRAST = "data_pipelines/items/rubrics_contrast"
 _DIGITS = 4  # of a weight
@@ -34,6 +29,7 @@ class RubricMaker(ItemMaker[RubricsConfig]):
 
     name: ClassVar[str] = "rubrics"
     templates: ClassVar[tuple[str, ...]] = (_CONTRAST,)
+    tried_with = ("rubric", {"unsure": "abstain"})
     fields: ClassVar[Mapping[str, Kind]] = {
         "prompt": "chat",
         "reference": "any",
@@ -46,7 +42,7 @@ class RubricMaker(ItemMaker[RubricsConfig]):
         """Return one row with the rubric of a prompt."""
         config = self.config
         prompt = prompt_of(unit, config.prompt_column)
-        responses = _short(labelled_of(unit, config, account), config.longest_response, account)
+        responses = _short(labelled_of(unit, config, account), config.max_response_chars, account)
         shown, held = responses.split(config.held_back, config.seed)
         shown, held = _fewer(shown, held, config.max_shown)
         values = {
@@ -99,10 +95,6 @@ def distinct(passed: Sequence[tuple[str, Trial]], least: int) -> list[tuple[str,
 
     The shortest text stands for its equals, and of texts of one length the first by alphabet.
 
-    Args:
-        passed: criteria and how they did.
-        least: on fewer responses, or where a verdict is missing, none is redundant.
-
     Returns:
         For each that stays, its text, its trial, and the texts it stands for.
     """
@@ -133,23 +125,5 @@ def _fewer(shown: Labelled, held: Labelled, most: int) -> tuple[Labelled, Labell
     return kept, Labelled(good=(*held.good, *shown.good[most:]), bad=(*held.bad, *shown.bad[most:]))
 
 
-def make_rubrics(
-    config: RubricsConfig,
-    *,
-    progress: JobProgress | None = None,
-    engine: Engine | None = None,
-    judge: Scorer | None = None,
-) -> JobReport:
-    """Make rubrics of good and bad responses, or go on with a job that was interrupted.
-
-    Args:
-        config: the options.
-        progress: who is told how far the job is.
-        engine: who writes, in place of what `config.engine` names.
-        judge: judges at the quality gate, a reference `{"rubric": [one]}` at a time, in place of the scorer `rubric`.
-    """
-    model = Model.of(config, engine)
-    maker = RubricMaker(
-        config=config, model=model, gate=judged_by(config, model, "rubric", {"unsure": "abstain"}, judge)
-    )
-    return run_job(config, maker, group_column=config.group_column, progress=progress)
+make_rubrics = RubricMaker.run
+"""Makes rubrics of good and bad responses; see `ItemMaker.run`."""

@@ -99,12 +99,7 @@ class Bench(Protocol):
 
 
 class LocalBench:
-    """A scorer in this process.
-
-    Args:
-        scorer: who is asked.
-        pool: worker processes for verifiers, or None for those that all scorers of the process share.
-    """
+    """A scorer in this process."""
 
     width = 1
 

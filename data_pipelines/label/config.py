@@ -6,12 +6,13 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from adjudge import reasons
 from adjudge.io.columns import ColumnOptions
 from adjudge.io.jobs.config import Files
 from adjudge.io.jobs.report import MAX_IN_A_ROW
+from adjudge.options import Range
 
 _NAMED: Final = re.compile(r"([A-Za-z_][\w-]*)=(?!=)(.+)", re.DOTALL)
 _PLAIN: Final = re.compile(r"[\w-]+")
@@ -100,12 +101,7 @@ def _check_doubt(doubt: Sequence[str], spared: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Numbers of scorers.
-
-    Attributes:
-        of_all: for a scorer without a number of its own, or None where nothing was said.
-        by_name: numbers of their own.
-    """
+    """Numbers of scorers."""
 
     of_all: float | None = None
     by_name: Mapping[str, float] = field(default_factory=dict)
@@ -186,17 +182,17 @@ class LabelConfig(Files, ColumnOptions):
     shard: str = ""
     """i/n: only every n-th row, beginning with row i, counted from 0; rows of one group stay together."""
 
-    limit: int | None = None
+    limit: Annotated[int | None, Range(ge=1)] = None
     """Only the first rows, so many, of all shards together."""
 
-    workers: int | None = None
+    workers: Annotated[int | None, Range(ge=1)] = None
     """Worker processes for verifiers; without it, one per CPU core.
     With --engine ray, in each Ray worker, 1 without it."""
 
-    batch_size: int = 256
+    batch_size: Annotated[int, Range(ge=1)] = 256
     """Samples handed to the scorer in one call; no score depends on it."""
 
-    in_flight: int = 4
+    in_flight: Annotated[int, Range(ge=1)] = 4
     """Batches that are scored at the same time; with --engine ray, by each worker."""
 
     cache: str = ""
@@ -217,7 +213,7 @@ class LabelConfig(Files, ColumnOptions):
     """GPUs that each worker reserves, as a number or as NAME=N,NAME=N.
     Fractions share one. Give it for scorers that run a model."""
 
-    fail_on: int = MAX_IN_A_ROW
+    fail_on: Annotated[int, Range(ge=0)] = MAX_IN_A_ROW
     """Stop when so many newest scores of a scorer all failed for a reason on our side,
     such as a server that is gone or a judge without verdicts, and sooner if it never
     judged any. What was judged before is kept. 0 never stops."""
@@ -227,15 +223,6 @@ class LabelConfig(Files, ColumnOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.engine not in ("local", "ray"):
-            raise ValueError(f"--engine is {self.engine!r}; it must be local or ray")
-        for name in ("batch_size", "in_flight"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"--{name.replace('_', '-')} is {getattr(self, name)}; it must be 1 or more")
-        if self.fail_on < 0:
-            raise ValueError(f"--fail-on is {self.fail_on}; it must be 1 or more, or 0 to go through in any case")
-        if self.workers is not None and self.workers < 1:
-            raise ValueError(f"--workers is {self.workers}; it must be 1 or more, or left out for one per CPU core")
         self.shard_of()
         self.asked()
         self._check_ray()

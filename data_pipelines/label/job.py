@@ -24,10 +24,11 @@ from adjudge.data_pipelines.label.plan import Batch, Plan, make_plan
 from adjudge.data_pipelines.label.report import LabelReport, Progress, ScorerReport, Snapshot, Tally
 from adjudge.data_pipelines.label.samples import Item
 from adjudge.data_pipelines.label.stages import Column, Stage, loader
-from adjudge.io.errors import JobError, JobStopped
+from adjudge.io.errors import JobError
 from adjudge.io.jobs.journal import Journal
-from adjudge.io.jobs.ordered import in_order, run_to_end
-from adjudge.io.jobs.report import Pace, Patience, tell
+from adjudge.io.jobs.ordered import in_order
+from adjudge.io.jobs.report import Patience, tell
+from adjudge.io.jobs.run import JobRun
 from adjudge.io.row import Cursor
 from adjudge.protocol import Cost, Provenance, Scorer
 from adjudge.runtime.contract import BrokenScorer
@@ -75,11 +76,12 @@ def _run(config: LabelConfig, progress: Progress | None, scorer: Scorer | None) 
             return _Job(plan, journal, progress).run()
 
 
-class _Job:
+class _Job(JobRun[Tally, Snapshot, LabelReport]):
+    did = done = "labelled"
+
     def __init__(self, plan: Plan, journal: Journal[Tally], progress: Progress | None) -> None:
+        super().__init__(plan.source, plan.config.limit, plan.identity, plan.notes, journal, progress)
         self._plan = plan
-        self._journal = journal
-        self._progress = progress
         self._lines = LineWriter(columns=plan.several_columns)
         self._scores = {
             stage.name: ScoreWriter(
@@ -87,7 +89,6 @@ class _Job:
             )
             for stage in plan.stages.each
         }
-        self._pace = Pace(plan.source, plan.config.limit, journal.cursor)
         after = "goes on behind what was judged; --fail-on 0 goes through in any case"
         most = plan.config.fail_on
         self._patience = {name: Patience(name, after=after, most=most) for name in self._scores if most}
@@ -96,44 +97,26 @@ class _Job:
         self._started: tuple[float, int] | None = None  # seconds and rows then
 
     def run(self) -> LabelReport:
-        journal = self._journal
-        for note in self._plan.notes:
-            tell(self._progress, note)
-        if journal.resumed_rows:
-            tell(self._progress, f"going on behind {journal.resumed_rows} rows that an earlier run labelled")
         try:
-            if not journal.done:
-                self._label()
-            late = self._plan.late_notes()
-            for note in late:
-                tell(self._progress, note)
-            report = self._report(late)
-            journal.finish(self._plan.convert)
-        except KeyboardInterrupt:
-            raise JobStopped(f"stopped; {self._safe()}. Make the same call again to go on") from None
+            return super().run()
         except BrokenScorer as error:
             raise JobError(
-                f"{error}; {self._safe()}. When the scorer is repaired, make the same call again to go on"
+                f"{error}; {self.safe()}. When the scorer is repaired, make the same call again to go on"
             ) from error
+
+    def end(self) -> LabelReport:
+        late = self._plan.late_notes()
+        for note in late:
+            tell(self._progress, note)
+        report = self._report(late)
+        self._journal.finish(self._plan.convert)
         return report
 
-    def _label(self) -> None:
+    def prepare(self) -> None:
         if self._plan.batcher.whole_groups and self._journal.cursor == Cursor():
             self._plan.batcher.check_groups()
-        try:
-            run_to_end(self._pipeline())
-            self._release()
-        except BaseException:
-            self._journal.save()
-            raise
-        if self._plan.source.identity() != self._plan.identity["input"]:
-            raise JobError(
-                f"{self._plan.source.name} changed while it was read, so old and new rows may be mixed; "
-                "begin anew with --restart"
-            )
-        self._journal.commit(done=True)
 
-    async def _pipeline(self) -> None:
+    async def work(self) -> None:
         start = self._journal.cursor
         batches = self._plan.batcher.batches(start)
         if self._plan.earlier is not None:
@@ -144,7 +127,7 @@ class _Job:
             self._write,
             at_once=self._plan.at_once,
             ahead=self._plan.at_once,
-            told=self._tell,
+            told=self.tell,
             rest=self._journal.rest,
         )
 
@@ -169,9 +152,9 @@ class _Job:
                 self._watch(name, batch, column, written[name])
             failing = any(patience.failed_in_a_row for patience in self._patience.values())
             if not failing or len(self._held) > _MAX_HELD:
-                self._release()
+                self.release()
 
-    def _release(self) -> None:
+    def release(self) -> None:
         """Write what was held back: a scorer that is given up leaves nothing of the failures it ended with."""
         for batch, rows, lines in self._held:
             self._count(batch, rows)  # when all lines are there: the tally never counts one that is not
@@ -229,25 +212,18 @@ class _Job:
             for name, score in scores.items():
                 tally.add_named(name, score)
 
-    def _tell(self) -> None:
-        if self._progress is None:
-            return
-        tally, share = self._journal.tally, self._pace.share(self._journal.cursor)
-        self._progress.update(
-            Snapshot(
-                rows=tally.rows,
-                scored=tally.count("scored"),
-                abstained=tally.count("abstained"),
-                failed=tally.count("failed"),
-                mean=tally.mean,
-                rows_per_second=self._pace.per_second(tally.rows - self._journal.resumed_rows),
-                fraction=share,
-                eta_seconds=self._pace.seconds_left(share),
-            )
+    def snapshot(self, *, rows_per_second: float, fraction: float | None, eta_seconds: float | None) -> Snapshot:
+        tally = self._journal.tally
+        return Snapshot(
+            rows=tally.rows,
+            scored=tally.count("scored"),
+            abstained=tally.count("abstained"),
+            failed=tally.count("failed"),
+            mean=tally.mean,
+            rows_per_second=rows_per_second,
+            fraction=fraction,
+            eta_seconds=eta_seconds,
         )
-
-    def _safe(self) -> str:
-        return f"{self._journal.safe_rows} rows are labelled and kept beside the output"
 
     def _report(self, late: Sequence[str]) -> LabelReport:
         journal, tally, stages = self._journal, self._journal.tally, self._plan.stages
@@ -267,7 +243,7 @@ class _Job:
             counts=dict(tally.counts),
             seconds=journal.seconds,
             resumed_rows=journal.resumed_rows,
-            rows_per_second=self._pace.per_second(tally.rows - journal.resumed_rows),
+            rows_per_second=self.rows_per_second,
             notes=(*self._plan.notes, *late),
             by_scorer={stage.name: _report_of(stage, tally) for stage in stages.each} if stages.named else {},
             errors=dict(tally.errors),

@@ -31,12 +31,7 @@ _TAIL = ("cost", "evidence", "parts", "provenance", "steps", "uncertainty")
 
 
 class ScoreWriter:
-    """Turns the scores of one scorer into the text the output holds.
-
-    Args:
-        scorer: who is named where a score names nobody, and for samples that never reached the scorer.
-        timings: whether `cost.seconds` is written.
-    """
+    """Turns the scores of one scorer into the text the output holds."""
 
     def __init__(self, scorer: Provenance, *, timings: bool) -> None:
         self._scorer = scorer
@@ -77,11 +72,7 @@ class ScoreWriter:
 
 
 class LineWriter:
-    """Turns items and what was written about them into lines.
-
-    Args:
-        columns: whether the response column is written; it is where there are several.
-    """
+    """Turns items and what was written about them into lines."""
 
     def __init__(self, *, columns: bool) -> None:
         self._columns = columns

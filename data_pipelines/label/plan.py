@@ -133,10 +133,6 @@ _FIELDS: Final = (
 class EarlierOutput:
     """The scores that an earlier run wrote.
 
-    Args:
-        path: its output.
-        stages: who scores; it must hold the scores of these.
-
     Raises:
         ValueError: it is no output of such a job.
     """
@@ -207,20 +203,7 @@ def _score_in(record: Mapping[str, Any] | None) -> Score | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A job ready to run.
-
-    Attributes:
-        config: what was asked for.
-        source: the input.
-        columns: which column is what.
-        stages: who scores.
-        batcher: cuts the input into batches.
-        identity: what must be the same for a job to go on.
-        convert: makes the output's format from the lines, or None.
-        notes: how the input was understood.
-        late_notes: says which columns first said something behind the rows by which columns were guessed.
-        earlier: the output of which only what failed is judged again, or None.
-    """
+    """A job ready to run."""
 
     config: LabelConfig
     source: Source
@@ -248,21 +231,11 @@ class Plan:
 def make_plan(config: LabelConfig, load: Load) -> Plan:
     """Open the input, decide about its columns, and load the scorers.
 
-    Args:
-        config: the options.
-        load: makes the scorers.
-
     Raises:
         ValueError: whatever is wrong with the call, before any work.
     """
     check_paths(config.input, config.output)
-    source = open_source(
-        config.input,
-        limit=config.max_row_mb << 20,
-        split=config.split,
-        subset=config.subset,
-        revision=config.revision,
-    )
+    source = config.open()
     peeked = peek(source)
     columns, notes = _columns(config, source, peeked)
     samples = _first_samples(columns, peeked)

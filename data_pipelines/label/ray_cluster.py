@@ -4,8 +4,6 @@ Ray writes nothing to the terminal, shows no dashboard and reports nothing to it
 Ray's own log files.
 
 Without a number of workers, a cluster counts as it stands, whatever it may grow into.
-
-Not covered: starting a cluster; `ray start`, `ray up` and KubeRay do that.
 """
 
 from __future__ import annotations
@@ -118,14 +116,7 @@ def _silent() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """What the workers of one scorer take.
-
-    Attributes:
-        scorer: what errors call it.
-        cpus: CPUs that each reserves.
-        gpus: GPUs that each reserves.
-        workers: how many were asked for; None takes what fits.
-    """
+    """What the workers of one scorer take."""
 
     scorer: str
     cpus: float

@@ -7,8 +7,6 @@ gets one answer, so whatever was scored twice is written once.
 
 Every scorer has workers of its own, so those that need GPUs and those that do not are apart.  A composite is one
 scorer: its worker reserves the GPUs, and its verifiers run in worker processes on that worker's machine.
-
-Not covered: a Ray that is gone as a whole.  The job ends then, and the same call goes on.
 """
 
 from __future__ import annotations
@@ -69,12 +67,6 @@ class Crew:
         gpus: GPUs that each reserves.
         in_flight: batches that a worker has at the same time.
         note: is told of lost workers and of waiting.
-
-    Attributes:
-        name: the scorer's name, once `open` has returned.
-        fingerprint: its fingerprint.
-        groupwise: whether it compares the samples of a group.
-        width: how many workers there shall be.
     """
 
     name: str

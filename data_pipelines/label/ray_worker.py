@@ -101,11 +101,7 @@ fields_of = attrgetter(*_NAMES)
 
 
 class Worker:
-    """A scorer behind a Ray actor.
-
-    Args:
-        order: what to load.
-    """
+    """A scorer behind a Ray actor."""
 
     def __init__(self, order: Order) -> None:
         self._order = order

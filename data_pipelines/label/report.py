@@ -125,19 +125,7 @@ Progress: TypeAlias = Watcher[Snapshot]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScorerReport:
-    """What one of several scorers did.
-
-    Attributes:
-        scorer: its name.
-        fingerprint: its fingerprint.
-        scored: scores with a number.
-        abstained: scores it declined.
-        failed: samples it could not judge.
-        not_asked: samples that an earlier scorer had settled.
-        mean: mean of its values, or None if nothing was scored.
-        out_of_scope: those it declined because they are not of its kind.
-        cost: seconds and tokens.
-    """
+    """What one of several scorers did."""
 
     scorer: str
     fingerprint: str
@@ -210,17 +198,12 @@ class LabelReport:
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data; the counts become a list of objects, largest first."""
         rows = sorted(self.counts.items(), key=lambda entry: (-entry[1], entry[0]))
-        data: dict[str, Any] = {
-            "output": self.output,
-            "scorer": self.scorer,
-            "fingerprint": self.fingerprint,
-            "rows": self.rows,
-            "samples": self.samples,
-            "scored": self.scored,
-            "abstained": self.abstained,
-            "out_of_scope": self.out_of_scope,
-            "failed": self.failed,
-            "mean": self.mean,
+        names = (
+            "output", "scorer", "fingerprint", "rows", "samples", "scored", "abstained", "out_of_scope", "failed",
+            "mean", "counts", "cost", "seconds", "resumed_rows", "rows_per_second", "notes",
+        )  # fmt: skip
+        data: dict[str, Any] = {name: getattr(self, name) for name in names}
+        data |= {
             "counts": [
                 {**dict(zip(("scorer", "status", "reason"), key, strict=True)), "count": count}
                 | ({"error": self.errors[key]} if key in self.errors else {})
@@ -228,7 +211,6 @@ class LabelReport:
             ],
             "cost": self.cost.to_dict(),
             "seconds": round(self.seconds, 3),
-            "resumed_rows": self.resumed_rows,
             "rows_per_second": round(self.rows_per_second, 1),
             "notes": list(self.notes),
         }

@@ -63,13 +63,7 @@ def _any_will_do(sample: Sample) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampler:
-    """Makes items of rows.
-
-    Attributes:
-        columns: which column is what.
-        keep: whether items carry the row's columns.
-        validate: raises `ValueError` for a sample that will not do.
-    """
+    """Makes items of rows."""
 
     columns: ColumnMap
     keep: bool = False

@@ -22,13 +22,7 @@ Column: TypeAlias = list[Verdict | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """One scorer of a job.
-
-    Attributes:
-        name: what the output calls it.
-        bench: where it works.
-        unless: earlier stages; a sample that one of them settled does not come here.
-    """
+    """One scorer of a job."""
 
     name: str
     bench: Bench
@@ -95,12 +89,7 @@ class Stages:
         return {"scorers": scorers, "order": list(self.names), "doubt": sorted(self.doubt)}
 
     async def judge(self, samples: Sequence[Sample], earlier: Mapping[str, Column] = EMPTY) -> dict[str, Column]:
-        """Return the verdicts of each stage.
-
-        Args:
-            samples: of one batch.
-            earlier: what an earlier run came to; of it, only what failed is judged again.
-        """
+        """Return the verdicts of each stage."""
         if len(self.each) == 1 and not earlier:
             (stage,) = self.each
             return {stage.name: [*await stage.bench.judge(samples)]}
@@ -150,11 +139,6 @@ Specs: TypeAlias = Sequence[Any]
 @contextmanager
 def loader(config: LabelConfig, given: Scorer | None, note: Callable[[str], None]) -> Iterator[Load]:
     """Hand out a function that makes the scorers ready, and close at the end what it opened.
-
-    Args:
-        config: names the scorers, the engine, the cache and the number of workers.
-        given: a scorer to use in place of those that the config names.
-        note: is told what is worth knowing while workers start.
 
     Raises:
         ValueError: from the function, if a spec, the cache or the cluster is no good.

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-from adjudge.data_pipelines.hygiene.shingles import tokens
+from adjudge.data_pipelines.hygiene.minhash import tokens
 from adjudge.io.columns import MISSING, Column
 from adjudge.protocol import Message, content_text
 
@@ -61,15 +61,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredGroup:
-    """Answers to one prompt.
-
-    Attributes:
-        name: the group's, or "" where there are only prompts.
-        prompt: text or chat turns.
-        answers: in the order of the input.
-        seed: of what is drawn.
-        rows: of the group, all that hold a response; the answers of some may be of no use.
-    """
+    """Answers to one prompt."""
 
     name: str
     prompt: str | Sequence[Message]

@@ -20,8 +20,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from adjudge.data_pipelines.hygiene.minhash import Bands, MinHash
-from adjudge.data_pipelines.hygiene.shingles import jaccard, tokens
+from adjudge.data_pipelines.hygiene.minhash import Bands, MinHash, jaccard, tokens
 from adjudge.data_pipelines.pairs.answers import digest_of, number_of, opening_of, squeezed
 from adjudge.data_pipelines.pairs.config import LeaksConfig
 from adjudge.io.columns import Column
@@ -131,14 +130,7 @@ class Overlap:
 
 
 class PromptOverlap:
-    """The prompts of a test set, ready to meet those of a training set.
-
-    Args:
-        test: its prompts.
-        threshold: Jaccard similarity from which prompts are near-duplicates.
-        ngram: tokens of a shingle.
-        examples: how many to keep.
-    """
+    """The prompts of a test set, ready to meet those of a training set."""
 
     def __init__(self, test: Iterable[str], *, threshold: float, ngram: int, examples: int = 3) -> None:
         self._hash = MinHash(ngram=ngram)

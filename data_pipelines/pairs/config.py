@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from adjudge.data_pipelines.pairs.rule import rule_of
 from adjudge.io.jobs.config import JobConfig
+from adjudge.options import Options, Range
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,13 +56,13 @@ class PairsConfig(JobConfig):
     group_column: str = ""
     """Column that the answers to one prompt share; without one, the prompt."""
 
-    max_pairs: int | None = None
+    max_pairs: Annotated[int | None, Range(ge=1)] = None
     """Most pairs of one prompt; which ones is drawn."""
 
-    max_answers: int = 200
+    max_answers: Annotated[int, Range(ge=2, le=1000)] = 200
     """Most answers of one prompt that are looked at; which ones is drawn."""
 
-    min_margin: float = 0.0
+    min_margin: Annotated[float, Range(ge=0)] = 0.0
     """Pairs whose margin is known and smaller are left out."""
 
     weights: Literal["one", "prompt"] = "one"
@@ -72,7 +73,7 @@ class PairsConfig(JobConfig):
     The same call with the other makes the other side;
     no prompt is on both."""
 
-    test_share: float = 0.1
+    test_share: Annotated[float, Range(gt=0, lt=1)] = 0.1
     """Share of the prompts that is on the side "test"."""
 
     seed: int = 0
@@ -82,18 +83,6 @@ class PairsConfig(JobConfig):
         super().__post_init__()
         rule_of(self.rule)
         self.words()
-        if self.max_pairs is not None and self.max_pairs < 1:
-            raise ValueError(f"--max-pairs is {self.max_pairs}; it must be 1 or more, or left out for all")
-        if not 2 <= self.max_answers <= 1000:
-            raise ValueError(f"--max-answers is {self.max_answers}; it must be 2 to 1000, which make 499,500 pairs")
-        if not 0 <= self.min_margin < math.inf:
-            raise ValueError(f"--min-margin is {self.min_margin}; it must be 0 or more")
-        if self.weights not in ("one", "prompt"):
-            raise ValueError(f"--weights is {self.weights!r}; it must be one or prompt")
-        if self.part not in ("all", "train", "test"):
-            raise ValueError(f"--part is {self.part!r}; it must be all, train or test")
-        if not 0 < self.test_share < 1:
-            raise ValueError(f"--test-share is {self.test_share}; it is a share above 0 and below 1")
 
     def words(self) -> Mapping[str, float]:
         """Return what words in the score column are worth."""
@@ -113,7 +102,7 @@ class PairsConfig(JobConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeaksConfig:
+class LeaksConfig(Options, what="--"):
     """Look for what makes a reward model seem better than it is: leaks and give-aways in pairs, or in rated answers."""
 
     train: str
@@ -144,13 +133,13 @@ class LeaksConfig:
     is shown first; without one, the places of pairs
     with a label are checked alone."""
 
-    threshold: float = 0.8
+    threshold: Annotated[float, Range(gt=0, le=1)] = 0.8
     """Jaccard similarity of n-grams from which two prompts are near-duplicates."""
 
-    ngram: int = 5
+    ngram: Annotated[int, Range(ge=1, le=64)] = 5
     """Words of an n-gram."""
 
-    balance: float = 0.1
+    balance: Annotated[float, Range(ge=0, lt=0.5)] = 0.1
     """How far from 1/2 position and length may decide;
     found is what is farther with its whole interval."""
 
@@ -160,15 +149,5 @@ class LeaksConfig:
     test_split: str = ""
     """Split of the test data."""
 
-    max_row_mb: int = 16
+    max_row_mb: Annotated[int, Range(ge=1, le=1024, unit="MiB")] = 16
     """Largest row of a text file, in MiB; a larger one is counted as unreadable."""
-
-    def __post_init__(self) -> None:
-        if not 0 < self.threshold <= 1:
-            raise ValueError(f"--threshold is {self.threshold}; it is a similarity above 0 and at most 1")
-        if not 1 <= self.ngram <= 64:
-            raise ValueError(f"--ngram is {self.ngram}; it must be 1 to 64")
-        if not 0 <= self.balance < 0.5:
-            raise ValueError(f"--balance is {self.balance}; it must be at least 0 and below 0.5")
-        if not 1 <= self.max_row_mb <= 1024:
-            raise ValueError(f"--max-row-mb is {self.max_row_mb}; it must be 1 to 1024")

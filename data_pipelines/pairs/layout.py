@@ -64,12 +64,6 @@ class Layout:
 def layout_of(config: PairsConfig, rule: Rule, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Layout:
     """Return which column is what.
 
-    Args:
-        config: the names that were given.
-        rule: what the rows are for.
-        columns: top-level columns of the input.
-        rows: its first readable rows, at least one.
-
     Raises:
         ValueError: a column that is needed is not there.
     """
@@ -217,14 +211,6 @@ _MAX_BEGINNINGS: Final = 1000
 
 class LabelledRows:
     """A source of scores, each with its row in `input`.
-
-    Args:
-        scores: what `adjudge label` wrote.
-        rows: what it labelled.
-        config: names the columns as the labelling did.
-
-    Attributes:
-        notes: how the columns of the rows were understood.
 
     Raises:
         ValueError: a column is not there.

@@ -39,14 +39,7 @@ from adjudge.statistics.intervals import Interval
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One check.
-
-    Attributes:
-        name: in snake_case.
-        found: whether something is wrong; None for a number that is told and not judged.
-        says: one sentence for people.
-        numbers: plain JSON data.
-    """
+    """One check."""
 
     name: str
     found: bool | None
@@ -56,14 +49,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeakReport:
-    """All checks of a training set and a test set.
-
-    Attributes:
-        train: what was trained on.
-        test: what is measured on.
-        checks: in the order of the page that explains them.
-        unusable: rows that could not be read, by file and reason.
-    """
+    """All checks of a training set and a test set."""
 
     train: str
     test: str
@@ -104,10 +90,6 @@ _EVERY = 10_000  # rows between two calls of the progress
 
 def find_leaks(config: LeaksConfig, *, progress: JobProgress | None = None) -> LeakReport:
     """Check two files.
-
-    Args:
-        config: which, and the options.
-        progress: who is told how far it is.
 
     Raises:
         ValueError: a file cannot be read, or holds neither pairs nor rated answers.

@@ -54,13 +54,7 @@ FIELDS: Mapping[str, Kind] = {
 
 
 class PairMaker:
-    """Makes pairs by a rule.
-
-    Args:
-        rule: which answer is better than which.
-        layout: which column is what.
-        config: limits, weights and the split.
-    """
+    """Makes pairs by a rule."""
 
     def __init__(self, rule: Rule, layout: Layout, config: PairsConfig) -> None:
         self.rule = rule
@@ -215,11 +209,4 @@ def build_pairs(config: PairsConfig, *, progress: JobProgress | None = None) -> 
 
 
 def _opened(config: PairsConfig, name: str) -> Source:
-    own = name == config.input
-    return open_source(
-        name,
-        limit=config.max_row_mb << 20,
-        split=config.split if own else "",
-        subset=config.subset if own else "",
-        revision=config.revision if own else "",
-    )
+    return config.open() if name == config.input else open_source(name, limit=config.max_row_mb << 20)

@@ -38,14 +38,7 @@ _JOINT = "\n\n"  # between the steps of a solution that is given in no other way
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupReader:
-    """Reads groups.
-
-    Attributes:
-        layout: which column is what.
-        rule: what the answers are for.
-        max_answers: most answers of a group.
-        seed: of what is drawn.
-    """
+    """Reads groups."""
 
     layout: Layout
     rule: Rule

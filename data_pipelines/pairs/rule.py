@@ -4,8 +4,6 @@ A rule is a frozen dataclass; its fields are its options.  It sees one group at 
 does not depend on the order of the rows unless its description says so: `ScoredGroup.ranked` and `draw` see to that.
 
 Rules are named, or specified: `best_worst`, or `{pass_fail: {passing: 0.9}}` as YAML text.
-
-Not covered: equal texts, pairs that come twice, limits and weights; the maker sees to those for all rules.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from typing import Any, ClassVar, Final
 
 from adjudge.data_pipelines.pairs.answers import Pair, ScoredGroup
 from adjudge.io.jobs.maker import Kind
-from adjudge.options import options_of, suggestion
+from adjudge.options import Options, check_options, named, options_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +36,14 @@ class Needs:
     columns: tuple[str, ...] = ()
 
 
-class Rule(ABC):
+class Rule(Options, ABC):
     """Says which of the answers to a prompt is better than which."""
 
     name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        """Check the options against their annotations."""
+        check_options(self, f"{self.name}:")
 
     @property
     def needs(self) -> Needs:
@@ -87,9 +89,6 @@ RULES: Final[Mapping[str, str]] = {
 def rule_of(spec: Any) -> Rule:
     """Return the rule that a specification describes.
 
-    Args:
-        spec: a rule's name, `{name: {option: value}}`, or either as YAML text.
-
     Raises:
         ValueError: there is no such rule or option, or a value is out of its range.
     """
@@ -112,33 +111,20 @@ def rule_of(spec: Any) -> Rule:
 
 
 def _made(name: Any, options: Any) -> Rule:
-    if not isinstance(name, str) or name not in RULES:
-        raise ValueError(
-            f"there is no rule {name!r}{suggestion(str(name), list(RULES))}; the rules are {', '.join(RULES)}"
-        )
-    home, _, called = RULES[name].partition(":")
+    home, _, called = named(RULES, name, "rule").partition(":")
     kind = getattr(importlib.import_module(f"adjudge.data_pipelines.pairs.{home}"), called)
     known = {field.name: field for field in fields(kind)}
     needed = [one.name for one in known.values() if one.default is MISSING and one.default_factory is MISSING]
     given = options_of(options, list(known), inside=f"the rule {name!r}", required=needed)
-    values = {key: _value(name, key, str(known[key].type), value) for key, value in given.items()}
-    made: Rule = kind(**values)
+    made: Rule = kind(**{key: _value(str(known[key].type), value) for key, value in given.items()})
     return made
 
 
-def _value(rule: str, option: str, kind: str, value: Any) -> Any:
-    """Return an option's value as its field wants it, or raise `ValueError`."""
+def _value(kind: str, value: Any) -> Any:
+    """Return an option's value as its field wants it; the rule checks it."""
     if kind == "Rule":
         return rule_of(value)
-    kind = kind.removesuffix(" | None")
     if kind.startswith("tuple["):
         items = value if isinstance(value, list | tuple) else [value]
-        return tuple(_value(rule, option, kind.removeprefix("tuple[").split(",")[0], item) for item in items)
-    if kind == "float" and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    if kind == "bool" and isinstance(value, bool):
-        return value
-    if (kind == "str" or kind.startswith("Literal[")) and isinstance(value, str):
-        return value
-    wanted = {"float": "a number", "bool": "true or false"}.get(kind, "text")
-    raise ValueError(f"{rule}: {option} is {value!r}; it must be {wanted}")
+        return tuple(_value(kind.removeprefix("tuple["), item) for item in items)
+    return float(value) if "float" in kind and type(value) is int else value

@@ -3,22 +3,20 @@
 `best_worst` and `best_random` are RLHF Workflow's `max_min` and `max_random`; `pass_fail` is VeriPrefer's, with a known
 solution as one more that passed (HERON); `gap_split` is MPO's, which trains on the easy pairs first and draws prompts
 of the hard ones later.  MPO's threshold is not known; a share is taken here.
-
-Not covered: ties; a group whose scores are all equal makes no pair.
 """
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 from adjudge.data_pipelines.pairs.answers import Answer, Pair, ScoredGroup
 from adjudge.data_pipelines.pairs.rule import LearningRule, Needs, Rule
 from adjudge.io.jobs.maker import Kind
+from adjudge.options import Range
 from adjudge.statistics.intervals import quantile
 
 
@@ -32,11 +30,7 @@ class BestWorst(Rule):
 
     name: ClassVar[str] = "best_worst"
 
-    length_penalty: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.length_penalty < math.inf:
-            raise ValueError(f"best_worst: length_penalty is {self.length_penalty!r}; it must be 0 or more")
+    length_penalty: Annotated[float, Range(ge=0)] = 0.0
 
     def pairs(self, group: ScoredGroup) -> Iterator[Pair]:
         """Yield one pair, or none where all are worth the same."""
@@ -72,11 +66,7 @@ class AllOrdered(Rule):
 
     name: ClassVar[str] = "all_ordered"
 
-    over: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.over < math.inf:
-            raise ValueError(f"all_ordered: over is {self.over!r}; it must be 0 or more")
+    over: Annotated[float, Range(ge=0)] = 0.0
 
     def pairs(self, group: ScoredGroup) -> Iterator[Pair]:
         """Yield the pairs, the best answer's first."""
@@ -102,7 +92,8 @@ class PassFail(Rule):
     solution: str = ""
 
     def __post_init__(self) -> None:
-        if not -math.inf < self.failing < self.passing < math.inf:
+        super().__post_init__()
+        if self.failing >= self.passing:
             raise ValueError(
                 f"pass_fail: passing is {self.passing!r} and failing {self.failing!r}; what fails must score below "
                 "what passes"
@@ -147,16 +138,13 @@ class GapSplit(LearningRule):
 
     of: Rule = field(default_factory=BestWorst)
     by: str = ""
-    hard: float = 0.5
+    hard: Annotated[float, Range(gt=0, lt=1)] = 0.5
     threshold: float | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if isinstance(self.of, LearningRule):
             raise ValueError(f"gap_split: of is {self.of.name}, which splits pairs too; name a rule that makes them")
-        if not 0 < self.hard < 1:
-            raise ValueError(f"gap_split: hard is {self.hard!r}; it is a share above 0 and below 1")
-        if self.threshold is not None and not math.isfinite(self.threshold):
-            raise ValueError(f"gap_split: threshold is {self.threshold!r}; it must be finite, or left out")
 
     @property
     def needs(self) -> Needs:

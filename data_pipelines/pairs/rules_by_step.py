@@ -71,13 +71,7 @@ class Solution:
 
 
 def solution_of(answer: Answer, *, steps: str, labels: str) -> Solution | None:
-    """Return a solution, or None where a row holds no steps, or labels that do not fit them.
-
-    Args:
-        answer: of the group.
-        steps: column of the steps.
-        labels: column of their labels, where the steps do not hold them.
-    """
+    """Return a solution, or None where a row holds no steps, or labels that do not fit them."""
     found = answer.value(steps)
     if not isinstance(found, Sequence) or isinstance(found, str) or not found:
         return None
@@ -133,13 +127,7 @@ class Tree:
 
     @classmethod
     def of(cls, group: ScoredGroup, *, node: str, parent: str) -> Tree:
-        """Return the tree of a group's rows.
-
-        Args:
-            group: of one search.
-            node: column of a node's name.
-            parent: column of the name of the node it goes on from; empty for a first step.
-        """
+        """Return the tree of a group's rows."""
         named: defaultdict[str, list[Answer]] = defaultdict(list)
         for answer in group.answers:
             if name := name_of(answer.value(node)):
@@ -352,10 +340,6 @@ class StepApo(Rule):
     parent: str = "parent"
     siblings: Literal["extremes", "all"] = "extremes"
     separator: str = "\n\n"
-
-    def __post_init__(self) -> None:
-        if self.siblings not in ("extremes", "all"):
-            raise ValueError(f"step_apo: siblings is {self.siblings!r}; it must be extremes or all")
 
     @property
     def needs(self) -> Needs:

@@ -20,11 +20,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from adjudge.data_pipelines.pairs.answers import Answer, Pair, ScoredGroup, number_of
 from adjudge.data_pipelines.pairs.rule import Needs, Rule
 from adjudge.io.jobs.maker import Kind
+from adjudge.options import Range
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,12 +45,11 @@ class Agreement(Rule):
     pairs_of: Literal["all", "neighbours"] = "all"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.first or not self.second or self.first == self.second:
             raise ValueError(
                 f"agreement: first is {self.first!r} and second {self.second!r}; name two columns with scores"
             )
-        if self.pairs_of not in ("all", "neighbours"):
-            raise ValueError(f"agreement: pairs_of is {self.pairs_of!r}; it must be all or neighbours")
 
     @property
     def needs(self) -> Needs:
@@ -77,11 +77,7 @@ class Agreement(Rule):
 
 
 def longest_falling(found: list[tuple[float, float, Answer]]) -> list[tuple[float, float, Answer]]:
-    """Return the longest part in which both numbers fall strictly.
-
-    Args:
-        found: two numbers of each answer, falling in the first.
-    """
+    """Return the longest part in which both numbers fall strictly."""
     best: list[int] = []
     before: list[int] = []
     for at, (_, second, _) in enumerate(found):
@@ -115,20 +111,19 @@ class Heron(Rule):
     factors: tuple[str, ...]
     over: tuple[float, ...] = (0.0,)
     margin: Literal["level", "difference"] = "level"
-    scale: float = 1.0
+    scale: Annotated[float, Range(gt=0)] = 1.0
 
     def __post_init__(self) -> None:
-        if not self.factors or not all(name.removeprefix("-") for name in self.factors):
+        super().__post_init__()
+        if not self.factors or not all(isinstance(name, str) and name.removeprefix("-") for name in self.factors):
             raise ValueError(f"heron: factors is {self.factors!r}; name the columns to compare, most important first")
-        if len(self.over) not in (1, len(self.factors)) or not all(0 <= one < math.inf for one in self.over):
+        if len(self.over) not in (1, len(self.factors)) or not all(
+            isinstance(one, float) and 0 <= one < math.inf for one in self.over
+        ):
             raise ValueError(
                 f"heron: over is {self.over!r} for {len(self.factors)} factors; give one threshold of 0 or more for "
                 "each, or one for all"
             )
-        if self.margin not in ("level", "difference"):
-            raise ValueError(f"heron: margin is {self.margin!r}; it must be level or difference")
-        if not 0 < self.scale < math.inf:
-            raise ValueError(f"heron: scale is {self.scale!r}; it must be above 0")
 
     @property
     def needs(self) -> Needs:
@@ -188,10 +183,6 @@ class ExecutionOrder(Rule):
 
     margin: Literal["levels", "returns"] = "levels"
 
-    def __post_init__(self) -> None:
-        if self.margin not in ("levels", "returns"):
-            raise ValueError(f"execution_order: margin is {self.margin!r}; it must be levels or returns")
-
     @property
     def columns(self) -> Mapping[str, Kind]:
         """What each of the two came to."""
@@ -247,10 +238,9 @@ class BothOrders(Rule):
     tie: float = 0.5
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.other:
             raise ValueError("both_orders: other is empty; name the column of the response it was compared with")
-        if not math.isfinite(self.tie):
-            raise ValueError(f"both_orders: tie is {self.tie!r}; it must be finite")
 
     @property
     def needs(self) -> Needs:
@@ -308,11 +298,7 @@ class DuoGuard(Rule):
     label: str = "label"
     rated: str = "rated"
     guess: str = "guess"
-    threshold: float = 0.5
-
-    def __post_init__(self) -> None:
-        if not 0 < self.threshold < 1:
-            raise ValueError(f"duoguard: threshold is {self.threshold!r}; it must be above 0 and below 1")
+    threshold: Annotated[float, Range(gt=0, lt=1)] = 0.5
 
     @property
     def needs(self) -> Needs:

@@ -45,12 +45,7 @@ _LONGEST = 20_000  # characters of a step
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Left equals right.
-
-    Attributes:
-        left: what is worked out.
-        right: what is said to come of it.
-    """
+    """Left equals right."""
 
     left: str
     right: str

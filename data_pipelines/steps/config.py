@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias
 
 from adjudge.data_pipelines.steps.rollouts import Hardness
 from adjudge.data_pipelines.steps.searches import TreeOptions
 from adjudge.io.jobs.config import JobConfig
-from adjudge.responses.steps import SPLITTINGS, Splitting
+from adjudge.options import Range
+from adjudge.responses.steps import Splitting
 
 Method: TypeAlias = Literal["mc", "binary", "tree", "pav", "rest_mcts", "consensus", "spa", "arithmetic", "worked"]
 SpaRule: TypeAlias = Literal["regression", "centred"]
@@ -70,10 +70,10 @@ class StepsConfig(JobConfig):
     splitting: Splitting = "blank_line"
     """Where a step begins: blank_line, line, numbered, sentence, list or whole."""
 
-    max_steps: int = 100
+    max_steps: Annotated[int, Range(ge=1)] = 100
     """Most steps of a solution; the last one holds the rest."""
 
-    rollouts: int = 8
+    rollouts: Annotated[int, Range(ge=1)] = 8
     """Rollouts from each prefix that is asked."""
 
     labels: Hardness = "soft"
@@ -82,13 +82,13 @@ class StepsConfig(JobConfig):
     pass_at: float = 1.0
     """An end is right if its score is at least this."""
 
-    verify: int = 0
+    verify: Annotated[int, Range(ge=0)] = 0
     """How often the place a binary search ended at is asked again, with --rollouts more each time."""
 
-    max_calls_per_row: int | None = None
+    max_calls_per_row: Annotated[int | None, Range(ge=1)] = None
     """Most rollouts for one row; steps that would need more stay unknown."""
 
-    best_of: int = 4
+    best_of: Annotated[int, Range(ge=1)] = 4
     """K of the prover, which takes the best of K rollouts (pav); 1 for the policy itself."""
 
     first_pit: bool = False
@@ -103,50 +103,41 @@ class StepsConfig(JobConfig):
     rule: SpaRule = "regression"
     """What a turn gets (spa): its contribution by regression, or the reward less the mean of the prompt's others."""
 
-    ridge: float = 1.0
+    ridge: Annotated[float, Range(gt=0)] = 1.0
     """Ridge of the regression (spa), in trajectories."""
 
-    tree_searches: int = 100
+    tree_searches: Annotated[int, Range(ge=1)] = 100
     """Most wrong rollouts that a tree searches."""
 
-    tree_alpha: float = 0.5
+    tree_alpha: Annotated[float, Range(gt=0, le=1)] = 0.5
     """alpha of a tree: how strongly promising prefixes come first."""
 
-    tree_beta: float = 0.9
+    tree_beta: Annotated[float, Range(gt=0, le=1)] = 0.9
     """beta of a tree: how strongly short rollouts come first."""
 
-    tree_length: int = 500
+    tree_length: Annotated[int, Range(ge=1)] = 500
     """L of a tree, in tokens: the length that beta counts in."""
 
-    tree_c_puct: float = 0.125
+    tree_c_puct: Annotated[float, Range(ge=0)] = 0.125
     """c_puct of a tree: the weight of prefixes that were seldom chosen."""
 
     chat: bool = True
     """The problem is a user's turn, and the prefix the beginning of the answer; with --no-chat both are plain text."""
 
-    temperature: float = 0.7
+    temperature: Annotated[float, Range(ge=0)] = 0.7
     """Temperature of rollouts."""
 
-    top_p: float = 1.0
+    top_p: Annotated[float, Range(gt=0, le=1)] = 1.0
     """Share of probability that rollouts are drawn from."""
 
-    max_tokens: int = 1024
+    max_tokens: Annotated[int, Range(ge=1)] = 1024
     """Most tokens of a rollout."""
 
-    seed: int = 0
+    seed: Annotated[int, Range(ge=0)] = 0
     """Of the rollouts."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, known in (("method", Method), ("labels", Hardness), ("rule", SpaRule), ("opinion", Opinion)):
-            _one_of(name, getattr(self, name), get_args(known))
-        _one_of("splitting", self.splitting, SPLITTINGS)
-        for name in ("max_steps", "rollouts", "best_of", "max_tokens"):
-            _at_least(name, getattr(self, name), 1)
-        _at_least("verify", self.verify, 0)
-        _at_least("seed", self.seed, 0)
-        if self.max_calls_per_row is not None:
-            _at_least("max_calls_per_row", self.max_calls_per_row, 1)
         if not self.response_column:
             raise ValueError("--response-column is empty; name the column of the solution")
         if self.outcome_column and len(self.outcome_column) != len(self.response_column):
@@ -158,15 +149,6 @@ class StepsConfig(JobConfig):
             raise ValueError("--steps-column goes with one --response-column; this call has several")
         if self.rollouts * (1 + self.verify) > 1 and self.temperature == 0:
             raise ValueError("--temperature is 0, so that all rollouts would be the same; give one above 0")
-        for name in ("pass_at", "critic_threshold"):
-            if not math.isfinite(getattr(self, name)):
-                raise ValueError(f"--{name.replace('_', '-')} is {getattr(self, name)}; it must be a finite number")
-        if not 0 <= self.temperature < math.inf:
-            raise ValueError(f"--temperature is {self.temperature}; it must be 0 or more")
-        if not 0 < self.top_p <= 1:
-            raise ValueError(f"--top-p is {self.top_p}; it must be above 0 and at most 1")
-        if not self.ridge > 0:
-            raise ValueError(f"--ridge is {self.ridge}; it must be above 0, or the weights are not determined")
         self._check_method()
         self.tree()
 
@@ -193,13 +175,3 @@ class StepsConfig(JobConfig):
             length=self.tree_length,
             c_puct=self.tree_c_puct,
         )
-
-
-def _one_of(name: str, value: object, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ValueError(f"--{name.replace('_', '-')} is {value!r}; give one of {', '.join(known)}")
-
-
-def _at_least(name: str, value: int, least: int) -> None:
-    if value < least:
-        raise ValueError(f"--{name.replace('_', '-')} is {value}; it must be {least} or more")

@@ -14,9 +14,6 @@ the steps that are left and divides by m_k + 1; its code counts step k, as here.
 Solutions can be kept on whose first error rollouts and a judge agree (arXiv 2501.07301).  Rollouts call a wrong step
 right where the answer can still be guessed; a judge overlooks things.  Where both name the same first error, hard
 labels teach more than either does.
-
-Not covered: trees, which make solutions of their own (`step_labeller`), and `spa`, which must see all rows first
-(`turn_labeller`).
 """
 
 from __future__ import annotations
@@ -45,11 +42,11 @@ from adjudge.data_pipelines.steps.rollouts import (
     labels_until,
     monte_carlo,
     number_of,
-    scores_of,
 )
 from adjudge.data_pipelines.steps.searches import advantages, binary_search
 from adjudge.data_pipelines.steps.solutions_in_rows import Pieces, Problem, Solution
 from adjudge.engines.interface import Fault, Generation
+from adjudge.io.jobs.engines import scores_of
 from adjudge.protocol import Scorer
 from adjudge.responses.refine import quality_values
 
@@ -71,13 +68,7 @@ class Agreement:
 
 
 def agreement(rollouts: int | None, judge: Sequence[Label], *, threshold: float = 0.5) -> Agreement | Disagreement:
-    """Return what both say, or why there is nothing.
-
-    Args:
-        rollouts: place of the first error by rollouts, -1 for none; None where they leave it open.
-        judge: the judge's value of each step; None for steps it did not judge.
-        threshold: a step is an error if the judge's value is at most this.
-    """
+    """Return what both say, or why there is nothing."""
     if rollouts is None:
         return "rollouts_unclear"
     place = first_error_of(judge, threshold=threshold)
@@ -102,14 +93,7 @@ class Quality:
 
 
 async def quality(oracle: Oracle, pieces: Prefix, *, k: int, outcome: bool | None) -> Quality:
-    """Return the quality values of a solution; n k calls for n steps, one prefix of them before the first step.
-
-    Args:
-        oracle: goes on from prefixes.
-        pieces: of the solution, at least one.
-        k: rollouts from each prefix.
-        outcome: whether the solution is right; None where unknown.
-    """
+    """Return the quality values of a solution; n k calls for n steps, one prefix of them before the first step."""
     found = await asyncio.gather(*[oracle.rollouts(pieces[:length], k) for length in range(len(pieces))])
     estimates = (*map(estimate_of, found[1:]), certain(outcome))
     whole = Rollout(pieces=(), right=outcome)
@@ -117,11 +101,7 @@ async def quality(oracle: Oracle, pieces: Prefix, *, k: int, outcome: bool | Non
 
 
 def values_of(rollouts: Sequence[Sequence[Rollout]]) -> tuple[float | None, ...]:
-    """Return v_k of a solution.
-
-    Args:
-        rollouts: from each prefix, the empty one and the whole solution included, in order.
-    """
+    """Return v_k of a solution."""
     left = _steps_left(rollouts)
     if left[0] is None:
         return (None,) * (len(rollouts) - 1)  # the problem was never solved, so nothing is known about its steps
@@ -149,15 +129,7 @@ def _steps_left(rollouts: Sequence[Sequence[Rollout]]) -> list[int | None]:
 
 
 class ProblemOracle:
-    """See `rollouts.Oracle`.
-
-    Args:
-        problem: what is solved.
-        completer: goes on.
-        ends: judges.
-        cut: cuts what was added into pieces.
-        spending: the row's account.
-    """
+    """See `rollouts.Oracle`."""
 
     def __init__(
         self,
@@ -208,7 +180,8 @@ async def critique(critic: Scorer, solution: Solution, spending: Spending) -> tu
         JobError: the judge is broken, or the model behind it is gone.
     """
     sample = solution.problem.sample(solution.text, extra={"steps": list(solution.cut.steps)})
-    (score,) = await scores_of(critic, [sample], spending)
+    (score,) = await scores_of(critic, [sample])
+    spending.cost += score.cost
     if len(score.steps) != len(solution.cut):
         return None
     return tuple(step.value for step in score.steps)
@@ -216,15 +189,7 @@ async def critique(critic: Scorer, solution: Solution, spending: Spending) -> tu
 
 @dataclass(frozen=True, kw_only=True)
 class Tools:
-    """What methods work with.
-
-    Attributes:
-        config: the options.
-        ends: says which ends are right.
-        completer: goes on from prefixes; None for methods without rollouts.
-        prover: the same for the prover; None where it is the completer.
-        critic: the judge of consensus.
-    """
+    """What methods work with."""
 
     config: StepsConfig
     ends: Ends
@@ -245,14 +210,7 @@ class Tools:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One solution with all that is known before the method begins.
-
-    Attributes:
-        solution: it.
-        outcome: whether it is right; None where unknown.
-        oracle: of its problem; shared by the solutions of a row.  For `pav`, the prover's.
-        spending: the row's account.
-    """
+    """One solution with all that is known before the method begins."""
 
     solution: Solution
     outcome: bool | None

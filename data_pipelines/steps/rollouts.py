@@ -18,10 +18,9 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from adjudge.engines.interface import Completion, Engine, Fault, Generation, Prompt, Sampling
 from adjudge.io.errors import JobError
-from adjudge.io.jobs.engines import GONE
+from adjudge.io.jobs.engines import scores_of, stop_if_gone
 from adjudge.io.jobs.row_maker import Account
-from adjudge.protocol import Message, Sample, Score, Scorer
-from adjudge.runtime.contract import BrokenScorer, score_checked
+from adjudge.protocol import Message, Sample, Scorer
 
 Prefix: TypeAlias = tuple[str, ...]
 """The first pieces of a solution; `()` before its first step."""
@@ -91,14 +90,7 @@ def certain(outcome: bool | None) -> Estimate:
 
 
 async def monte_carlo(oracle: Oracle, pieces: Prefix, *, k: int, outcome: bool | None) -> tuple[Estimate, ...]:
-    """Return an estimate for each step, in order; (n - 1) k calls for n steps.
-
-    Args:
-        oracle: goes on from prefixes.
-        pieces: of the solution, at least one.
-        k: rollouts from each prefix.
-        outcome: whether the solution is right; None where unknown.
-    """
+    """Return an estimate for each step, in order; (n - 1) k calls for n steps."""
     found = await asyncio.gather(*[oracle.rollouts(pieces[:length], k) for length in range(1, len(pieces))])
     return (*map(estimate_of, found), certain(outcome))
 
@@ -261,11 +253,7 @@ class EngineCompleter:
         except ValueError as error:  # the engine says that it cannot do this at all
             raise JobError(f"the engine {self.engine.name!r} cannot go on from a prefix: {error}") from error
         if isinstance(found, Fault):
-            if found.reason in GONE:
-                raise JobError(
-                    f"the engine {self.engine.name!r} with the model {self.engine.model!r} is gone "
-                    f"({found.reason}: {found.detail})"
-                )
+            stop_if_gone(self.engine, found)
             return found
         if shown == prefix:
             return found
@@ -284,12 +272,7 @@ def _without_blanks(completion: Completion) -> Completion:
 
 @dataclass(frozen=True, kw_only=True)
 class Ends:
-    """Judges of whole solutions.
-
-    Attributes:
-        scorer: who scores them.
-        pass_at: the least score of a right one.
-    """
+    """Judges of whole solutions."""
 
     scorer: Scorer
     pass_at: float = 1.0
@@ -300,23 +283,7 @@ class Ends:
         Raises:
             JobError: the scorer is broken, or the model behind it is gone.
         """
-        scores = await scores_of(self.scorer, samples, spending)
+        scores = await scores_of(self.scorer, samples)
+        spending.cost = sum((score.cost for score in scores), spending.cost)
         spending.counts["unjudged"] += sum(score.value is None for score in scores)
         return [None if score.value is None else score.value >= self.pass_at for score in scores]
-
-
-async def scores_of(scorer: Scorer, samples: Sequence[Sample], spending: Spending) -> list[Score]:
-    """Return a scorer's scores, with their cost on the account.
-
-    Raises:
-        JobError: the scorer is broken, or the model behind it is gone.
-    """
-    try:
-        scores = await score_checked(scorer, samples)
-    except BrokenScorer as error:
-        raise JobError(str(error)) from error
-    for score in scores:
-        spending.cost += score.cost
-        if score.status == "failed" and score.reason in GONE:
-            raise JobError(f"the model behind the scorer {scorer.name!r} is gone ({score.reason})")
-    return scores

@@ -41,6 +41,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from adjudge.data_pipelines.steps.rollouts import (
     NO_ERROR,
@@ -54,6 +55,7 @@ from adjudge.data_pipelines.steps.rollouts import (
     estimate_of,
     monte_carlo,
 )
+from adjudge.options import Options, Range
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +157,7 @@ class _Search:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeOptions:
+class TreeOptions(Options, what="tree option"):
     """How a tree grows.
 
     Attributes:
@@ -167,22 +169,12 @@ class TreeOptions:
         c_puct: weight of states that were seldom chosen.
     """
 
-    rollouts: int = 8
-    searches: int = 100
-    alpha: float = 0.5
-    beta: float = 0.9
-    length: int = 500
-    c_puct: float = 0.125
-
-    def __post_init__(self) -> None:
-        for name in ("rollouts", "searches", "length"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"the tree's {name} is {getattr(self, name)!r}; it must be 1 or more")
-        for name in ("alpha", "beta"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ValueError(f"the tree's {name} is {getattr(self, name)!r}; it must be above 0 and at most 1")
-        if not (math.isfinite(self.c_puct) and self.c_puct >= 0):
-            raise ValueError(f"the tree's c_puct is {self.c_puct!r}; it must be 0 or more")
+    rollouts: Annotated[int, Range(ge=1)] = 8
+    searches: Annotated[int, Range(ge=1)] = 100
+    alpha: Annotated[float, Range(gt=0, le=1)] = 0.5
+    beta: Annotated[float, Range(gt=0, le=1)] = 0.9
+    length: Annotated[int, Range(ge=1)] = 500
+    c_puct: Annotated[float, Range(ge=0)] = 0.125
 
     def merit(self, share: float, length: int) -> float:
         """Return Q of a rollout of `length` tokens from a state with this share."""
@@ -195,13 +187,7 @@ class TreeOptions:
 
 @dataclass(slots=True, kw_only=True)
 class State:
-    """A prefix that was rolled out.
-
-    Attributes:
-        prefix: its pieces.
-        estimate: how its rollouts ended.
-        visits: how often one of them was searched.
-    """
+    """A prefix that was rolled out."""
 
     prefix: Prefix
     estimate: Estimate
@@ -227,12 +213,7 @@ class Path:
 
 @dataclass(slots=True)
 class Tree:
-    """What grew.
-
-    Attributes:
-        states: by their prefix; the empty one is the root.
-        paths: in the order in which they were searched.
-    """
+    """What grew."""
 
     states: dict[Prefix, State] = field(default_factory=dict)
     paths: list[Path] = field(default_factory=list)
@@ -243,11 +224,6 @@ async def grow(oracle: Oracle, options: TreeOptions, *, given: Sequence[Rollout]
 
     No prefix is asked twice.  The tree ends early when the pool is empty: where the problem is always or never solved,
     it is a root.
-
-    Args:
-        oracle: goes on from prefixes.
-        options: how it grows.
-        given: solutions that are searched too, as rollouts of the root; they have no vote in its share.
     """
     grower = _Grower(oracle, options)
     await grower.state(())
@@ -351,16 +327,7 @@ def chance_of(estimate: Estimate, best_of: int) -> float | None:
 async def advantages(
     oracle: Oracle, pieces: Prefix, *, k: int, best_of: int, outcome: bool | None, first_pit: bool = False
 ) -> Advantages:
-    """Return the advantages of a solution's steps; n k calls for n steps, fewer with `first_pit`.
-
-    Args:
-        oracle: rollouts of the prover's policy.
-        pieces: of the solution, at least one.
-        k: rollouts from each prefix, at least `best_of`.
-        best_of: K.
-        outcome: whether the solution is right; None where unknown.
-        first_pit: stop behind the first prefix from which no rollout ends right.
-    """
+    """Return the advantages of a solution's steps; n k calls for n steps, fewer with `first_pit`."""
     start = estimate_of(await oracle.rollouts((), k))
     if first_pit:
         estimates = await _until_pit(oracle, pieces, k=k, outcome=outcome, start=start)

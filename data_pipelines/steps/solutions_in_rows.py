@@ -22,12 +22,7 @@ from adjudge.responses.steps import Splitting, Step, given_steps, split_steps
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pieces:
-    """A solution cut into steps.
-
-    Attributes:
-        steps: the steps' texts, without blanks around them.
-        pieces: the whole text, cut where steps begin.
-    """
+    """A solution cut into steps."""
 
     steps: tuple[str, ...]
     pieces: Prefix
@@ -113,11 +108,7 @@ class Solution:
 
 @dataclass(frozen=True, slots=True)
 class SolutionReader:
-    """Reads the solutions of rows; frozen, and so cheap to share.
-
-    Args:
-        config: names the columns and how text is cut.
-    """
+    """Reads the solutions of rows; frozen, and so cheap to share."""
 
     config: StepsConfig
     _responses: tuple[Column, ...] = field(init=False)

@@ -38,11 +38,7 @@ _VERSION = "2"  # goes up whenever the same row could get other labels
 
 
 class StepLabeller:
-    """See `adjudge.io.jobs.maker.Maker`.
-
-    Args:
-        tools: the options, and what they name.
-    """
+    """See `adjudge.io.jobs.maker.Maker`."""
 
     name = "steps"
     grouped = False

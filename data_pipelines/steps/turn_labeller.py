@@ -116,11 +116,7 @@ def _key(prompt: str) -> bytes:
 
 
 class TurnLabeller:
-    """See `adjudge.io.jobs.maker.Maker` and `Prepares`.
-
-    Args:
-        config: the options; `method` is "spa".
-    """
+    """See `adjudge.io.jobs.maker.Maker` and `Prepares`."""
 
     name = "steps"
     grouped = False

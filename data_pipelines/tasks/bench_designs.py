@@ -12,8 +12,6 @@ impedance, is not compared.
 A bench counts its checks and prints `Mismatches: E in N samples` once, at its end.  The `verilog` scorer wants the N of
 the reference design's own run, gives whatever the bench prints a secret key, and lets no design print; so the line
 cannot be forged by what is tested.
-
-Not covered: what a specification asks for and the reference does not do; designs with inout ports.
 """
 
 from __future__ import annotations
@@ -37,16 +35,7 @@ _MAX_BITS = 65_536  # of all ports; the widest of RTLLM and VerilogEval has 1,02
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """A reference design.
-
-    Attributes:
-        source: its text.
-        module: its top module.
-        top: the name under which a bench instantiates it.
-        interface: its ports, clocks and resets.
-        integers: the integers that stand in it.
-        files: data files that it reads, by name.
-    """
+    """A reference design."""
 
     source: str
     module: str
@@ -81,11 +70,6 @@ class Design:
 
 def read_design(source: Any, top: Any = "", files: Any = None) -> Design:
     """Return a reference design.
-
-    Args:
-        source: its text.
-        top: the name that a bench shall ask for; "" or None for its own.
-        files: data files that it reads, {name: text}, or None.
 
     Raises:
         DroppedError: it is none, or one that a bench of vectors cannot drive.
@@ -245,13 +229,7 @@ _ROWS, _EXPECTED = "stimulus.hex", "expected.bin"
 
 
 def rows_for(design: Design, effort: int, seed: str) -> Stimulus:
-    """Return what a design is shown.
-
-    Args:
-        design: the design.
-        effort: clock cycles, or rows for a design without a clock.
-        seed: any text.
-    """
+    """Return what a design is shown."""
     return make_stimulus(design.interface, design.integers, seed, effort)
 
 

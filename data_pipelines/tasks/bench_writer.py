@@ -5,8 +5,6 @@ corrects expected values that the model got wrong; until enough of the reference
 design is taken to be right throughout.  Where a repair makes a good bench worse, the good one is kept.
 
 Benches and designs are tried through the scorers `simulation` and `verilog`, which say what sandbox and limits are.
-
-Not covered: whether the bench tells wrong designs from right ones; the maker tries that with any bench.
 """
 
 from __future__ import annotations
@@ -54,11 +52,6 @@ class Trials:
     @classmethod
     def of(cls, isolation: Literal["bubblewrap", "none"], seconds: float, seed: int) -> Trials:
         """Return the trials of a job.
-
-        Args:
-            isolation: how simulations are kept apart.
-            seconds: wall-clock seconds of one simulation.
-            seed: decides the rows of the comparison beside the reference.
 
         Raises:
             ValueError: a tool is not installed; the message says how to get it.
@@ -171,21 +164,7 @@ class Budget:
 
 @dataclass(kw_only=True)
 class BenchWriter:
-    """Writes one bench.
-
-    Attributes:
-        engine: the model.
-        sampling: how it answers.
-        retry: when it is asked the same again.
-        trials: where benches are tried.
-        design: the reference design.
-        specification: what the design shall do.
-        budget: of the loops.
-        cost: what the model took so far.
-        calls: how often it was asked.
-        rounds: how many repairs it made.
-        cases: the test cases.
-    """
+    """Writes one bench."""
 
     engine: Engine
     sampling: Sampling

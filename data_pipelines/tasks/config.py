@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from adjudge.engines.interface import Sampling
 from adjudge.io.jobs.config import JobConfig
+from adjudge.options import Range
 
 Domain = Literal["seen", "wide"]
 MAX_TESTS = 50
@@ -50,22 +50,22 @@ class UnitTestsConfig(JobConfig):
     language: str = "python"
     """Language of programs that read standard input."""
 
-    solutions: int = 10
+    solutions: Annotated[int, Range(ge=1)] = 10
     """Solutions that are run, the first so many that differ; a task with fewer is dropped."""
 
-    agree: int = 7
+    agree: Annotated[int, Range(ge=1)] = 7
     """So many of them must give the same output for a test to be kept."""
 
-    passing: int = 9
+    passing: Annotated[int, Range(ge=1)] = 9
     """So many of them must pass all kept tests for a task to be kept."""
 
-    inputs: int = 60
+    inputs: Annotated[int, Range(ge=1, le=1000)] = 60
     """Inputs that are tried for a task."""
 
-    tests: int = 20
+    tests: Annotated[int, Range(ge=1, le=MAX_TESTS)] = 20
     """Tests that are kept for a task at most, 50 or fewer; those that tell apart most wrong programs first."""
 
-    min_tests: int = 3
+    min_tests: Annotated[int, Range(ge=1)] = 3
     """A task with fewer is dropped."""
 
     domain: Domain = "seen"
@@ -76,13 +76,13 @@ class UnitTestsConfig(JobConfig):
     """A model that writes programs that make inputs: transformers:MODEL, vllm:MODEL or openai:MODEL, or a mapping as
     YAML.  Without one, none is asked."""
 
-    max_tokens: int = 1024
+    max_tokens: Annotated[int, Range(ge=1)] = 1024
     """Tokens of such a program."""
 
-    seconds: float = 10.0
+    seconds: Annotated[float, Range(gt=0, le=30)] = 10.0
     """For a run of a program: one input, or all calls of a solution until one gets nowhere."""
 
-    memory_mb: int = 1024
+    memory_mb: Annotated[int, Range(ge=32, le=1024, unit="MiB")] = 1024
     """MiB for a run."""
 
     seed: int = 0
@@ -90,9 +90,6 @@ class UnitTestsConfig(JobConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("solutions", "agree", "passing", "inputs", "tests", "min_tests", "max_tokens"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"--{name.replace('_', '-')} is {getattr(self, name)}; it must be 1 or more")
         for name in ("agree", "passing"):
             if getattr(self, name) > self.solutions:
                 raise ValueError(
@@ -102,18 +99,8 @@ class UnitTestsConfig(JobConfig):
             raise ValueError(
                 f"--agree is {self.agree} of {self.solutions}; it must be more than half, or two could win"
             )
-        if self.tests > MAX_TESTS:
-            raise ValueError(f"--tests is {self.tests}; it must be {MAX_TESTS} or fewer")
         if self.min_tests > self.tests:
             raise ValueError(f"--min-tests is {self.min_tests} and --tests {self.tests}; lower the first")
-        if self.inputs > 1000:
-            raise ValueError(f"--inputs is {self.inputs}; it must be 1000 or fewer")
-        if self.domain not in ("seen", "wide"):
-            raise ValueError(f"--domain is {self.domain!r}; it must be seen or wide")
-        if not 0 < self.seconds <= 30:
-            raise ValueError(f"--seconds is {self.seconds}; it must be above 0 and at most 30")
-        if not 32 <= self.memory_mb <= 1024:
-            raise ValueError(f"--memory-mb is {self.memory_mb}; it must be from 32 to 1024")
 
 
 LEVELS: Final[Mapping[int, tuple[int, int]]] = {1: (1, 2), 2: (2, 4), 3: (3, 6), 4: (4, 7)}
@@ -144,7 +131,7 @@ class ConstraintsConfig(JobConfig):
     level: tuple[int, ...] = tuple(LEVELS)
     """Levels, 1 to 4: how many of the classes content, format, language and length; several take turns."""
 
-    per_prompt: int = 1
+    per_prompt: Annotated[int, Range(ge=1)] = 1
     """New prompts for each prompt."""
 
     witness: Witness = "required"
@@ -160,10 +147,6 @@ class ConstraintsConfig(JobConfig):
             raise ValueError(f"--pattern is {', '.join(self.pattern)!r}; give some of {', '.join(PATTERNS)}")
         if not self.level or set(self.level) - set(LEVELS):
             raise ValueError(f"--level is {', '.join(map(str, self.level))!r}; give some of 1, 2, 3 and 4")
-        if self.per_prompt < 1:
-            raise ValueError(f"--per-prompt is {self.per_prompt}; it must be 1 or more")
-        if self.witness not in ("required", "optional"):
-            raise ValueError(f"--witness is {self.witness!r}; it must be required or optional")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,6 +156,8 @@ class TheoremsConfig(JobConfig):
     Rules change the last formula of a theorem, L = R or L < R, and `math` confirms what is true and refutes what is
     not; a model, if one is named, writes further variants.  A theorem is kept if it comes to true and false statements.
     """
+
+    needed: ClassVar[tuple[str, ...]] = ("theorem_column",)
 
     theorem_column: str = "theorem"
     """Column of the statement, text with LaTeX."""
@@ -188,14 +173,14 @@ class TheoremsConfig(JobConfig):
     """A model that writes variants: transformers:MODEL, vllm:MODEL or openai:MODEL, or a mapping as YAML.
     Without one, none is asked."""
 
-    variants: int = 4
+    variants: Annotated[int, Range(ge=2)] = 4
     """Variants that the model is asked for."""
 
-    votes: int = 3
+    votes: Annotated[int, Range(ge=0)] = 3
     """Further answers of the model that must agree with a variant's label; 0 asks for none."""
 
-    most: int = 8
-    """Statements of a theorem at most, an even number: as many true as false ones."""
+    max_statements: Annotated[int, Range(ge=2)] = 8
+    """Statements of a theorem, an even number: as many true as false ones."""
 
     unbalanced: bool = False
     """Keep all statements of a theorem that has at least one of each label, not as many true as false ones."""
@@ -211,14 +196,8 @@ class TheoremsConfig(JobConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.theorem_column:
-            raise ValueError("--theorem-column is empty; name the column of the statement")
-        if self.variants < 2:
-            raise ValueError(f"--variants is {self.variants}; it must be 2 or more, for both labels")
-        if self.votes < 0:
-            raise ValueError(f"--votes is {self.votes}; it must be 0 or more")
-        if self.most < 2 or self.most % 2:
-            raise ValueError(f"--most is {self.most}; it must be an even number from 2")
+        if self.max_statements % 2:
+            raise ValueError(f"--max-statements is {self.max_statements}; it must be an even number from 2")
         Sampling(max_tokens=self.max_tokens, temperature=self.temperature, seed=self.seed)
 
 
@@ -244,7 +223,7 @@ class TasksConfig(JobConfig):
     level: tuple[int, ...] = ()
     """Levels of difficulty, from 1; several take turns.  Without one, each family's own default."""
 
-    count: int = 1000
+    count: Annotated[int, Range(ge=1)] = 1000
     """How many tasks are tried; repeated texts and those of the other part are left out of them."""
 
     seed: int = 0
@@ -253,7 +232,7 @@ class TasksConfig(JobConfig):
     part: Part = "all"
     """train or test: only the tasks of that part."""
 
-    test_share: float = 0.1
+    test_share: Annotated[float, Range(ge=0, lt=1)] = 0.1
     """Share of all texts that belongs to the part `test`."""
 
     repeats: bool = False
@@ -263,16 +242,10 @@ class TasksConfig(JobConfig):
         super().__post_init__()
         if self.input:
             raise ValueError(f"tasks are made from nothing, and the input is {self.input!r}; leave it out")
-        if self.count < 1:
-            raise ValueError(f"--count is {self.count}; it must be 1 or more")
         if not self.family:
             raise ValueError("there is no --family; name one, such as integers")
         if any(level < 1 for level in self.level):
             raise ValueError(f"--level is {min(self.level)}; levels are counted from 1")
-        if self.part not in ("all", "train", "test"):
-            raise ValueError(f"--part is {self.part!r}; it must be all, train or test")
-        if not (math.isfinite(self.test_share) and 0 <= self.test_share < 1):
-            raise ValueError(f"--test-share is {self.test_share}; it must be from 0 to below 1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,40 +281,40 @@ class TestbenchesConfig(JobConfig):
     """Model that writes the benches, such as openai:NAME; without one they are
     recorded from the reference design."""
 
-    max_tokens: int = 4096
+    max_tokens: Annotated[int, Range(ge=64, le=1_000_000)] = 4096
     """Most tokens of one answer of the model."""
 
-    temperature: float = 0.6
+    temperature: Annotated[float, Range(ge=0)] = 0.6
     """Temperature of the model."""
 
-    attempts: int = 3
+    attempts: Annotated[int, Range(ge=1, le=20)] = 3
     """How often the model is asked the same when its answer cannot be read."""
 
-    compile_rounds: int = 3
+    compile_rounds: Annotated[int, Range(ge=0, le=20)] = 3
     """How often the model may repair a bench that does not compile or end."""
 
-    align_rounds: int = 3
+    align_rounds: Annotated[int, Range(ge=0, le=20)] = 3
     """How often it may repair expected values that the reference contradicts."""
 
-    rounds: int = 3
+    rounds: Annotated[int, Range(ge=1, le=6)] = 3
     """Most benches that are recorded, each larger, while one reaches too few lines or
     lets wrong designs pass; with a model, repairs for lines that are not reached."""
 
-    coverage: float = 0.9
+    coverage: Annotated[float, Range(ge=0, le=1)] = 0.9
     """Share of the reference's lines to reach, measured by Verilator (10 s a
     round); 0 does not measure it."""
 
-    effort: int = 300
+    effort: Annotated[int, Range(ge=16, le=20_000)] = 300
     """Clock cycles, or rows of inputs, of the first recorded bench; each further
     round has four times as many."""
 
-    mutants: int = 12
+    mutants: Annotated[int, Range(ge=0, le=200)] = 12
     """Wrong designs made of each reference by changing one thing."""
 
-    min_killed: float = 0.8
+    min_killed: Annotated[float, Range(ge=0, le=1)] = 0.8
     """Share of the wrong designs that must fail for a bench to be kept."""
 
-    seconds: float = 20.0
+    seconds: Annotated[float, Range(ge=0.1, le=600)] = 20.0
     """Wall-clock seconds that one simulation may take."""
 
     seed: int = 0
@@ -352,32 +325,11 @@ class TestbenchesConfig(JobConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, least, most in (
-            ("max_tokens", 64, 1_000_000),
-            ("attempts", 1, 20),
-            ("compile_rounds", 0, 20),
-            ("align_rounds", 0, 20),
-            ("rounds", 1, 6),
-            ("effort", 16, 20_000),
-            ("mutants", 0, 200),
-        ):
-            value = getattr(self, name)
-            if not least <= value <= most:
-                raise ValueError(f"--{name.replace('_', '-')} is {value}; it must be from {least} to {most}")
-        for name in ("coverage", "min_killed"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"--{name.replace('_', '-')} is {getattr(self, name)}; it must be a share from 0 to 1")
-        if not 0.1 <= self.seconds <= 600:
-            raise ValueError(f"--seconds is {self.seconds}; it must be from 0.1 to 600")
-        if not (math.isfinite(self.temperature) and self.temperature >= 0):
-            raise ValueError(f"--temperature is {self.temperature}; it must be 0 or more")
         if not self.mutants and not self.wrong_column:
             raise ValueError(
                 "--mutants is 0 and --wrong-column names nothing, so no bench could show that it tells designs apart; "
                 "allow mutants, or name a column of wrong designs"
             )
-        if self.isolation not in ("bubblewrap", "none"):
-            raise ValueError(f"--isolation is {self.isolation!r}; it must be bubblewrap or none")
 
 
 EDGES: Final = ("nulls", "duplicates", "ties", "empty", "dates", "zeros")
@@ -429,26 +381,26 @@ class DatabasesConfig(JobConfig):
     """Folder for the databases; without one, OUT's name with _databases behind
     it, beside OUT. The rows name the files as they lie under it."""
 
-    count: int = 4
+    count: Annotated[int, Range(ge=1, le=32)] = 4
     """Most databases for each row."""
 
     distill: bool = False
     """Keep no database that tells nothing apart beyond those before it."""
 
-    tries: int = 3
+    tries: Annotated[int, Range(ge=1, le=20)] = 3
     """Databases tried for each one wanted."""
 
     edges: tuple[str, ...] = EDGES
     """Edge cases that every other database holds; give it several times. One of
     nulls, duplicates, ties, empty, dates, zeros; none leaves all out."""
 
-    min_told: float = 0.0
+    min_told: Annotated[float, Range(ge=0, le=1)] = 0.0
     """Share of the mutants that the databases must tell apart for a row to be kept."""
 
     moment: str = "2025-01-01 00:00:00"
     """What SQLite's clock shows; the sql scorer's own default."""
 
-    seconds: float = 5.0
+    seconds: Annotated[float, Range(ge=0.05, le=600)] = 5.0
     """Seconds that the accepted query, or another, may take."""
 
     seed: int = 0
@@ -456,15 +408,8 @@ class DatabasesConfig(JobConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, most in (("count", 32), ("tries", 20)):
-            if not 1 <= getattr(self, name) <= most:
-                raise ValueError(f"--{name} is {getattr(self, name)}; it must be from 1 to {most}")
         if unknown := [name for name in self.edges if name not in (*EDGES, "none")]:
             raise ValueError(f"--edges is {unknown[0]!r}; it must be one of {', '.join(EDGES)}, none")
-        if not 0 <= self.min_told <= 1:
-            raise ValueError(f"--min-told is {self.min_told}; it must be a share from 0 to 1")
-        if not 0.05 <= self.seconds <= 600:
-            raise ValueError(f"--seconds is {self.seconds}; it must be from 0.05 to 600")
         if not _MOMENT.fullmatch(self.moment):
             raise ValueError(f"--moment is {self.moment!r}; write it like 2025-01-01 00:00:00")
 

@@ -2,8 +2,6 @@
 
 It is built of filler text around what is asked for, in a few shapes and sizes, and every try is judged by
 `Constraint.met`.  None found means that nobody knows.
-
-Not covered: sense.  A witness shows that a response exists, not what a good one looks like.
 """
 
 from __future__ import annotations
@@ -34,11 +32,7 @@ _STEPS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What constraints ask for, gathered.
-
-    Attributes:
-        by: the arguments of the constraints of each kind.
-    """
+    """What constraints ask for, gathered."""
 
     by: dict[str, list[Any]]
 

@@ -38,13 +38,7 @@ _COMMON = frozenset("about after also been before could does from have here into
 
 
 def drawn(level: int, prompt: str, random: Random) -> list[Constraint] | None:
-    """Return constraints of a level that do not contradict each other; None if none were found in 40 tries each.
-
-    Args:
-        level: 1 to 4, which is the number of their classes.
-        prompt: its own words are what keywords are taken from.
-        random: where chance comes from.
-    """
+    """Return constraints of a level that do not contradict each other; None if none were found in 40 tries each."""
     least, most = LEVELS[level]
     topics = _topics(prompt)
     groups: list[Group] = random.sample(CLASSES, level)
@@ -164,15 +158,7 @@ def phrase_of(constraint: Constraint, random: Random) -> str:
 def stated(
     prompt: str, constraints: Sequence[Constraint], pattern: str, random: Random, example: tuple[str, str]
 ) -> str:
-    """Return a prompt that states constraints.
-
-    Args:
-        prompt: what is asked.
-        constraints: at least one.
-        pattern: "listing", "incorporation" or "example".
-        random: which wording.
-        example: another request, and a response to it that meets the constraints; for the pattern "example".
-    """
+    """Return a prompt that states constraints."""
     phrases = [phrase_of(one, random) for one in constraints]
     prompt = prompt.strip()
     if pattern == "incorporation":

@@ -4,8 +4,6 @@ Rows at the edges are copies of rows that are there, under a key of their own, w
 constraint is left out by SQLite.  A row that points nowhere gets the key of a parent, drawn by the seed; where there is
 no parent row, NULL; and where NULL is not allowed, it is deleted.  SQLite's own check of foreign keys refuses schemas
 whose parent columns are not declared unique, which real ones often are not, so the check here is a plain query.
-
-Not covered: whether it tells queries apart; `databases` chooses; schemas of servers.
 """
 
 from __future__ import annotations
@@ -137,14 +135,7 @@ _COPIES: Final = 2  # rows that are copied for each change
 
 
 def add_edge_rows(connection: sqlite3.Connection, schema: Schema, kinds: Collection[str], seed: str) -> int:
-    """Add rows to every table that has some, and return how many.
-
-    Args:
-        connection: the database, its tables filled.
-        schema: its tables.
-        kinds: of `adjudge.data_pipelines.tasks.config.EDGES`.
-        seed: decides which rows are copied.
-    """
+    """Add rows to every table that has some, and return how many."""
     chooser = random.Random(seed)
     before = connection.total_changes
     connection.execute("BEGIN")
@@ -218,13 +209,7 @@ class FillingError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filled:
-    """A database that was made.
-
-    Attributes:
-        path: the file.
-        number: which filling it is.
-        rows: how many rows all its tables have.
-    """
+    """A database that was made."""
 
     path: Path
     number: int
@@ -233,14 +218,6 @@ class Filled:
 
 def fill(path: Path, schema: Schema, maker: RowMaker, number: int, edges: Collection[str], seed: str) -> Filled:
     """Make a SQLite file; the same arguments make the same bytes.
-
-    Args:
-        path: a file that is not there.
-        schema: the tables.
-        maker: what draws the rows.
-        number: which filling; every other one, from 1 on, has edge rows.
-        edges: the kinds of edge rows.
-        seed: decides edge rows and repairs; the maker has its own.
 
     Raises:
         FillingError: SQLite refuses the schema or its rows.
@@ -303,14 +280,6 @@ def given_schema(
     schema: Any, values: Any, named: Any, file: Any, *, schemas: Mapping[str, Any], folder: str
 ) -> GivenSchema:
     """Return the schema of a row; the row's own comes first, then the named one, then the file's.
-
-    Args:
-        schema: the row's schema, or None.
-        values: the row's sample values, or None.
-        named: the name of an entry of `schemas`, or None.
-        file: the name of a SQLite file, or None.
-        schemas: schemas by name.
-        folder: where files lie.
 
     Raises:
         DroppedError: there is none.

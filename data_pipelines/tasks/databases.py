@@ -96,11 +96,6 @@ class Judges:
     async def aims(self, files: Sequence[str], accepted: Sequence[str], others: Sequence[str]) -> list[Aim]:
         """Return what each database is good for.
 
-        Args:
-            files: SQLite files.
-            accepted: the accepted queries.
-            others: the queries to tell from them.
-
         Raises:
             JobError: the engine is gone.
         """
@@ -138,11 +133,6 @@ def chosen(aims: Sequence[Aim], most: int, *, distill: bool) -> list[int]:
 
     The first is one on which an accepted query finds something.  Each one tells the most queries apart that none before
     it does, and of equals the most in all; the rest of equals go to the first.
-
-    Args:
-        aims: what each database is good for.
-        most: how many at most.
-        distill: end as soon as none tells a further query apart.
     """
     kept: list[int] = []
     reached: frozenset[int] = frozenset()
@@ -179,10 +169,6 @@ class Queries:
 
 class DatabaseMaker(RowMaker[DatabasesConfig]):
     """Makes databases for each row; see the module.
-
-    Args:
-        config: the options.
-        judges: the scorers that compare results.
 
     Raises:
         ValueError: the file of schemas cannot be read.

@@ -3,8 +3,6 @@
 A bench is kept when the reference design passes it and it tells wrong designs from right ones: mutants of the
 reference that a longer comparison, on rows of its own, shows to behave differently, and designs that the row itself
 calls wrong.  Mutants that no comparison tells from the reference do not count.
-
-Not covered: benches without a reference design; nothing would say whether they are right.
 """
 
 from __future__ import annotations
@@ -51,14 +49,7 @@ _UNSOUND = frozenset({"reference_differs_from_itself", "reference_refused", "ben
 
 @dataclass(frozen=True, kw_only=True)
 class Separation:
-    """How a bench tells designs apart.
-
-    Attributes:
-        mutants: mutants that behave differently from the reference.
-        killed: those of them that fail the bench.
-        wrong: designs that the row calls wrong.
-        failed: those of them that fail the bench.
-    """
+    """How a bench tells designs apart."""
 
     mutants: int
     killed: int
@@ -72,13 +63,7 @@ class Separation:
 
 
 class BenchMaker(RowMaker[TestbenchesConfig]):
-    """Makes a bench of each row; see the module.
-
-    Args:
-        config: the options.
-        trials: where benches are tried.
-        engine: the model that writes them; None records them.
-    """
+    """Makes a bench of each row; see the module."""
 
     name = "testbenches"
     reads = ("design", "prompt", "top", "files", "wrong", "id")
@@ -265,11 +250,6 @@ def make_testbenches(
     config: TestbenchesConfig, *, engine: Engine | None = None, progress: JobProgress | None = None
 ) -> JobReport:
     """Make test benches of reference designs, or go on with a job that was interrupted.
-
-    Args:
-        config: the options.
-        progress: who is told how far the job is.
-        engine: the model that writes benches, in place of the one that `config.engine` names.
 
     Returns:
         The counts.  `dropped` says why rows came to nothing: "no_design", "bad_design", "outputs_never_known",

@@ -89,15 +89,7 @@ _NUMBER = re.compile(r"[+-]?\d{1,12}|[+-]?\\d?frac\{(\d{1,12})\}\{(\d{1,12})\}|[
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """A relation within a statement.
-
-    Attributes:
-        before: the statement up to it.
-        left: left side, as LaTeX.
-        sign: "=", "<" or ">".
-        right: right side.
-        after: the rest of the statement.
-    """
+    """A relation within a statement."""
 
     before: str
     left: str
@@ -200,12 +192,6 @@ class Ruled:
 
 async def variants_by_rule(found: Conclusion, proved: bool, math: Scorer, random: Random) -> Ruled:
     """Return the pairs that the rules make of a conclusion.
-
-    Args:
-        found: the conclusion.
-        proved: whether the input says that the statement is true.
-        math: the scorer `math`, with `undecided="failed"`.
-        random: which constants.
 
     Raises:
         JobError: the scorer is gone.

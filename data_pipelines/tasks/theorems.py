@@ -42,14 +42,7 @@ _MAX_REPEATED = 300  # length over distinct characters; DeepTheorem's gate again
 
 @dataclass(frozen=True, kw_only=True)
 class VariantWriter:
-    """A model that writes variants and votes on them.
-
-    Attributes:
-        engine: the model.
-        count: variants that are asked for.
-        votes: answers that must agree with each label; 0 believes the label as it was written.
-        sampling: how it writes; the votes differ in their seeds.
-    """
+    """A model that writes variants and votes on them."""
 
     engine: Engine
     count: int
@@ -208,7 +201,8 @@ class TheoremMaker(RowMaker[TheoremsConfig]):
         """Options, the scorer and the model."""
         config = self.config
         options = [
-            config.theorem_column, config.label_column, config.no_rules, config.most, config.unbalanced, config.seed,
+            config.theorem_column, config.label_column, config.no_rules, config.max_statements,
+            config.unbalanced, config.seed,
         ]  # fmt: skip
         asked = self._writer.fingerprint if self._writer else ""
         return fingerprint_of(self.name, _VERSION, options, self._math.fingerprint, asked)
@@ -273,14 +267,14 @@ def _chosen(
     Pairs by rule come as pairs.  Of the others as many true as false ones are kept, unless `unbalanced` is set; the
     theorem itself is one of them where its label is known and no rule states it.
     """
-    picked = random.sample(list(pairs), min(len(pairs), config.most // 2))
+    picked = random.sample(list(pairs), min(len(pairs), config.max_statements // 2))
     found = [one for pair in picked for one in pair]
     keys = {one.key for one in found}
     others = [one for one in told if one.key not in keys]
     if label in LABELS and statement_key(theorem) not in {*keys, *(one.key for one in others)}:
         original: Variant = Variant(theorem, "proved" if label == "proved" else "disproved", "theorem")
         others.insert(0, original)
-    room = config.most - len(found)
+    room = config.max_statements - len(found)
     if not config.unbalanced:
         by_label = [[one for one in others if one.label == label] for label in LABELS]
         size = min(room // 2, *map(len, by_label))
@@ -311,11 +305,5 @@ def _rows(chosen: Sequence[Variant], theorem: str) -> tuple[Mapping[str, Any], .
 def make_theorems(
     config: TheoremsConfig, *, progress: JobProgress | None = None, engine: Engine | None = None
 ) -> JobReport:
-    """Make statements to prove or disprove of the theorems of a file.
-
-    Args:
-        config: the options.
-        progress: who is told how far the job is.
-        engine: a model in place of `config.engine`; it stays open.
-    """
+    """Make statements to prove or disprove of the theorems of a file."""
     return run_job(config, TheoremMaker(config, engine=engine), progress=progress)

@@ -2,8 +2,6 @@
 
 A solution gets all calls in one run.  What it printed before its time was up is known, so only the call that got
 nowhere is charged, and another run goes on behind it.
-
-Not covered: other languages than Python for functions; any that `run` knows for programs that read standard input.
 """
 
 from __future__ import annotations
@@ -56,13 +54,7 @@ class _Caller:
 
 
 class ProgramRunner:
-    """Runs programs.
-
-    Args:
-        scorer: the scorer `run`.
-        seconds: for one run.
-        memory_mb: for one run.
-    """
+    """Runs programs."""
 
     def __init__(self, scorer: Scorer, *, seconds: float, memory_mb: int) -> None:
         self.scorer = scorer
@@ -71,11 +63,6 @@ class ProgramRunner:
 
     async def calls(self, programs: Sequence[str], entry_point: str, calls: Sequence[str]) -> list[list[Output]]:
         """Return what each program returns for each call.
-
-        Args:
-            programs: Python sources.
-            entry_point: the function, or "Class().method".
-            calls: literals `(args, kwargs)`.
 
         Raises:
             JobError: the sandbox is gone.

@@ -376,12 +376,6 @@ def _expected(test: Agreed) -> str | None:
 def make_unit_tests(
     config: UnitTestsConfig, *, progress: JobProgress | None = None, engine: Engine | None = None
 ) -> JobReport:
-    """Make unit tests for the tasks of a file.
-
-    Args:
-        config: the options.
-        progress: who is told how far the job is.
-        engine: a model in place of `config.engine`; it stays open.
-    """
+    """Make unit tests for the tasks of a file."""
     maker = UnitTestMaker(config, engine=engine)
     return run_job(config, maker, group_column=config.group_column, progress=progress)

@@ -139,7 +139,7 @@ def check_options(config: Any, what: str) -> None:
 
     Args:
         config: the dataclass, with its values.
-        what: what a field of it is called in messages: "engine option".
+        what: what a field of it is called in messages: "engine option"; "--" where users know it as a flag.
 
     Raises:
         ValueError: a value is not as declared; the message names it and what it must be.
@@ -149,7 +149,8 @@ def check_options(config: Any, what: str) -> None:
         if not one.allows(value):
             text = one.kind in _NOUNS and isinstance(value, str)
             hint = " (YAML reads 1e-3 as text: write 0.001 or 1.0e-3)" if text else ""
-            raise ValueError(f"{what} {name}={value!r}; it must be {one}{hint}")
+            given = f"--{name.replace('_', '-')} is {value!r}" if what == "--" else f"{what} {name}={value!r}"
+            raise ValueError(f"{given}; it must be {one}{hint}")
 
 
 class Options:

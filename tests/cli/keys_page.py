@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from adjudge.cli.train import described
-from adjudge.cli.train_keys import config_text
+from adjudge.cli.train import config_text, described
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "training_keys.md"
 _KEYS: Final = "\n## "  # where what is made begins

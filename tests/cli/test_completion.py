@@ -13,7 +13,7 @@ import pytest
 
 from adjudge.cli import exits
 from adjudge.cli.completion import SCRIPTS, completions
-from adjudge.cli.data_kinds import KINDS
+from adjudge.cli.data import KINDS
 from adjudge.cli.main import COMMANDS
 from adjudge.scoring import registry
 

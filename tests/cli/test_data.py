@@ -16,8 +16,8 @@ from tests.io.jobs.toys import Doubler, Gives, numbers, records
 
 from adjudge.cli import data, exits
 from adjudge.cli.config_flags import field_helps, flags_of, options_of
-from adjudge.cli.data_flags import layout_of
-from adjudge.cli.data_kinds import KINDS, DataKind
+from adjudge.cli.data import KINDS, layout_of
+from adjudge.cli.kinds import Kind, imported
 from adjudge.cli.main import main
 from adjudge.io.errors import JobError, JobStopped
 from adjudge.io.jobs.config import JobConfig
@@ -119,10 +119,10 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> None:
     here = __name__
     monkeypatch.setitem(sys.modules, here, sys.modules[__name__])
     made = {
-        "toy": DataKind(f"{here}:ToyConfig", f"{here}:run_toy", "a toy"),
-        "count": DataKind(f"{here}:NoInputConfig", f"{here}:run_numbers", "numbers"),
-        "compare": DataKind(f"{here}:CompareConfig", f"{here}:compare", "compares"),
-        "lost": DataKind("adjudge_is_not_here.config:Config", "adjudge_is_not_here:run", "is not there"),
+        "toy": Kind(f"{here}:ToyConfig", f"{here}:run_toy", "a toy"),
+        "count": Kind(f"{here}:NoInputConfig", f"{here}:run_numbers", "numbers"),
+        "compare": Kind(f"{here}:CompareConfig", f"{here}:compare", "compares"),
+        "lost": Kind("adjudge_is_not_here.config:Config", "adjudge_is_not_here:run", "is not there"),
     }
     monkeypatch.setattr(data, "KINDS", {**KINDS, **made})
 
@@ -201,10 +201,10 @@ def test_a_mistake_is_one_paragraph(adjudge: Adjudge, tmp_path: Path) -> None:
     source, out = numbers(tmp_path / "in.jsonl", 2), str(tmp_path / "out.jsonl")
     for words, said in (
         (["toy", source, out, "--times", "0"], "--times is 0; it must be 1 or more"),
-        (["toy", source, out, "--in-flight", "0"], "--in-flight is 0; it must be 1 or more"),
+        (["toy", source, out, "--in-flight", "0"], "--in-flight is 0; it must be a whole number, at least 1"),
         (["toy", str(tmp_path / "none.jsonl"), out], "there is no file or folder"),
-        (["pears", source, out], "there is no kind 'pears' of data to make. Did you mean 'pairs'?"),
-        (["unit-tests", source, out], "Did you mean 'unit_tests'?"),
+        (["pears", source, out], "unknown kind of adjudge data 'pears' (did you mean 'pairs'?)"),
+        (["unit-tests", source, out], "did you mean 'unit_tests'?"),
         (["lost", source, out], "needs 'adjudge_is_not_here', which is not here; install what it needs with"),
     ):
         ran = adjudge("data", *words)
@@ -272,19 +272,19 @@ def test_the_help_of_a_kind(capsys: pytest.CaptureFixture[str], monkeypatch: pyt
 def test_every_kind_has_help_for_every_flag(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = KINDS[name].config_class()
-    assert callable(KINDS[name].function())
+    (config,) = KINDS[name].configs()
+    assert callable(imported(KINDS[name].call))
     without = [item.name for item in dataclasses.fields(config) if not field_helps(config).get(item.name)]
     assert without == []
     told = help_of(capsys, monkeypatch, name)
     assert max(map(len, told.splitlines())) <= 80
-    for item in dataclasses.fields(flags_of((config,), layout_of(config))):
+    for item in dataclasses.fields(flags_of((config,), layout_of((config,)))):
         if item.default is not dataclasses.MISSING and item.name != "as_json":
             negated = "no-" if item.default is True else ""
             assert f"--{negated}{item.name.replace('_', '-')}" in told
 
 
 def test_no_option_is_lost_between_the_flags_and_the_configuration() -> None:
-    given = flags_of((ToyConfig,), layout_of(ToyConfig))(input="a", output="b")
+    given = flags_of((ToyConfig,), layout_of((ToyConfig,)))(input="a", output="b")
     assert options_of(ToyConfig, given).keys() == {item.name for item in dataclasses.fields(ToyConfig)} - {"words"}
     assert ToyConfig(**options_of(ToyConfig, given)) == ToyConfig(input="a", output="b")

@@ -19,10 +19,11 @@ from tests.evals.benchmarks.toys import HOME, Numbers, numbers_of, rows, run, wr
 from adjudge.cli import eval as eval_command
 from adjudge.cli import exits
 from adjudge.cli.config_flags import field_helps, flags_of, options_of
-from adjudge.cli.eval_flags import layout_of
-from adjudge.cli.eval_kinds import GROUPS, KINDS, BenchmarkKind, EvalKind, PlainKind
+from adjudge.cli.eval import KINDS, benchmark_kind, layout_of
+from adjudge.cli.kinds import Kind
 from adjudge.cli.main import main
 from adjudge.evals.benchmarks.benchmark import BenchmarkConfig
+from adjudge.evals.benchmarks.table import PREFERENCES
 from adjudge.evals.reports.config import EvalConfig
 from adjudge.evals.reports.result import Check, Comparison, Counts, Measure, Result
 from adjudge.io.errors import JobStopped
@@ -80,10 +81,10 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kinds of the tests, in this module."""
     here = __name__
     monkeypatch.setitem(sys.modules, here, sys.modules[__name__])
-    made: Mapping[str, EvalKind] = {
-        "numbers": BenchmarkKind(f"{HOME}:Numbers", GROUPS[0], "numbers"),
-        "rules": PlainKind(f"{here}:RulesConfig", f"{here}:run_rules", GROUPS[-1], "rules"),
-        "lost": PlainKind("adjudge_is_not_here.config:Config", "adjudge_is_not_here:run", GROUPS[0], "is not there"),
+    made: Mapping[str, Kind] = {
+        "numbers": benchmark_kind(f"{HOME}:Numbers", PREFERENCES, "numbers"),
+        "rules": Kind(f"{here}:RulesConfig", f"{here}:run_rules", "rules", PREFERENCES),
+        "lost": Kind("adjudge_is_not_here.config:Config", "adjudge_is_not_here:run", "is not there", PREFERENCES),
     }
     monkeypatch.setattr(eval_command, "KINDS", {**KINDS, **made})
 
@@ -226,8 +227,8 @@ def test_a_mistake_is_one_paragraph(adjudge: Adjudge, source: str) -> None:
         (["numbers", "--scorer", READER], "Numbers has no place on the hub"),
         (["numbers", "none.jsonl", "--scorer", READER], "there is no file or folder none.jsonl"),
         (["rules", "", "--scorer", "x"], "there is no input"),
-        (["number", source], "there is no kind 'number' of evaluation. Did you mean 'numbers'?"),
-        (["best-of-n", source], "Did you mean 'best_of_n'?"),
+        (["number", source], "unknown kind of adjudge eval 'number' (did you mean 'numbers'?)"),
+        (["best-of-n", source], "did you mean 'best_of_n'?"),
         (["lost", source], "needs 'adjudge_is_not_here', which is not here; install what it needs with"),
     ):
         ran = adjudge("eval", *words)
@@ -268,14 +269,7 @@ def test_the_help_of_a_benchmark(capsys: pytest.CaptureFixture[str], monkeypatch
     assert told.index("--sections") < told.index("--scorer") < told.index("--resamples"), "its own flags come first"
 
 
-def here(kind: EvalKind) -> bool:
-    """Whether the module of a kind is there; those of a later change are not yet."""
-    home = kind.home if isinstance(kind, BenchmarkKind) else kind.config if isinstance(kind, PlainKind) else ""
-    module = home.partition(":")[0].removeprefix("adjudge.").replace(".", "/")
-    return (Path(__file__).parents[2] / f"{module}.py").is_file()
-
-
-@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if here(kind)])
+@pytest.mark.parametrize("name", KINDS)
 def test_every_kind_has_help_for_every_flag(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,8 +53,8 @@ def test_a_pattern_that_the_shell_spelt_out(adjudge: Adjudge, words: tuple[str, 
 def test_unknown_command_names_the_nearest(adjudge: Adjudge) -> None:
     ran = adjudge("labl", "in", "out")
     assert ran.code == exits.USER
-    assert "no command 'labl'" in ran.err
-    assert "Did you mean 'label'?" in ran.err
+    assert "unknown command 'labl'" in ran.err
+    assert "did you mean 'label'?" in ran.err
 
 
 @pytest.mark.parametrize("command", COMMANDS)

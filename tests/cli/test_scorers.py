@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adjudge.cli import exits
-from adjudge.cli.scorer_families import FAMILIES
+from adjudge.cli.scorers import FAMILIES
 from adjudge.scoring import presets, registry
 
 Adjudge = Callable[..., Any]

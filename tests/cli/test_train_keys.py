@@ -12,8 +12,7 @@ import pytest
 import yaml
 
 from adjudge.cli import exits
-from adjudge.cli.train import _BY_REWARDS, TRAINERS, _named
-from adjudge.cli.train_keys import config_text
+from adjudge.cli.train import _BY_REWARDS, TRAINERS, _named, config_text
 from adjudge.training.config_file import config_of, load_config
 from adjudge.training.config_keys import config_keys
 

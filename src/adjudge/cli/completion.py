@@ -1,7 +1,7 @@
 """Completion in a shell: what may stand where the cursor is, and the few lines that ask for it.
 
 The lines call `adjudge --complete WORD...` at each tab, so kinds, flags, scorers and keys are those of the installed
-version.  Not covered: names of files; the shell completes them wherever nothing is printed.
+version.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _kinds(name: str) -> Sequence[str]:
 
         return list(TRAINERS)
     if name in ("data", "eval"):
-        return list(importlib.import_module(f"adjudge.cli.{name}_kinds").KINDS)
+        return list(importlib.import_module(f"adjudge.cli.{name}").KINDS)
     return []
 
 
@@ -147,14 +147,13 @@ def _flags(name: str, rest: Sequence[str]) -> dict[str, tuple[str, ...]]:
     module, _, attribute = COMMANDS[name][0].partition(":")
     command: Any = getattr(importlib.import_module(module), attribute)
     if not isinstance(command, type):
-        kind = importlib.import_module(f"adjudge.cli.{name}_kinds").KINDS.get(rest[0] if rest else "")
+        home = importlib.import_module(module)
+        kind = home.KINDS.get(rest[0] if rest else "")
         if kind is None:
             return {}
         from adjudge.cli.config_flags import flags_of
 
-        layout_of = importlib.import_module(f"adjudge.cli.{name}_flags").layout_of
-        configs = kind.configs() if name == "eval" else (kind.config_class(),)
-        command = flags_of(configs, layout_of(configs if name == "eval" else configs[0]))
+        command = flags_of(kind.configs(), home.layout_of(kind.configs()))
     import tyro
 
     found: dict[str, tuple[str, ...]] = {}

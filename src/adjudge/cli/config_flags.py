@@ -1,8 +1,6 @@
 """Flags of a command, from the dataclasses of its options.
 
 A field's help is the text that stands below it in the source, as everywhere in this project.
-
-Not covered: which fields stand where on the command line; each command says so with a `Layout`.
 """
 
 from __future__ import annotations
@@ -55,13 +53,6 @@ class Layout:
 def parsed(configs: Sequence[Any], layout: Layout, args: Sequence[str], *, prog: str, about: Sequence[str]) -> Any:
     """Return the flags that words give.
 
-    Args:
-        configs: the dataclasses of the options.
-        layout: which fields stand where.
-        args: the words.
-        prog: how the usage line calls the command.
-        about: paragraphs of its help.
-
     Raises:
         SystemExit: help was asked for and printed, or a flag is wrong.
     """
@@ -73,12 +64,6 @@ def parsed(configs: Sequence[Any], layout: Layout, args: Sequence[str], *, prog:
 
 def grouped_cli(flags: type[K], args: Sequence[str], *, prog: str, about: str) -> K:
     """Return a dataclass filled from words; its help lists what it shares with many commands in groups (`_GROUPS`).
-
-    Args:
-        flags: the dataclass.
-        args: the words.
-        prog: how the usage line calls the command.
-        about: what its help says first.
 
     Raises:
         SystemExit: help was asked for and printed, or a flag is wrong.
@@ -161,14 +146,14 @@ def _group(name: str) -> str:
 
 
 def _shown_fields(config: Any, layout: Layout) -> list[tuple[str, Any, Any]]:
-    hints = typing.get_type_hints(config, include_extras=True)
+    hints, bare = typing.get_type_hints(config, include_extras=True), typing.get_type_hints(config)
     helps = field_helps(config)
     shown: list[tuple[str, Any, Any]] = []
     for item in dataclasses.fields(config):
         if not item.init or item.name in layout.hidden:
             continue
         place = layout.places.get(item.name)
-        marker = _argument(item, hints[item.name], helps.get(item.name, ""), place)
+        marker = _argument(item, bare[item.name], helps.get(item.name, ""), place)
         positional = [tyro.conf.Positional] if place is not None else []
         shown.append((item.name, _annotated(hints[item.name], marker, *positional), _copy(item)))
     return shown

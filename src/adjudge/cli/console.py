@@ -69,11 +69,7 @@ def json_alone() -> Iterator[None]:
 
 
 def console(stream: IO[str] | None = None) -> Console:
-    """Return a console that reads no markup in what it prints.
-
-    Args:
-        stream: where it prints; standard output if None.
-    """
+    """Return a console that reads no markup in what it prints."""
     from rich.console import Console
 
     target = sys.stdout if stream is None else stream
@@ -106,11 +102,7 @@ def print_fields(fields: Mapping[str, Any]) -> None:
 
 
 def progress_bar(extra: str = "") -> Progress:
-    """Return a progress bar on standard error; it shows nothing when that is not a terminal.
-
-    Args:
-        extra: name of a task field printed behind the rate.
-    """
+    """Return a progress bar on standard error; it shows nothing when that is not a terminal."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     tail = [TextColumn(f"{{task.fields[{extra}]}}")] if extra else []

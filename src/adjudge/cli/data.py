@@ -1,50 +1,101 @@
-"""`adjudge data`: the jobs of `adjudge.data_pipelines` that make datasets, each with the flags of its own options.
-
-Nothing but the standard library is imported until a kind is chosen.
-"""
+"""`adjudge data`: the jobs of `adjudge.data_pipelines` that make datasets."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from adjudge.cli import exits
-from adjudge.cli.data_kinds import KINDS, DataKind
-from adjudge.cli.kinds import kind_named
+from adjudge.cli.kinds import Chosen, Kind, chosen
 
-_EXIT_CODES: Final = (
+if TYPE_CHECKING:
+    from adjudge.cli.config_flags import Layout
+
+_CODES: Final = (
     "Exit code: 0 fine, 1 rows could not be read, or work on them failed, or what was looked for was found, "
     "2 the call is wrong or the job could not go on, 130 Ctrl-C."
 )
 
+_USAGE: Final = """\
+usage: adjudge data KIND ...
+
+Make the data that reward models, judges and policies are trained on.
+
+KINDS
+
+  adjudge data pairs SCORES OUT --rows IN   preference pairs of scores
+  adjudge data KIND --help                  the flags of a kind
+  adjudge data KIND ... --json              one line of JSON, for programs
+
+IN INPUTSOUT is a .jsonl, .jsonl.gz or .parquet file, or a folder (a name without a
+dot) for datasets.load_from_disk.  A job that was interrupted goes on when the
+same command is given again.
+"""
+
+_OF_AN_INPUT: Final = ("input", "split", "subset", "revision", "max_row_mb")
+_PLACES: Final = {"input": "IN", "output": "OUT"}
+
+
+def _kind(folder: str, config: str, call: str, line: str) -> Kind:
+    home = f"adjudge.data_pipelines.{folder}."
+    return Kind(f"{home}config:{config}", home + call, line)
+
+
+def _item(name: str, line: str) -> Kind:
+    return _kind("items", f"{name.title()}Config", f"{name}:make_{name}", line)
+
+
+def _task(module: str, name: str, line: str) -> Kind:
+    return _kind("tasks", f"{name.title().replace('_', '')}Config", f"{module}:make_{name}", line)
+
+
+def _hygiene(name: str, line: str) -> Kind:
+    return _kind("hygiene", f"{name.title()}Config", f"{name}:run_{name}", line)
+
+
+_CARD: Final = "adjudge.io.cards.card_command:"
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "pairs": _kind("pairs", "PairsConfig", "maker:build_pairs", "preference pairs from scored answers"),
+    "leaks": _kind("pairs", "LeaksConfig", "leaks:find_leaks", "what a test set shares with its train set"),
+    "steps": _kind("steps", "StepsConfig", "labeling:label_steps", "a label for each step of a solution"),
+    "nuggets": _item("nuggets", "facts that an answer should hold, from passages"),
+    "rubrics": _item("rubrics", "rubric items that tell good answers from bad ones"),
+    "citations": _item("citations", "rubrics for answers that cite, with placeholders"),
+    "principles": _item("principles", "principles from written feedback"),
+    "keywords": _item("keywords", "words that a right answer must hold"),
+    "unit_tests": _task("unit_tests", "unit_tests", "unit tests on which solutions agree"),
+    "constraints": _task("constraints", "constraints", "instructions that do not conflict"),
+    "theorems": _task("theorems", "theorems", "variants of theorems, true and false"),
+    "tasks": _task("procedural", "tasks", "tasks with answers, made without an input"),
+    "testbenches": _task("testbenches", "testbenches", "Verilog benches of designs"),
+    "databases": _task("databases", "databases", "databases that tell queries apart"),
+    "dedup": _hygiene("dedup", "rows without their copies and near copies"),
+    "decontaminate": _hygiene("decontaminate", "rows that no benchmark holds"),
+    "difficulty": _hygiene("difficulty", "how often each prompt is solved"),
+    "filter": _hygiene("filter", "rows and groups that teach something"),
+    "card": Kind(f"{_CARD}CardConfig", f"{_CARD}run_card", "a card for files that have none"),
+}
+"""Each kind, in the order in which `adjudge data --help` lists them."""
+
 
 @dataclass(frozen=True)
 class DataCommand:
-    """One kind, with its options as they were given.
+    """One kind, with its options as they were given."""
 
-    Attributes:
-        name: of the kind.
-        kind: what to do.
-        options: fields of its configuration.
-        as_json: whether the report is for programs.
-    """
-
-    name: str
-    kind: DataKind
-    options: Mapping[str, Any]
-    as_json: bool
+    chosen: Chosen
 
     def run(self) -> int:
         """Do it, print the report, and return the exit code."""
         from adjudge.cli.console import print_json
-        from adjudge.cli.data_shown import DataBar, print_report
+        from adjudge.cli.shown import MadeBar
 
-        config = self.kind.config_class()(**self.options)
-        with DataBar(self.name) as bar:
-            report = self.kind.function()(config, progress=bar)
+        with MadeBar(self.chosen.name, "made") as bar:
+            report = self.chosen.run(bar)
         data: dict[str, Any] = report.to_dict()
-        if self.as_json:
+        if self.chosen.given.as_json:
             print_json(data)
         else:
             print_report(report, data)
@@ -52,45 +103,46 @@ class DataCommand:
 
 
 def parse_data(args: Sequence[str]) -> DataCommand:
-    """Return the command that the words after `adjudge data` ask for.
+    """Return the command that the words after `adjudge data` ask for; see `chosen`."""
+    return DataCommand(chosen("data", KINDS, args, layout_of=layout_of, usage=_USAGE, codes=_CODES))
 
-    Raises:
-        SystemExit: help was asked for and printed, or a flag is wrong.
-        ValueError: there is no such kind.
+
+def layout_of(configs: Sequence[Any]) -> Layout:
+    """Return where the fields of a configuration stand.
+
+    `input` and `output` are positional; of a configuration that is no job's, whatever has no default is.
+    A job whose input has a default reads none, so it has no flags about one.
     """
-    if not args or args[0] in ("-h", "--help", "help"):
-        print(_help(), end="")
-        raise SystemExit(exits.FINE if args else exits.USER)
-    name, *rest = args
-    kind = kind_named(name, KINDS, "data to make")
-    return _parse(name, kind, rest)
+    from adjudge.cli.config_flags import Layout, required
+    from adjudge.io.jobs.config import JobConfig
+
+    (config,) = configs
+    needed = [item.name for item in dataclasses.fields(config) if item.init and required(item)]
+    if not issubclass(config, JobConfig):
+        return Layout(places={name: _PLACES.get(name, name.upper()) for name in needed})
+    return Layout(
+        places={name: place for name, place in _PLACES.items() if name in needed},
+        last=[item.name for item in dataclasses.fields(JobConfig)],
+        hidden=() if "input" in needed else _OF_AN_INPUT,
+    )
 
 
-def _parse(name: str, kind: DataKind, args: Sequence[str]) -> DataCommand:
-    from adjudge.cli.config_flags import options_of, paragraphs_of, parsed
-    from adjudge.cli.data_flags import layout_of
+def print_report(report: Any, data: Mapping[str, Any]) -> None:
+    """Print what a finished job did: its own lines if it has some, else the counts of a `JobReport`."""
+    from adjudge.cli.console import plain, print_table, visible
 
-    config = kind.config_class()
-    about = [*paragraphs_of(config), _EXIT_CODES]
-    given = parsed((config,), layout_of(config), args, prog=f"adjudge data {name}", about=about)
-    return DataCommand(name=name, kind=kind, options=options_of(config, given), as_json=given.as_json)
-
-
-def _help() -> str:
-    width = max(map(len, KINDS))
-    listing = "\n".join(f"  {name:<{width}}  {kind.line}" for name, kind in KINDS.items())
-    return (
-        "usage: adjudge data KIND ...\n\n"
-        "Make the data that reward models, judges and policies are trained on.\n\n"
-        f"kinds:\n{listing}\n\n"
-        "  adjudge data pairs SCORES OUT --rows IN   preference pairs of scores\n"
-        "  adjudge data KIND --help                  the flags of a kind\n"
-        "  adjudge data KIND ... --json              one line of JSON, for programs\n\n"
-        "IN is a .jsonl, .json, .csv, .tsv (each also .gz) or .parquet file, a folder of\n"
-        "them, one for datasets.load_from_disk, or a dataset of the Hugging Face hub.\n"
-        "OUT is a .jsonl, .jsonl.gz or .parquet file, or a folder (a name without a\n"
-        "dot) for datasets.load_from_disk.  A job that was interrupted goes on when the\n"
-        "same command is given again.\n"
+    if hasattr(report, "lines"):
+        for line in report.lines():
+            print(visible(line))
+        return
+    if data["dropped"]:
+        print_table(("dropped", "times"), sorted(data["dropped"].items(), key=lambda entry: (-entry[1], entry[0])))
+    if data["counts"]:
+        print_table(("counted", "sum"), data["counts"].items())
+    tokens = data["cost"]["prompt_tokens"] + data["cost"]["completion_tokens"]
+    spent = f", {plain(tokens)} tokens" if tokens else ""
+    print(
+        f"{data['made']} rows of {data['rows']} in {data['seconds']:.1f} s{spent}; written to {visible(data['output'])}"
     )
 
 

@@ -73,7 +73,9 @@ class DemoCommand:
     def run(self) -> int:
         """Score and print, and return the exit code."""
         if self.what == "train":
-            return self._train()
+            from adjudge.cli.demo_training import train
+
+            return train(self)
         if self.save:
             self._save(Path(self.save))
             return exits.FINE
@@ -90,21 +92,6 @@ class DemoCommand:
         )
         print(_NEXT.format(adjudge=_command()))
         return exits.FINE
-
-    def _train(self) -> int:
-        from adjudge.cli.demo_training import Demonstration, train
-
-        return train(
-            Demonstration(
-                subject=self.lesson,
-                method=self.method,
-                steps=self.steps,
-                seed=self.seed,
-                seeds=self.seeds,
-                output=self.output,
-                as_json=self.as_json,
-            )
-        )
 
     def _save(self, path: Path) -> None:
         if path.exists():

@@ -1,60 +1,130 @@
-"""`adjudge eval`: whether a scorer can be trusted, in numbers.  Each kind has the flags of its own options.
-
-Nothing but the standard library, and the table of benchmarks, is imported until a kind is chosen.
-"""
+"""`adjudge eval`: whether a scorer can be trusted, in numbers."""
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from adjudge.cli import exits
-from adjudge.cli.eval_kinds import GROUPS, KINDS, EvalKind
-from adjudge.cli.kinds import kind_named
+from adjudge.cli.kinds import Chosen, Kind, chosen, imported
+from adjudge.evals.benchmarks.table import BENCHMARKS
 from adjudge.extras import install_hint
 
-_EXIT_CODES: Final = (
+if TYPE_CHECKING:
+    from adjudge.cli.config_flags import Layout
+
+_CODES: Final = (
     "Exit code: 0 fine, 1 a sample could not be judged or a rule does not hold, "
     "2 the call is wrong or the evaluation could not go on, 130 Ctrl-C."
 )
 
+_USAGE: Final = """\
+usage: adjudge eval KIND [INPUT] ...
+
+Say whether a scorer can be trusted, in numbers that others can compare.
+
+KINDS
+
+  adjudge eval pairs pairs.jsonl --scorer SPEC   a scorer on your own pairs
+  adjudge eval KIND ... --output DIR             the same as a page to read
+  adjudge eval KIND --help                       the flags of a kind
+  adjudge eval KIND ... --json                   one line of JSON, for programs
+
+INPUT INPUTS"""
+
 _WITHOUT_NUMPY: Final = frozenset({"probes"})
+
+
+class BenchmarkKind(Kind):
+    """A benchmark of the table, whose class is `config`."""
+
+    __slots__ = ()
+
+    def configs(self) -> tuple[Any, ...]:
+        """Return the benchmark's class, and that of the options of every benchmark."""
+        return imported(self.config), imported("adjudge.evals.benchmarks.benchmark:BenchmarkConfig")
+
+    def about(self) -> list[str]:
+        """Return what its rows hold, where it lives and where it comes from."""
+        benchmark = imported(self.config)
+        hub = [f"Without an input: {benchmark.hub} of the Hugging Face hub."] if benchmark.hub else []
+        return [f"Its rows hold {benchmark.columns}.", *hub, f"Source: {benchmark.source}."]
+
+    def run(self, configs: tuple[Any, ...], progress: Any) -> Any:
+        """Return the result."""
+        benchmark, config = configs
+        return imported(self.call)(config, benchmark, progress=progress)
+
+
+def benchmark_kind(home: str, group: str, line: str) -> BenchmarkKind:
+    """Return a benchmark of the table as a kind."""
+    return BenchmarkKind(home, "adjudge.evals.benchmarks.run:run_benchmark", line, group)
+
+
+def _group(heading: str, *rows: tuple[str, str, str, str]) -> dict[str, Kind]:
+    """The kinds under a heading: of each its name, where its options and its call are, and what it does."""
+    return {
+        name: Kind(f"adjudge.evals.{config}", f"adjudge.evals.{call}:run_{name}", line, heading)
+        for name, config, call, line in rows
+    }
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    **{name: benchmark_kind(entry.home, entry.group, entry.line) for name, entry in BENCHMARKS.items()},
+    **_group(
+        "what breaks a scorer",
+        ("probes", "probes.catalogue:ProbesConfig", "probes.probing", "small changes, and rules for each"),
+        ("attack", "attacks.config:AttackConfig", "attacks.attacking", "search for what fools a scorer"),
+    ),
+    **_group(
+        "choosing among answers",
+        (
+            "best_of_n",
+            "best_of_n.config:BestOfNConfig",
+            "best_of_n.evaluating",
+            "the best of n by scorer, and regret",
+        ),
+        ("pass_at_k", "best_of_n.config:PassAtKConfig", "best_of_n.pass_at_k", "whether one of k answers is right"),
+        ("voting", "best_of_n.config:VotingConfig", "best_of_n.voting", "majorities, plain and weighted"),
+        ("search", "best_of_n.config:SearchConfig", "best_of_n.searching", "search that a scorer guides"),
+    ),
+    **_group(
+        "calibration, agreement, drift",
+        ("calibration", "trust.config:CalibrationConfig", "trust.calibration", "whether 0.8 means 80 %"),
+        ("agreement", "trust.config:AgreementConfig", "trust.agreement", "between several judges"),
+        ("drift", "trust.config:DriftConfig", "trust.rescoring", "what changed between two versions"),
+        ("live_drift", "trust.config:LiveDriftConfig", "trust.live", "what changes in a running service"),
+    ),
+}
+"""Each kind by its name."""
 
 
 @dataclass(frozen=True)
 class EvalCommand:
-    """One kind, with its options as they were given.
+    """One kind, with its options as they were given."""
 
-    Attributes:
-        name: of the kind.
-        kind: what to do.
-        given: the flags.
-    """
-
-    name: str
-    kind: EvalKind
-    given: Any
+    chosen: Chosen
 
     def run(self) -> int:
         """Do it, print the result, write the report if a folder is named, and return the exit code."""
-        from adjudge.cli.config_flags import options_of
         from adjudge.cli.console import print_json, visible
-        from adjudge.cli.data_shown import DataBar
         from adjudge.cli.eval_shown import print_result
+        from adjudge.cli.shown import MadeBar
 
-        if self.name not in _WITHOUT_NUMPY and importlib.util.find_spec("numpy") is None:  # told before any scoring
+        name, given = self.chosen.name, self.chosen.given
+        if name not in _WITHOUT_NUMPY and importlib.util.find_spec("numpy") is None:  # told before any scoring
             raise ValueError(f"evaluations need numpy, which is not here; {install_hint('calibration')}")
-        configs = tuple(config(**options_of(config, self.given)) for config in self.kind.configs())
-        output = self.given.output
-        if output and Path(output).exists() and not Path(output).is_dir():
-            raise ValueError(f"{output} is a file; name a folder for the report")
-        with DataBar(self.name, "scored") as bar:
-            result = self.kind.run(configs, bar)
-        page = _written(result, Path(output)) if output else None
-        if self.given.as_json:
+        _ = self.chosen.configs()  # a wrong option is told first
+        if given.output and Path(given.output).exists() and not Path(given.output).is_dir():
+            raise ValueError(f"{given.output} is a file; name a folder for the report")
+        with MadeBar(name, "scored") as bar:
+            result = self.chosen.run(bar)
+        page = imported("adjudge.evals.reports.page:write_report")(result, Path(given.output)) if given.output else None
+        if given.as_json:
             print_json(result.to_dict())
         else:
             print_result(result)
@@ -64,47 +134,15 @@ class EvalCommand:
 
 
 def parse_eval(args: Sequence[str]) -> EvalCommand:
-    """Return the command that the words after `adjudge eval` ask for.
-
-    Raises:
-        SystemExit: help was asked for and printed, or a flag is wrong.
-        ValueError: there is no such kind.
-    """
-    if not args or args[0] in ("-h", "--help", "help"):
-        print(_help(), end="")
-        raise SystemExit(exits.FINE if args else exits.USER)
-    name, *rest = args
-    kind = kind_named(name, KINDS, "evaluation")
-    from adjudge.cli.config_flags import paragraphs_of, parsed
-    from adjudge.cli.eval_flags import layout_of
-
-    configs = kind.configs()
-    about = [*paragraphs_of(configs[0]), *kind.about(), _EXIT_CODES]
-    given = parsed(configs, layout_of(configs), rest, prog=f"adjudge eval {name}", about=about)
-    return EvalCommand(name=name, kind=kind, given=given)
+    """Return the command that the words after `adjudge eval` ask for; see `chosen`."""
+    return EvalCommand(chosen("eval", KINDS, args, layout_of=layout_of, usage=_USAGE, codes=_CODES))
 
 
-def _written(result: Any, folder: Path) -> Path:
-    from adjudge.evals.reports.page import write_report
+def layout_of(configs: Sequence[Any]) -> Layout:
+    """Return where the fields of the configurations stand: the input first; what every evaluation has is last."""
+    from adjudge.cli.config_flags import Layout, required
+    from adjudge.evals.reports.config import EvalConfig
 
-    return write_report(result, folder)
-
-
-def _help() -> str:
-    width = max(map(len, KINDS))
-    blocks = []
-    for group in GROUPS:
-        lines = [f"  {name:<{width}}  {kind.line}" for name, kind in KINDS.items() if kind.group == group]
-        blocks.append("\n".join([f"{group}:", *lines]))
-    listing = "\n\n".join(blocks)
-    return (
-        "usage: adjudge eval KIND [INPUT] ...\n\n"
-        "Say whether a scorer can be trusted, in numbers that others can compare.\n\n"
-        f"{listing}\n\n"
-        "  adjudge eval pairs pairs.jsonl --scorer SPEC   a scorer on your own pairs\n"
-        "  adjudge eval KIND ... --output DIR             the same as a page to read\n"
-        "  adjudge eval KIND --help                       the flags of a kind\n"
-        "  adjudge eval KIND ... --json                   one line of JSON, for programs\n\n"
-        "INPUT is a .jsonl, .json, .csv, .tsv (each also .gz) or .parquet file, a folder\n"
-        "of them, one for datasets.load_from_disk, or a dataset of the Hugging Face hub.\n"
-    )
+    shared = [item.name for item in dataclasses.fields(EvalConfig)]
+    (taken,) = [item for config in configs for item in dataclasses.fields(config) if item.name == "input"]
+    return Layout(places={"input": "INPUT" if required(taken) else "[INPUT]"}, last=shared)

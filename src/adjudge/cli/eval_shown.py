@@ -1,7 +1,4 @@
-"""What `adjudge eval` prints: the measures with their bounds and baselines, the counts, what was found, and the notes.
-
-Not covered: figures and cases to read; they are on the page that `--output` writes.
-"""
+"""What `adjudge eval` prints: measures with bounds and baselines, counts, findings and notes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What `adjudge check` says of the rows themselves: a few of them scored, and what length alone tells of pairs.
-
-Not covered: whether a scorer is right (`preflight`, `adjudge eval`).
-"""
+"""What `adjudge check` says of the rows themselves: a few of them scored, and what length alone tells of pairs."""
 
 from __future__ import annotations
 
@@ -11,8 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-from adjudge.cli.column_facts import references_by_kind, scorer_name
-from adjudge.cli.rows import Rows
+from adjudge.cli.rows import Rows, references_by_kind, scorer_name
 from adjudge.cli.trials import Check, Finding, brief, growing, score_in_time
 from adjudge.data_pipelines.label.bench import cause_of
 from adjudge.evals.probes.planted import right_answers

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import adjudge
 from adjudge.cli import exits
+from adjudge.options import named
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "score": ("adjudge.cli.score:ScoreCommand", "score one response and say why"),
@@ -38,11 +39,7 @@ _TEXT_FLAGS: Final = ("--response", "--reference", "--reference-json", "--prompt
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; see `adjudge.cli.exits`.
-
-    Args:
-        argv: the words after `adjudge`; those of this process if None.
-    """
+    """Run one command and return its exit code; see `adjudge.cli.exits`."""
     args = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # text a model wrote may hold what the terminal's encoding cannot
@@ -77,8 +74,7 @@ def _run(args: list[str]) -> int:
         print(f"adjudge {adjudge.__version__}")
         return exits.FINE
     name, *rest = args
-    if name not in COMMANDS:
-        raise ValueError(_unknown(name))
+    named(COMMANDS, name, "command")  # raises for what is none
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())  # `--scorer module:object` finds a module here; at the end, it hides nothing
     try:
@@ -146,14 +142,6 @@ def _help() -> str:
         "  130  interrupted by Ctrl-C\n"
         "  141  the program that read the output went away\n"
     )
-
-
-def _unknown(name: str) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name.lstrip("-"), COMMANDS, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"there is no command {name!r}.{hint} The commands are: {', '.join(COMMANDS)}."
 
 
 def _explain(error: Exception) -> int:

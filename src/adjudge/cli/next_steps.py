@@ -1,7 +1,4 @@
-"""What to run next on the rows that `adjudge check` looked at: commands and files for exactly this input.
-
-Not covered: other frameworks than TRL; docs/frameworks has them.
-"""
+"""What to run next on the rows that `adjudge check` looked at: commands and files for exactly this input."""
 
 from __future__ import annotations
 
@@ -48,13 +45,7 @@ class Step:
 
 
 def next_steps(rows: Rows, scorer: str, options: PairOptions) -> list[Step]:
-    """Return what to do next, two to four steps.
-
-    Args:
-        rows: the rows.
-        scorer: the spec that fits them; "" where there is none.
-        options: what the user said of the rows.
-    """
+    """Return what to do next, two to four steps."""
     return _Steps(rows, scorer, options).all()
 
 

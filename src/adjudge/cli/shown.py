@@ -1,7 +1,4 @@
-"""What a long command shows on standard error while it works: a bar on a terminal, lines elsewhere, and sentences.
-
-Not covered: what the bar says; each command fills in its own.
-"""
+"""What a long command shows on standard error while it works: a bar on a terminal, lines elsewhere, and sentences."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ from adjudge.cli.console import progress_bar, visible
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from adjudge.io.jobs.report import JobSnapshot
 
 _FIRST: Final = 10.0  # seconds between two lines, and before the first
 _LATER: Final = 60.0  # the same from the second minute on
@@ -27,12 +25,7 @@ class Lines:
         self._began = self._last = time.monotonic()
 
     def line(self, text: str, *, now: bool = False) -> bool:
-        """Print a line if it is time for one, and return whether it was.
-
-        Args:
-            text: how far it is.
-            now: print it in any case.
-        """
+        """Print a line if it is time for one, and return whether it was."""
         moment = time.monotonic()
         pause = _FIRST if moment - self._began < _LATER else _LATER
         if not self._shown or not (now or moment - self._last >= pause):
@@ -43,11 +36,7 @@ class Lines:
 
 
 class Shown(Lines):
-    """A bar with one row, shown while the `with` block runs; lines where there is no terminal.
-
-    Args:
-        extra: the name of the row's text.
-    """
+    """A bar with one row, shown while the `with` block runs; lines where there is no terminal."""
 
     def __init__(self, extra: str) -> None:
         super().__init__()
@@ -68,11 +57,7 @@ class Shown(Lines):
 
 
 class JobBar(Shown):
-    """The progress of a job over rows.
-
-    Args:
-        name: what the bar calls the job.
-    """
+    """The progress of a job over rows."""
 
     def __init__(self, name: str) -> None:
         super().__init__("counts")
@@ -85,6 +70,21 @@ class JobBar(Shown):
         self.line(f"{done}{counts}{left}")
         total = None if share is None else 1.0
         self._bar.update(self._task, completed=share, total=total, counts=counts)
+
+
+class MadeBar(JobBar):
+    """The progress of a job that makes things."""
+
+    def __init__(self, name: str, made: str) -> None:
+        super().__init__(name)
+        self._made = made
+
+    def update(self, snapshot: JobSnapshot) -> None:
+        """Show the state of the job."""
+        counts = f"{snapshot.rows} rows  {snapshot.rows_per_second:.0f} rows/s  {snapshot.made} {self._made}"
+        dropped = sum(snapshot.dropped.values())
+        counts = f"{counts}  {dropped} dropped" if dropped else counts
+        self.show(counts, snapshot.fraction, snapshot.eta_seconds)
 
 
 def duration(seconds: float) -> str:

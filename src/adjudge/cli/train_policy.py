@@ -1,7 +1,4 @@
-"""`adjudge train policy` for runs by rewards: progress on the terminal, Ctrl-C between steps, and what came of it.
-
-Not covered: the run itself (`adjudge.rl_integration.trainer.loop.policy_run`), and policies that learn from pairs.
-"""
+"""`adjudge train policy` for runs by rewards: progress on the terminal, Ctrl-C between steps, and what came of it."""
 
 from __future__ import annotations
 
@@ -27,12 +24,6 @@ _GO_ON: Final = "the same command with --resume goes on"
 
 def train_by_rewards(path: str, settings: Sequence[str], *, resume: bool, as_json: bool) -> int:
     """Train, print the report, and return the exit code.
-
-    Args:
-        path: of the configuration.
-        settings: values that replace the file's.
-        resume: go on from the newest checkpoint.
-        as_json: print the report as JSON.
 
     Raises:
         ValueError: the call is wrong, or too many answers could not be judged.

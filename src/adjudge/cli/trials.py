@@ -23,12 +23,7 @@ Outcome = Literal["ok", "failed", "skipped"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A response whose score is known beforehand.
-
-    Attributes:
-        how: how the response was made.
-        sample: the sample to score.
-    """
+    """A response whose score is known beforehand."""
 
     how: str
     sample: Sample
@@ -36,15 +31,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A score that is not what it must be.
-
-    Attributes:
-        row: id of the row.
-        how: how the response was made.
-        sample: what was scored, or None if it could not be.
-        score: its score, or None.
-        problem: what is wrong with it.
-    """
+    """A score that is not what it must be."""
 
     row: str
     how: str
@@ -65,16 +52,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """The outcome of one kind of trial.
-
-    Attributes:
-        name: what was tried.
-        outcome: "ok", "failed" or "skipped".
-        tried: how many samples it took.
-        detail: what was seen, or why it was skipped.
-        findings: the samples behind a failure.
-        scorer: the name of the scorer that was tried, or "".
-    """
+    """The outcome of one kind of trial."""
 
     name: str
     outcome: Outcome

@@ -285,13 +285,6 @@ def map_columns(
 class Choice:
     """Decides which column is what, one after the other; a column that was taken is not guessed again.
 
-    Args:
-        names: top-level columns, from the schema or from the first rows.
-        rows: the first readable rows.
-        closed: whether there can be no columns but `names`.
-        taken: columns that the user named, which are not guessed.
-        flag: how a user names the column of a role.
-
     Attributes:
         known: the columns there are, nested ones by their paths.
         notes: one sentence for each guess.
@@ -331,13 +324,7 @@ class Choice:
                 self.given(role, name)
 
     def pick(self, role: str, name: str = "", usual: Sequence[str] = ()) -> Column | None:
-        """Return the column that a user named for a role, or the first that looks like one; None if none does.
-
-        Args:
-            role: a role of `GUESSES`, or any with usual names.
-            name: what the user named.
-            usual: names to try instead of those of `GUESSES`.
-        """
+        """Return the column that a user named for a role, or the first that looks like one; None if none does."""
         if name:
             return self.given(role, name)
         tried = usual or GUESSES[role]

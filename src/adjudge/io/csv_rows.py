@@ -32,14 +32,7 @@ class _TooManyCells(Exception):
 
 
 class _Feed:
-    """Hands lines to `csv.reader` and remembers those of the current row, so that they can be handed out again.
-
-    Args:
-        lines: of the file.
-        limit: bytes one row may take.
-        delimiter: what separates cells.
-        cells: how many a row may have, or None while the header is read.
-    """
+    """Hands lines to `csv.reader` and remembers those of the current row, so that they can be handed out again."""
 
     def __init__(self, lines: Iterator[Line], limit: int, delimiter: str, cells: int | None = None) -> None:
         self._lines = lines

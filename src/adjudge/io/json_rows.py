@@ -54,12 +54,7 @@ def as_object(value: Any) -> tuple[dict[str, Any] | None, str]:
 
 
 class JsonLines(Part):
-    """A JSON Lines file, plain or gzip-compressed.
-
-    Args:
-        path: the file.
-        limit: bytes one row may take.
-    """
+    """A JSON Lines file, plain or gzip-compressed."""
 
     def __init__(self, path: Path, limit: int) -> None:
         self.path = path

@@ -1,7 +1,4 @@
-"""Physical lines of a text file, with a limit on what one line may take in memory.
-
-Not covered: encodings other than UTF-8; the readers report such rows.
-"""
+"""Physical lines of a text file, with a limit on what one line may take in memory."""
 
 from __future__ import annotations
 

@@ -12,8 +12,6 @@
 | lists | `responses` with `ranks` (0 or 1: best) or `scores` (most: best); or lists `chosen` and `rejected` |
 
 Training, evaluation and data commands all read such rows here, so a model is measured on what it was trained on.
-
-Not covered: ratings of one response (`adjudge.training.examples`).
 """
 
 from __future__ import annotations
@@ -65,22 +63,7 @@ _SPEAKERS: Final = {"Human": "user", "Assistant": "assistant"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreferenceColumns:
-    """The columns that a user named; "" tries the usual names.
-
-    Attributes:
-        prompt: the prompt.
-        chosen: the better response, or a list of good ones.
-        rejected: the worse response, or a list of bad ones.
-        first: one response, where a label says which one is better.
-        second: the other one.
-        label: what says which one is better.
-        responses: a list of responses.
-        ranks: their ranks, the smallest for the best.
-        scores: their scores, the largest for the best.
-        first_label: what the label says where the first is better; () for the usual words.
-        second_label: what it says where the second is better.
-        tie_label: what it says where neither is.
-    """
+    """The columns that a user named; "" tries the usual names."""
 
     prompt: str = ""
     chosen: str = ""
@@ -268,11 +251,6 @@ def _labelled(row: Mapping[str, Any], columns: PreferenceColumns) -> Preference:
 
 def better_of(label: Any, name: str = "", columns: PreferenceColumns = PreferenceColumns()) -> int | None:
     """Return which of two responses a label means, 0 or 1; None for a tie.
-
-    Args:
-        label: what the row says.
-        name: its column; a few have numbers of known meaning.
-        columns: the words that the user gave.
 
     Raises:
         ValueError: the label is none of the words.

@@ -81,11 +81,7 @@ class Row:
 
 
 class Part(ABC):
-    """One file, or one dataset, that can be entered at any row.
-
-    Attributes:
-        path: where it is: the `Path` of a file or folder, or a name on the hub.
-    """
+    """One file, or one dataset, that can be entered at any row."""
 
     path: Any
 

@@ -139,11 +139,6 @@ def response_of(value: Any, column: str = "") -> Text:
 def text_or_chat(value: Any, what: str, column: str = "") -> Text:
     """Return text, or turns with role and content.
 
-    Args:
-        value: plain data.
-        what: what it is, for the message: "prompt" or "response".
-        column: where it stands, for the message.
-
     Raises:
         ValueError: it is neither; the message says what it is.
     """

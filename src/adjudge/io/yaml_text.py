@@ -8,10 +8,6 @@ from typing import Any
 def parsed(text: str, *, where: str) -> Any:
     """Return the data in YAML or JSON text.
 
-    Args:
-        text: the text.
-        where: what errors call it.
-
     Raises:
         ValueError: it is neither, or empty, or has a key twice, of which one would be lost.
     """

@@ -23,8 +23,7 @@ from adjudge.data_pipelines.hygiene.copies import (
     buckets,
     join_alike,
 )
-from adjudge.data_pipelines.hygiene.minhash import Bands, MinHash
-from adjudge.data_pipelines.hygiene.shingles import Shingles, jaccard, normalised
+from adjudge.data_pipelines.hygiene.minhash import Bands, MinHash, Shingles, jaccard, normalised
 from adjudge.io.errors import JobError
 
 FOLDER = Path(gettempdir())

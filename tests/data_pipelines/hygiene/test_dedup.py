@@ -156,7 +156,7 @@ def test_mistakes_name_the_column_and_the_remedy(tmp_path: Path) -> None:
         ({"keep": "last"}, "--keep"),
         ({"keep": "best"}, "--score-column"),
         ({"score_column": "s"}, "--keep best"),
-        ({"ngram": 0}, "n-gram"),
+        ({"ngram": 0}, "--ngram is 0"),
         ({"threshold": 0.05, "permutations": 8}, "permutations"),
     ],
 )

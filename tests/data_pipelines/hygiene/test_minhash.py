@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjudge.data_pipelines.hygiene.minhash import Bands, MinHash, estimate, gram_hashes
-from adjudge.data_pipelines.hygiene.shingles import jaccard
+from adjudge.data_pipelines.hygiene.minhash import Bands, MinHash, estimate, gram_hashes, jaccard
 
 GOLDEN = "[270336979, 662292093, 553710953] [3612515760, 4146340622, 150311648]"
 

@@ -198,7 +198,7 @@ def test_one_of_each_side_cannot_be_split() -> None:
     ("options", "message"),
     [
         ({"held_back": 1.0}, "--held-back is 1.0"),
-        ({"good_column": "", "bad_column": ""}, "are empty"),
+        ({"good_column": "", "bad_column": ""}, "--good-column is empty"),
         ({"redundant_from": 1}, "--redundant-from is 1"),
         ({"min_bound": 1.0}, "--min-bound is 1.0"),
         ({"min_separation": 0.0}, "--min-separation is 0.0"),

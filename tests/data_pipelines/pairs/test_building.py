@@ -207,7 +207,7 @@ def test_an_input_that_cannot_be_paired_is_refused(
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"rule": "best"}, "no rule 'best'"),
+        ({"rule": "best"}, "unknown rule 'best'"),
         ({"max_pairs": 0}, "--max-pairs is 0"),
         ({"max_answers": 1}, "--max-answers is 1"),
         ({"min_margin": -1.0}, "--min-margin is -1.0"),

@@ -183,7 +183,7 @@ def test_the_released_rule_is_the_reward_less_the_mean_of_the_others() -> None:
         ({"response_column": ()}, "--response-column is empty"),
         ({"response_column": ("a", "b"), "steps_column": "s"}, "--steps-column goes with one"),
         ({"ridge": 0.0}, "--ridge"),
-        ({"tree_alpha": 2.0}, "alpha is 2.0"),
+        ({"tree_alpha": 2.0}, "--tree-alpha is 2.0"),
         ({"verify": -1}, "--verify is -1"),
         ({"pass_at": float("nan")}, "--pass-at is nan"),
         ({"critic_threshold": float("nan")}, "--critic-threshold is nan"),

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from adjudge.io.cards.card import (
     card_cell,
@@ -22,11 +22,12 @@ from adjudge.io.cards.origin import KEY, UNKNOWN, card_of, origin_of, size_categ
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
 from adjudge.io.values import number_of
+from adjudge.options import Options, Range
 from adjudge.statistics.intervals import Interval, wilson
 
 
 @dataclass(frozen=True, kw_only=True)
-class CardConfig:
+class CardConfig(Options, what="--"):
     """Write a card beside each file of labels: who scored, how often with which outcome, and what came of it."""
 
     files: tuple[str, ...]
@@ -41,19 +42,16 @@ class CardConfig:
     pass_score: float = 0.5
     """A score of at least this is a pass."""
 
-    max_row_mb: int = 16
+    max_row_mb: Annotated[int, Range(ge=1, le=1024, unit="MiB")] = 16
     """Largest row of a text file, in MiB; a larger one is counted as unreadable."""
 
     overwrite: bool = False
     """Replace cards that are there."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.files:
             raise ValueError("no file is named; give at least one")
-        if not 1 <= self.max_row_mb <= 1024:
-            raise ValueError(f"--max-row-mb is {self.max_row_mb}; it must be from 1 to 1024")
-        if self.pass_score != self.pass_score:
-            raise ValueError("--pass-score is no number; give one")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,11 +101,7 @@ class CardSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardReport:
-    """What was written.
-
-    Attributes:
-        cards: one for each file.
-    """
+    """What was written."""
 
     cards: tuple[CardSummary, ...]
 
@@ -132,10 +126,6 @@ class CardReport:
 
 def run_card(config: CardConfig, *, progress: object = None) -> CardReport:
     """Write a card for each file.
-
-    Args:
-        config: the options.
-        progress: not told anything; it is there because every kind of `adjudge data` has it.
 
     Raises:
         ValueError: a file cannot be read, or has a card already; no card was written then.

@@ -32,7 +32,6 @@ from adjudge.io.jobs.config import JobConfig
 from adjudge.io.jobs.maker import Maker
 from adjudge.io.jobs.report import JobReport
 from adjudge.io.row import Cursor
-from adjudge.io.source import open_source
 
 _LABELLED_ROWS: Final = 1_000
 _NO_OPTIONS: Final = {"restart", "overwrite", "in_flight", "output"}  # they change nothing in the output
@@ -128,14 +127,7 @@ def label_sources(config: JobConfig) -> Counter[tuple[str, str]]:
     if not config.input or not Path(config.input).exists():
         return found
     try:
-        source = open_source(
-            config.input,
-            limit=config.max_row_mb << 20,
-            split=config.split,
-            subset=config.subset,
-            revision=config.revision,
-        )
-        for row in itertools.islice(source.rows(Cursor()), _LABELLED_ROWS):
+        for row in itertools.islice(config.open().rows(Cursor()), _LABELLED_ROWS):
             found.update(scorer_of(score) for score in label_scores(row.data or {}))
     except (ValueError, JobError):  # the job has read it; what it is now is no matter of a card
         return Counter()

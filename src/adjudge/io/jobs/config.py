@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any, ClassVar
+
+from adjudge.io.source import Source, open_source
+from adjudge.options import Options, Range
 
 
 @dataclass(frozen=True, kw_only=True)
-class Files:
+class Files(Options, what="--"):
     """What a job reads and what it writes."""
 
     input: str
@@ -27,10 +30,10 @@ class Files:
     revision: str = ""
     """Commit, tag or branch of a dataset on the hub."""
 
-    limit: int | None = None
+    limit: Annotated[int | None, Range(ge=1)] = None
     """Only the first rows, so many."""
 
-    max_row_mb: int = 16
+    max_row_mb: Annotated[int, Range(ge=1, le=1024, unit="MiB")] = 16
     """Largest row of a text file, in MiB; a larger one counts as unreadable."""
 
     restart: bool = False
@@ -39,11 +42,15 @@ class Files:
     overwrite: bool = False
     """Replace the output if it exists."""
 
-    def __post_init__(self) -> None:
-        if not 1 <= self.max_row_mb <= 1024:
-            raise ValueError(f"--max-row-mb is {self.max_row_mb}; it must be 1 to 1024, for a row must fit in memory")
-        if self.limit is not None and self.limit < 1:
-            raise ValueError(f"--limit is {self.limit}; it must be 1 or more, or left out to read all rows")
+    def open(self) -> Source:
+        """Open the input.
+
+        Raises:
+            ValueError: there is no such input, or it cannot be read.
+        """
+        return open_source(
+            self.input, limit=self.max_row_mb << 20, split=self.split, subset=self.subset, revision=self.revision
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +60,10 @@ class JobConfig(Files):
     A job that was interrupted, in whatever way, goes on where it was when the same call is made again.
     """
 
-    in_flight: int = 16
+    needed: ClassVar[tuple[str, ...]] = ()
+    """Options that have a default, which may not be taken away."""
+
+    in_flight: Annotated[int, Range(ge=1)] = 16
     """Rows, or groups, that are worked on at the same time."""
 
     license: str = ""
@@ -62,8 +72,9 @@ class JobConfig(Files):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.in_flight < 1:
-            raise ValueError(f"--in-flight is {self.in_flight}; it must be 1 or more")
+        for name in self.needed:
+            if not getattr(self, name):
+                raise ValueError(f"--{name.replace('_', '-')} is empty; name it")
 
     def own_options(self) -> dict[str, Any]:
         """Return the options of this kind of job, without those that every job has: what its rows depend on."""

@@ -1,7 +1,6 @@
 """The formats a job writes, by the name of its output, and the columns of those that have columns.
 
 The journal holds JSON lines; for another format they are converted at the end, in one pass with bounded memory.
-Not covered: appending to what exists, and outputs of many files.
 """
 
 from __future__ import annotations
@@ -23,12 +22,7 @@ _ONE: Final = {"text": "string", "number": "float64", "whole": "int64", "flag": 
 
 
 class Columns:
-    """Columns and their kinds.
-
-    Args:
-        fields: those of the maker.
-        kinds: what its chat fields, and the columns it kept, held.
-    """
+    """Columns and their kinds."""
 
     def __init__(self, fields: Mapping[str, str], kinds: Mapping[str, str]) -> None:
         kept = {name: kind for name, kind in kinds.items() if name not in fields}

@@ -20,10 +20,6 @@ from adjudge.io.row import Cursor, Place, Row
 class NumberSource:
     """Rows {"index": 0}, {"index": 1}, ...: a source for `run_job`.
 
-    Attributes:
-        rows_in_all: how many.
-        name: what errors and the card call it.
-
     Raises:
         ValueError: fewer than none.
     """

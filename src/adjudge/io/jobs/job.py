@@ -2,8 +2,6 @@
 
 It reads the input, cuts it into units, has several made at once, checks and writes what was made in the order of
 the input, counts, and goes on after any interruption where it was.
-
-Not covered: several machines; a job whose work is scoring (`adjudge label`), which has an engine for that.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
-from adjudge.io.errors import JobError, JobStopped
+from adjudge.io.errors import JobError
 from adjudge.io.jobs.config import JobConfig
 from adjudge.io.jobs.formats import Columns, convert
 from adjudge.io.jobs.groups import Piece, RowSource
@@ -24,8 +22,9 @@ from adjudge.io.jobs.lines import ANY, TURNS, Lines, joined, place_of
 from adjudge.io.jobs.maker import Maker, Prepares
 from adjudge.io.jobs.opening import Plan, make_plan
 from adjudge.io.jobs.ordered import in_order, run_to_end
-from adjudge.io.jobs.report import JobProgress, JobReport, JobSnapshot, JobTally, Pace, tell
+from adjudge.io.jobs.report import JobProgress, JobReport, JobSnapshot, JobTally, tell
 from adjudge.io.jobs.row_maker import RowMaker
+from adjudge.io.jobs.run import JobRun
 from adjudge.io.row import Cursor
 
 _CHUNK: Final = 64  # units handed over by the reading thread at once: a hand-over takes 0.1 ms
@@ -101,52 +100,24 @@ def _closing(maker: Maker) -> Iterator[_Closer]:
         run_to_end(closer.close())
 
 
-class _Job:
+class _Job(JobRun[JobTally, JobSnapshot, JobReport]):
     def __init__(self, plan: Plan, journal: Journal[JobTally], progress: JobProgress | None, closer: _Closer) -> None:
+        super().__init__(plan.source, plan.config.limit, plan.identity, plan.notes, journal, progress)
         self._plan = plan
-        self._journal = journal
-        self._progress = progress
         self._closer = closer
-        self._pace = Pace(plan.source, plan.config.limit, journal.cursor)
 
-    def run(self) -> JobReport:
-        journal = self._journal
-        for note in self._plan.notes:
-            tell(self._progress, note)
-        if journal.resumed_rows:
-            tell(self._progress, f"going on behind {journal.resumed_rows} rows that an earlier run did")
-        try:
-            if not journal.done:
-                self._work()
-            report = self._report()
-            journal.finish(self._convert(), lambda: self._write_card(report))
-        except KeyboardInterrupt:
-            raise JobStopped(
-                f"stopped; {journal.safe_rows} rows are done and kept beside the output. "
-                "Make the same call again to go on"
-            ) from None
+    def end(self) -> JobReport:
+        report = self._report()
+        self._journal.finish(self._convert(), lambda: self._write_card(report))
         return report
 
-    def _work(self) -> None:
-        plan, journal = self._plan, self._journal
-        if journal.cursor == Cursor():
-            plan.reader.check_groups()
-        if isinstance(plan.maker, Prepares):
-            tell(self._progress, "looking at the whole input first")
-            self._prepare(plan.maker)
-        try:
-            run_to_end(self._make_all())
-        except BaseException:
-            journal.save()
-            raise
-        if plan.source.identity() != plan.identity["input"]:
-            raise JobError(
-                f"{plan.source.name} changed while it was read, so old and new rows may be mixed; "
-                "begin anew with --restart"
-            )
-        journal.commit(done=True)
-
-    def _prepare(self, maker: Prepares) -> None:
+    def prepare(self) -> None:
+        if self._journal.cursor == Cursor():
+            self._plan.reader.check_groups()
+        maker = self._plan.maker
+        if not isinstance(maker, Prepares):
+            return
+        tell(self._progress, "looking at the whole input first")
         try:
             maker.prepare(self._plan.reader.units())
         except (ValueError, JobError):
@@ -154,7 +125,7 @@ class _Job:
         except Exception as error:  # the boundary: whatever a maker raises is reported under its name
             raise JobError(f"{self._plan.maker.name} failed in `prepare`: {type(error).__name__}: {error}") from error
 
-    async def _make_all(self) -> None:
+    async def work(self) -> None:
         at_once = self._plan.config.in_flight
         try:
             await in_order(
@@ -165,7 +136,7 @@ class _Job:
                 ahead=_AHEAD * at_once,
                 size=lambda piece: piece.size,
                 ahead_bytes=_AHEAD_BYTES,
-                told=self._tell,
+                told=self.tell,
                 rest=self._journal.rest,
             )
         finally:
@@ -234,19 +205,15 @@ class _Job:
 
         write_job_card(report, self._plan.config, self._plan.maker)
 
-    def _tell(self) -> None:
-        if self._progress is None:
-            return
-        tally, share = self._journal.tally, self._pace.share(self._journal.cursor)
-        self._progress.update(
-            JobSnapshot(
-                rows=tally.rows,
-                made=tally.made,
-                dropped=dict(tally.dropped),
-                rows_per_second=self._pace.per_second(tally.rows - self._journal.resumed_rows),
-                fraction=share,
-                eta_seconds=self._pace.seconds_left(share),
-            )
+    def snapshot(self, *, rows_per_second: float, fraction: float | None, eta_seconds: float | None) -> JobSnapshot:
+        tally = self._journal.tally
+        return JobSnapshot(
+            rows=tally.rows,
+            made=tally.made,
+            dropped=dict(tally.dropped),
+            rows_per_second=rows_per_second,
+            fraction=fraction,
+            eta_seconds=eta_seconds,
         )
 
     def _report(self) -> JobReport:

@@ -253,10 +253,6 @@ class Journal(Generic[T]):
     def append(self, lines: bytes, after: Cursor) -> None:
         """Write the lines of some rows, which the tally has counted; commits if the last commit is long enough ago.
 
-        Args:
-            lines: what the rows came to.
-            after: the place behind the rows.
-
         Raises:
             JobError: the disk is full.
         """
@@ -273,9 +269,6 @@ class Journal(Generic[T]):
 
     def commit(self, *, done: bool = False) -> None:
         """Make what was appended safe.
-
-        Args:
-            done: whether that is all there is.
 
         Raises:
             JobError: the disk is full.

@@ -32,10 +32,6 @@ class Unfit(Exception):
 def fitted(value: Any, kind: str) -> Any:
     """Return a value as plain JSON data, if it is of the kind.
 
-    Args:
-        value: what a maker gave for a field.
-        kind: one of `maker.Kind`.
-
     Raises:
         Unfit: it is of another kind.
     """
@@ -223,16 +219,7 @@ _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """What one unit came to, ready to write.
-
-    Attributes:
-        text: one line for each row.
-        rows: how many.
-        dropped: see `Made`.
-        counts: see `Made`.
-        cost: see `Made`.
-        kinds: what the columns whose kind only the rows tell hold here (see `kind_of`).
-    """
+    """What one unit came to, ready to write."""
 
     text: bytes = b""
     rows: int = 0
@@ -244,12 +231,6 @@ class Lines:
 
 class LineWriter:
     """Checks what a maker returns and writes it as lines.
-
-    Args:
-        maker: its name, for errors.
-        fields: its columns.
-        keeps_columns: whether its rows also hold columns of the input.
-        tells_kinds: whether somebody must know what the columns held whose kind only the rows tell.
 
     Raises:
         ValueError: there is no such kind of field.

@@ -50,11 +50,7 @@ class Made:
 
 
 class DroppedError(Exception):
-    """A row, or a unit, that comes to nothing; `Account` counts it.
-
-    Attributes:
-        reason: why, in snake_case.
-    """
+    """A row, or a unit, that comes to nothing; `Account` counts it."""
 
     def __init__(self, reason: str, message: str = "") -> None:
         super().__init__(message or reason)

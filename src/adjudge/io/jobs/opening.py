@@ -16,7 +16,6 @@ from adjudge.io.jobs.journal import partial_of
 from adjudge.io.jobs.lines import LineWriter
 from adjudge.io.jobs.maker import KeepsColumns, Maker
 from adjudge.io.row import Cursor, Row
-from adjudge.io.source import open_source
 
 _PEEKED_ROWS: Final = 100
 _PEEKED_BYTES: Final = 64 << 20
@@ -24,10 +23,6 @@ _PEEKED_BYTES: Final = 64 << 20
 
 def check_paths(given: str, output: str) -> None:
     """See that an output can be written beside its input.
-
-    Args:
-        given: the input, "" if there is none.
-        output: the output.
 
     Raises:
         ValueError: it cannot; the message says why and where it could go.
@@ -53,14 +48,7 @@ def check_paths(given: str, output: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Glance:
-    """What the first rows of an input show.
-
-    Attributes:
-        columns: its top-level columns.
-        rows: its first readable rows, up to 100.
-        closed: whether there can be no other columns.
-        empty: whether it has no rows at all, and no columns.
-    """
+    """What the first rows of an input show."""
 
     columns: tuple[str, ...]
     rows: tuple[Mapping[str, Any], ...]
@@ -107,20 +95,7 @@ def glance(source: RowSource) -> Glance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A job ready to run.
-
-    Attributes:
-        config: what was asked for.
-        maker: what makes the rows.
-        fields: its columns.
-        source: the input.
-        reader: cuts the input into units.
-        writer: checks what is made.
-        written: the output's format.
-        one_kind: whether a column of that format has one kind for all its values.
-        identity: what must be the same for a job to go on.
-        notes: how the input was understood.
-    """
+    """A job ready to run."""
 
     config: JobConfig
     maker: Maker
@@ -137,19 +112,13 @@ class Plan:
 def make_plan(config: JobConfig, maker: Maker, group_column: str, source: RowSource | None) -> Plan:
     """Open the input and have the maker look at it.
 
-    Args:
-        config: the options.
-        maker: what makes the rows.
-        group_column: see `run_job`.
-        source: rows to read in place of `config.input`, or None.
-
     Raises:
         ValueError: whatever is wrong with the call, before any work.
     """
     check_paths(config.input if source is None else "", config.output)
     written = format_of(config.output)
     one_kind = needs_schema(written)
-    source = source if source is not None else _opened(config)
+    source = source if source is not None else config.open()
     seen = glance(source)
     group = _group(maker, group_column, seen)
     notes = maker.check(seen.columns, seen.rows) if not seen.empty else (_nothing_in(source),)
@@ -175,16 +144,6 @@ def make_plan(config: JobConfig, maker: Maker, group_column: str, source: RowSou
             },
         },
         notes=tuple(notes),
-    )
-
-
-def _opened(config: JobConfig) -> RowSource:
-    return open_source(
-        config.input,
-        limit=config.max_row_mb << 20,
-        split=config.split,
-        subset=config.subset,
-        revision=config.revision,
     )
 
 

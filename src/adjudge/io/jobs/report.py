@@ -10,7 +10,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Protocol, Self, TypeAlias, TypeVar
 
 from adjudge.io.errors import JobError
@@ -101,33 +101,12 @@ class JobReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
-        return {
-            "output": self.output,
-            "maker": self.maker,
-            "fingerprint": self.fingerprint,
-            "rows": self.rows,
-            "made": self.made,
-            "dropped": dict(self.dropped),
-            "counts": dict(self.counts),
-            "cost": self.cost.to_dict(),
-            "seconds": round(self.seconds, 3),
-            "resumed_rows": self.resumed_rows,
-            "notes": list(self.notes),
-        }
+        return asdict(self) | {"seconds": round(self.seconds, 3), "notes": list(self.notes)}
 
 
 @dataclass(slots=True)
 class JobTally:
-    """Running counts over everything written so far; exact across interruptions.
-
-    Attributes:
-        rows: input rows.
-        made: rows written.
-        dropped: how often something was left out, by reason.
-        counts: sums of what the maker counted.
-        cost: sum of what models and scorers cost.
-        kinds: what the columns whose kind only the rows tell have held so far.
-    """
+    """Running counts over everything written so far; exact across interruptions."""
 
     rows: int = 0
     made: int = 0
@@ -169,13 +148,7 @@ class JobTally:
 
 
 class Pace:
-    """The pace of one run.
-
-    Args:
-        source: the rows.
-        limit: how many of them are read; None reads all.
-        start: where this run begins.
-    """
+    """The pace of one run."""
 
     def __init__(self, source: RowSource, limit: int | None, start: Cursor) -> None:
         self._source, self._limit = source, limit

@@ -24,13 +24,7 @@ C = TypeVar("C", bound=JobConfig)
 
 @dataclass(slots=True)
 class Account:
-    """What one unit came to while it is worked on.
-
-    Attributes:
-        dropped: how often something was left out, by reason.
-        counts: numbers for the report.
-        cost: of models and scorers.
-    """
+    """What one unit came to while it is worked on."""
 
     dropped: Counter[str] = field(default_factory=Counter)
     counts: defaultdict[str, float] = field(default_factory=lambda: defaultdict[str, float](int))
@@ -58,11 +52,6 @@ class RowMaker(ABC, Generic[C]):
     Args:
         config: its options; of each role that it reads, `ROLE_column` names the column, and `group_column`, where there
             is one, what the rows of a unit share.
-
-    Attributes:
-        name: see `Maker`.
-        fields: see `Maker`.
-        reads: the roles of the columns that it reads.
     """
 
     name: ClassVar[str]
@@ -82,10 +71,6 @@ class RowMaker(ABC, Generic[C]):
     @abstractmethod
     async def rows_of(self, unit: Unit, account: Account) -> Sequence[Mapping[str, Any]]:
         """Return the rows of a unit.
-
-        Args:
-            unit: its rows.
-            account: takes counts, costs, and the reasons of what is left out.
 
         Raises:
             DroppedError: there are none, and why.

@@ -217,7 +217,7 @@ def test_an_answer_is_checked_on_the_entry_as_it_is_written(monkeypatch: pytest.
         ({"count": 0}, "--count is 0"),
         ({"level": (0,)}, "counted from 1"),
         ({"level": (6,)}, "it has 5 levels"),
-        ({"part": "dev"}, "all, train or test"),
+        ({"part": "dev"}, "one of all, train, test"),
         ({"test_share": 1.0}, "--test-share is 1.0"),
         ({"input": "in.jsonl"}, "made from nothing"),
         ({"family": ("gym/word_ladder",)}, "there is no family"),

@@ -331,7 +331,7 @@ def test_the_same_on_every_run(tmp_path: Path) -> None:
         ({"no_rules": True}, "--no-rules without an --engine"),
         ({"variants": 1}, "--variants is 1"),
         ({"votes": -1}, "--votes is -1"),
-        ({"most": 3}, "--most is 3"),
+        ({"max_statements": 3}, "--max-statements is 3"),
         ({"theorem_column": "theorm"}, "Did you mean 'theorem'"),
         ({"label_column": "l"}, "--label-column 'l'"),
         ({"engine": "nothing:x"}, "unknown kind of engine"),

@@ -241,7 +241,7 @@ def test_rows_that_cannot_be_used_are_counted(tmp_path: Path, row: dict[str, Any
         ({"min_tests": 9}, "--min-tests is 9"),
         ({"seconds": 0}, "--seconds is 0"),
         ({"memory_mb": 4096}, "--memory-mb is 4096"),
-        ({"domain": "all"}, "seen or wide"),
+        ({"domain": "all"}, "one of seen, wide"),
         ({"wrong_column": "rong"}, "--wrong-column 'rong'"),
         ({"prompt_column": "promt"}, "--prompt-column 'promt'"),
         ({"tests_column": "test"}, "--tests-column 'test'"),
