@@ -19,11 +19,6 @@ class NotScored(RuntimeError):
 def number(score: Score, fallback: float | None, framework: str) -> float:
     """Return the value of a score, or the fallback.
 
-    Args:
-        score: of one sample.
-        fallback: what stands for a score without a number; None to raise.
-        framework: its name, for the message.
-
     Raises:
         NotScored: there is no number and no fallback.
     """

@@ -25,11 +25,6 @@ from adjudge.scoring.api import load, score_rows
 class Source:
     """Scores from a scorer here or from a server, of which only so many may fail.
 
-    Args:
-        scorer: anything `adjudge.load` takes; with `server`, the scorer's name there, or None where there is one.
-        server: a reward server's address, or a `ClientConfig`; None to score in this process.
-        max_failed: the share of the latest samples that may fail; 1 for any.
-
     Raises:
         ValueError: the scorer is unknown, or an option is out of range.
     """
@@ -131,9 +126,6 @@ class OneByOne:
 
     def check_alone(self, remedy: str = GATHER) -> None:
         """Make sure that no scorer needs the other samples of a group to judge one.
-
-        Args:
-            remedy: what to do if one does, for the message.
 
         Raises:
             ValueError: one does.

@@ -34,9 +34,6 @@ def is_out_of_scope(score: Score) -> bool:
 class RecentFailures:
     """The failed among the latest scores of this process.
 
-    Args:
-        most: the share of them above which the run is stopped; 1 for never.
-
     Raises:
         ValueError: the share is none.
     """

@@ -29,11 +29,7 @@ _SLOW_BODY = 408  # a slow line, and no mistake of the caller's
 
 
 class AsyncClient:
-    """A client for coroutines, from any event loop; connections are shared by all of them.
-
-    Args:
-        config: which server, and how patiently; or its address.
-    """
+    """A client for coroutines, from any event loop; connections are shared by all of them."""
 
     def __init__(self, config: ClientConfig | str) -> None:
         self.config = ClientConfig(url=config) if isinstance(config, str) else config
@@ -154,11 +150,7 @@ class AsyncClient:
 
 
 class Client:
-    """A client for everybody else: any thread, a notebook, a Ray actor, inside a running event loop.
-
-    Args:
-        config: which server, and how patiently; or its address.
-    """
+    """A client for everybody else: any thread, a notebook, a Ray actor, inside a running event loop."""
 
     def __init__(self, config: ClientConfig | str) -> None:
         self._client = AsyncClient(config)

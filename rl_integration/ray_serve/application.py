@@ -1,7 +1,4 @@
-"""The server as an application of Ray Serve.
-
-Not covered: starting Ray and Serve (`running`).
-"""
+"""The server as an application of Ray Serve."""
 
 from __future__ import annotations
 
@@ -29,12 +26,7 @@ if TYPE_CHECKING:
 
 
 class Replica:
-    """What Serve runs in each replica's process.
-
-    Args:
-        scorers: name to a spec or a `LaneConfig`.
-        config: the server's limits; each replica keeps them by itself.
-    """
+    """What Serve runs in each replica's process."""
 
     def __init__(self, scorers: Mapping[str, Any], config: ServerConfig) -> None:
         if not LOG.handlers:  # Ray passes on what the process writes

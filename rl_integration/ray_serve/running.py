@@ -2,8 +2,6 @@
 
 SIGTERM and Ctrl-C take the application away: what comes from then on gets 503, what was accepted is answered, and then
 Serve ends, and Ray too if it was started here.
-
-Not covered: Ray clusters themselves; `ray up` and KubeRay start those.
 """
 
 from __future__ import annotations
@@ -58,12 +56,6 @@ def run_ray_server(
     scorers: Mapping[str, Any], config: ServerConfig, ray: RayConfig, tell: Callable[[str], None]
 ) -> None:
     """Run the server until SIGTERM or Ctrl-C; from the main thread.
-
-    Args:
-        scorers: see `ray_server`.
-        config: see `ray_server`.
-        ray: see `ray_server`.
-        tell: given the address when it listens.
 
     Raises:
         ValueError: see `ray_server`.

@@ -172,11 +172,7 @@ _COUNTERS = {
 
 
 class LaneCollector:
-    """Turns the service's numbers into metrics when they are asked for.
-
-    Args:
-        host: whose numbers.
-    """
+    """Turns the service's numbers into metrics when they are asked for."""
 
     def __init__(self, host: Host) -> None:
         self._host = host

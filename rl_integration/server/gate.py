@@ -149,13 +149,7 @@ _GONE = 499  # in the log: the client went away, and its request was not answere
 
 
 class Gate:
-    """Lets requests through to the application.
-
-    Args:
-        app: the application.
-        config: the limits.
-        tokens: who may ask; None for everyone.
-    """
+    """Lets requests through to the application."""
 
     def __init__(self, app: App, config: ServerConfig, tokens: Tokens | None) -> None:
         self._app = app

@@ -30,11 +30,7 @@ ANSWERS_WITHIN = 1.0
 
 
 class Desk:
-    """Runs the calls of one scorer; to be used from one thread.
-
-    Args:
-        name: names the threads.
-    """
+    """Runs the calls of one scorer; to be used from one thread."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -122,14 +118,7 @@ class _Call:
 
 
 class Caller:
-    """Calls one scorer; lives on the service's loop.
-
-    Args:
-        scorer: the scorer.
-        desk: where it runs.
-        seconds: how long a call may take.
-        answer: told each ticket's score, once.
-    """
+    """Calls one scorer; lives on the service's loop."""
 
     def __init__(self, scorer: Scorer, desk: Desk, seconds: float, answer: Answer) -> None:
         self._scorer = scorer

@@ -3,8 +3,6 @@
 A scorer that compares the members of a group needs all of them in one call, while frameworks send one sample a
 request.  Members are kept by client, traffic and group; the group is let go when it has its number of members or its
 time is over.  A group that was let go and gets another member begins anew.
-
-Not covered: what is done with a group (`lane`), and a member that is sent twice; repeated requests need a key.
 """
 
 from __future__ import annotations

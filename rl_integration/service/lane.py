@@ -2,8 +2,6 @@
 
 A lane lives on the service's loop; only `submit` is called from other threads.  The scorer runs elsewhere (`caller`),
 so nothing that it does can hold up a deadline or another lane.  Whatever happens, each accepted sample is scored once.
-
-Not covered: several machines.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Why the service does not take a request.  Nothing of a refused request was begun, and all of it may be sent again.
-
-Not covered: what befalls samples that were taken; those always get a score, if only a failed one.
-"""
+"""Why the service does not take a request.  Nothing of a refused request was begun, and all of it may be sent again."""
 
 from __future__ import annotations
 

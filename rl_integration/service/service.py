@@ -3,8 +3,6 @@
 `RewardService({"math": "math", "rm": LaneConfig(scorer=..., batch=32)})` hosts scorers in this process; the server of
 `adjudge.rl_integration.server` puts the same object behind HTTP.  `score` is for coroutines, `score_blocking` for any
 thread; both accept all of a request or refuse all of it, and everything accepted gets a score.
-
-Not covered: other processes; each has a service of its own, or asks a server.
 """
 
 from __future__ import annotations
@@ -190,9 +188,6 @@ class RewardService:
 
     async def drain(self, seconds: float | None = None) -> bool:
         """Accept nothing more, and wait for what was accepted.
-
-        Args:
-            seconds: how long to wait; None for as long as it takes.
 
         Returns:
             Whether all of it was answered.

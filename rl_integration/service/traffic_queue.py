@@ -104,14 +104,7 @@ class TrafficQueue(Generic[T]):
         return len(self._turns)
 
     def put(self, item: T, *, traffic: Traffic, client: str, cost: float = 1.0) -> None:
-        """Add an item.
-
-        Args:
-            item: what waits.
-            traffic: its kind.
-            client: whose it is.
-            cost: samples in it.
-        """
+        """Add an item."""
         self._turns.put(traffic, flow=traffic, weight=WEIGHTS[traffic], cost=cost)
         self._lines[traffic].put(item, flow=client, cost=cost)
 

@@ -106,15 +106,10 @@ class Drift:
 
 
 def drift(then: Sequence[int], now: Sequence[int], block: int) -> Drift | None:
-    """Compare lengths; None unless both hold two blocks.
+    """Compare lengths at the start with those now, both in the order they came; None unless both hold two blocks.
 
     Samples of a group resemble each other, so single samples would claim more certainty than there is: the medians of
     blocks of samples in a row are compared (Welch's statistic).  A median does not move for one giant.
-
-    Args:
-        then: lengths at the start, in the order they came.
-        now: lengths now, in the order they came.
-        block: samples of a block.
     """
     first, second = _blocks(then, block), _blocks(now, block)
     if len(first) < 2 or len(second) < 2:
@@ -271,11 +266,7 @@ def _percent(share: float) -> str:
 
 
 class HackingWatch:
-    """Looks for signs that a policy games its reward.
-
-    Args:
-        config: how far it looks back, and its thresholds.
-    """
+    """Looks for signs that a policy games its reward."""
 
     def __init__(self, config: WatchConfig | None = None) -> None:
         self._config = config or WatchConfig()

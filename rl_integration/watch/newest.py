@@ -1,7 +1,4 @@
-"""The newest samples, kept short, for a person to read.
-
-Not covered: a record of all samples; that is a label job or the server's log.
-"""
+"""The newest samples, kept short, for a person to read."""
 
 from __future__ import annotations
 
@@ -57,12 +54,7 @@ class Recent(NamedTuple):
 
 
 class Newest:
-    """A ring of the newest samples; not to be used from two threads at once.
-
-    Args:
-        size: how many are kept.
-        texts: whether prompts and responses are.
-    """
+    """A ring of the newest samples; not to be used from two threads at once."""
 
     def __init__(self, *, size: int, texts: bool) -> None:
         self._texts = texts

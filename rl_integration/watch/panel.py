@@ -1,10 +1,8 @@
 """The watches of all scorers of a service, and their newest samples.
 
-    panel = WatchPanel()
-    service = RewardService({"math": "math"}, watch=panel)
-    panel.report("math")
-
-Not covered: other processes; each service has a panel of its own.
+panel = WatchPanel()
+service = RewardService({"math": "math"}, watch=panel)
+panel.report("math")
 """
 
 from __future__ import annotations
@@ -21,11 +19,6 @@ from adjudge.rl_integration.watch.seen import seen, texts_of
 
 class WatchPanel:
     """Told each score by a `RewardService`; may be asked from any thread.
-
-    Args:
-        config: of the watches.
-        texts: whether prompts and responses of the newest samples are kept.
-        newest: how many samples of each scorer are kept.
 
     Attributes:
         config: as given.

@@ -75,11 +75,6 @@ def form_change(then: Sequence[int], now: Sequence[int], block: int) -> FormChan
     """Return the mark whose share changed most; None unless both sides hold two blocks.
 
     Shares of blocks of samples in a row are compared, as lengths are (`lengths.drift`).
-
-    Args:
-        then: forms at the start, in the order they came.
-        now: forms now, in the order they came.
-        block: samples of a block.
     """
     if min(len(then), len(now)) < 2 * block:
         return None

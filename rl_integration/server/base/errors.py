@@ -4,8 +4,6 @@ Answers as JSON.
 
 They are ASCII: half a surrogate pair that came in a request, as JSON may hold it, can go back with the answer, and
 UTF-8 could not carry it.
-
-Not covered: failed scores; those are answers.
 """
 
 from __future__ import annotations

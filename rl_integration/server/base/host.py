@@ -157,11 +157,7 @@ def _done(work: Callable[[], Awaitable[bytes]]) -> Coroutine[Any, Any, bytes]:
 
 
 class Allowance:
-    """Counts samples under way by client; for use on one event loop.
-
-    Args:
-        most: most samples of one client at once.
-    """
+    """Counts samples under way by client; for use on one event loop."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -195,13 +191,7 @@ _CLOSED = "closed"  # the reason of what a stopping server could not answer in t
 
 
 class Host:
-    """The service as the routes see it.
-
-    Args:
-        service: what scores.
-        config: the limits.
-        score_log: told each score that is given; None for none.
-    """
+    """The service as the routes see it."""
 
     def __init__(self, service: RewardService, config: ServerConfig, score_log: ScoreLog | None = None) -> None:
         self.service = service

@@ -2,8 +2,6 @@
 
 Refused before anything looks at them: what is no JSON, and what Python's reader lets through although others do not or
 read it otherwise: NaN, numbers beyond a double, objects that say a key twice, and nesting without end.
-
-Not covered: what the JSON must hold; the routes' models say that.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Samples out of requests.
-
-Not covered: what a scorer needs of a sample; it says so itself, in the score.
-"""
+"""Samples out of requests."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 The page loads nothing from anywhere else and runs no script but its own: the browser is told so, in case a text that a
 model wrote should ever be taken for markup.
-
-Not covered: data (`routes`); these files are the same for everyone and need no token.
 """
 
 from __future__ import annotations

@@ -19,13 +19,7 @@ WORDS = ("\\boxed{",)
 
 
 def sums(limit: int, *, held_out: float, seed: int) -> tuple[list[Task], list[Task]]:
-    """Return tasks to train on and others to measure on: every a + b with both below the limit, once.
-
-    Args:
-        limit: terms are from 0 to one below.
-        held_out: share of the tasks to measure on.
-        seed: of the division.
-    """
+    """Return tasks to train on and a share held out to measure on: every a + b with both below the limit, once."""
     pairs = [(first, second) for first in range(limit) for second in range(limit)]
     random.Random(seed).shuffle(pairs)
     tasks = [

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
+from adjudge.options import Options, Range
 from adjudge.protocol import Score
 from adjudge.responses.steps import Splitting
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
@@ -31,7 +33,7 @@ from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
 
 
 @dataclass(frozen=True, kw_only=True)
-class Turns:
+class Turns(Options, what="turns option"):
     """Who learns when.
 
     Attributes:
@@ -42,31 +44,18 @@ class Turns:
         right: the least outcome of a right solution.
     """
 
-    first: int = 40
-    generator: int = 3
-    verifier: int = 1
+    first: Annotated[int, Range(ge=0)] = 40
+    generator: Annotated[int, Range(ge=1)] = 3
+    verifier: Annotated[int, Range(ge=1)] = 1
     splitting: Splitting = "blank_line"
     right: float = 1.0
-
-    def __post_init__(self) -> None:
-        for option in ("generator", "verifier"):
-            if getattr(self, option) < 1:
-                raise ValueError(f"turns.{option} is {getattr(self, option)!r}; it must be at least 1")
-        if self.first < 0:
-            raise ValueError(f"turns.first is {self.first!r}; it must be 0 or more")
 
     def needed(self, steps: int) -> int:
         """Return the verifier's steps by the time that the generator has done so many."""
         return self.first + -(-steps // self.generator) * self.verifier
 
     def next(self, generator: int, verifier: int, *, steps: int) -> tuple[bool, int]:
-        """Return whether it is the generator's turn, and up to which step of its run.
-
-        Args:
-            generator: steps that it has done.
-            verifier: steps that it has done.
-            steps: of the generator in all.
-        """
+        """Return whether it is the generator's turn, and up to which step of its run."""
         if verifier < self.first:
             return False, self.first
         rounds, begun = divmod(verifier - self.first, self.verifier)

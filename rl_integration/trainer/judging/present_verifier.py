@@ -5,8 +5,6 @@
 The verifier reads the question and the steps, without the reference, and answers with the likeliest text, so a
 solution is judged in one way by each version of the verifier.  Where its text has not one verdict for each step, or its
 window is too small, the steps are not known and the outcome alone counts (`credit: tango`).
-
-Not covered: verifiers on another machine.
 """
 
 from __future__ import annotations

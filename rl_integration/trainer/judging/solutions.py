@@ -44,14 +44,7 @@ class Solution:
 def solutions_of(
     rollouts: Iterable[Rollout], scores: Iterable[Score], *, splitting: Splitting, right: float
 ) -> list[Solution]:
-    """Return what can be learnt from: solutions with a judged outcome and at least one step.
-
-    Args:
-        rollouts: what the generator wrote.
-        scores: one for each.
-        splitting: where a step begins.
-        right: the least score of a right outcome.
-    """
+    """Return what can be learnt from: solutions with a judged outcome and at least one step."""
     found = []
     for rollout, score in zip(rollouts, scores, strict=True):
         text = response_text(rollout.sample())

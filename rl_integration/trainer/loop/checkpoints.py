@@ -157,13 +157,7 @@ class Checkpoint:
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, keep: int) -> None:
-    """Write a checkpoint, and delete all but the newest ones.
-
-    Args:
-        folder: of the run.
-        checkpoint: the state.
-        keep: how many stay.
-    """
+    """Write a checkpoint into a run's folder, and delete all but the newest `keep`."""
     for rest in folder.glob(f".{_PREFIX}*"):  # what a killed process was writing or deleting
         shutil.rmtree(rest)
     draft = folder / f".{_PREFIX}{checkpoint.step}.part"

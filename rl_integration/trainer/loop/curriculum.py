@@ -14,9 +14,8 @@ from adjudge.rl_integration.trainer.contract.arrays import Floats
 from adjudge.rl_integration.trainer.contract.task import Task, TaskSource
 from adjudge.rl_integration.trainer.loop.config import RunConfig
 from adjudge.rl_integration.trainer.loop.processes import Processes
-from adjudge.rl_integration.trainer.rewards.groups import informative
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, Setting
-from adjudge.rl_integration.trainer.rollouts.curricula.filters import GroupFilter, both
+from adjudge.rl_integration.trainer.rollouts.curricula.filters import ZeroVariance
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 
 _TOKENS = 4_096  # of one forward pass, padding included: the states of all layers are held for a moment
@@ -114,5 +113,8 @@ def open_curriculum(
             f"the answers to a task share their beginnings (rollouts.tree) and are written at once, and "
             f"{names or config.improver.name} adds some later; take one of the two"
         )
-    own = GroupFilter(informative, refills=True) if objective.resample else None
-    return replace(made, source=made.source or source, filter=both(made.filter, own))
+    kept = made.filter
+    if objective.resample:
+        own = ZeroVariance().made(setting).filter
+        kept = own if kept is None or own is None else kept.and_then(own)
+    return replace(made, source=made.source or source, filter=kept)

@@ -163,11 +163,6 @@ class Learner:
     def restore(self, step: int, tensors: Mapping[str, Tensor], optimizer: Mapping[str, Any]) -> None:
         """Put a state in place.
 
-        Args:
-            step: steps that are done.
-            tensors: what is trained, by name.
-            optimizer: its state.
-
         Raises:
             ValueError: they are of another model.
         """

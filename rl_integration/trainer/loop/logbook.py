@@ -86,13 +86,6 @@ class Verdict:
 class LogBook:
     """The journals of a run, with those who look at each step.
 
-    Args:
-        folder: of the run.
-        step: the steps that it begins with.
-        guard: measures some of them.
-        watch: sees all their answers.
-        on_step: told of each.
-
     Attributes:
         opens: whether the guard has measured nothing yet, so that the policy as it is now is to be kept, and the next
             step's answers, which it writes, are measured.

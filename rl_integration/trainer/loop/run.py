@@ -144,10 +144,6 @@ class Run:
     def train(self, *, resume: bool = False, on_step: OnStep | None = None) -> RunResult:
         """Train to the last step; with several processes, in all of them.
 
-        Args:
-            resume: go on from the newest checkpoint, if there is one.
-            on_step: told of each step, in the first process.
-
         Raises:
             ValueError: the folder has checkpoints and `resume` is false, or they are damaged or of another run.
             TooManyFailures: too many rollouts of a step could not be judged.

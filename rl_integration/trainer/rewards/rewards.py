@@ -34,9 +34,6 @@ from adjudge.scoring.api import load
 class Asked:
     """What was asked for in one call.
 
-    Args:
-        samples: to be scored.
-
     Attributes:
         samples: the same.
         scores: one for each, in order, as soon as all are there.
@@ -79,9 +76,6 @@ _NAME = "reward"
 
 class OwnService:
     """A reward service of this process's own, with one scorer.
-
-    Args:
-        config: names the scorer.
 
     Raises:
         ValueError: there is no such scorer.
@@ -144,11 +138,7 @@ def _shared(together: Sequence[Asked], submitted: Future[list[Score]]) -> None:
 
 
 class OtherServer:
-    """A reward server, asked from a loop of its own.
-
-    Args:
-        config: names the server, and the scorer there.
-    """
+    """A reward server, asked from a loop of its own."""
 
     by_group = True  # its scorer may be one of groups, and fewer requests are better ones
 
@@ -187,9 +177,6 @@ def _given(asked: Asked, answer: Future[list[Score]]) -> None:
 
 class Rewards:
     """Asks for scores; to be closed.
-
-    Args:
-        config: where they come from.
 
     Raises:
         ValueError: there is no such scorer.
@@ -296,10 +283,6 @@ _SECONDS = 15.0  # for a server's first answer
 
 class RewardCheck:
     """Takes samples that a reward can judge, whatever their responses, and refuses others.
-
-    Args:
-        option: that holds it, for messages.
-        config: where scores come from.
 
     Raises:
         ValueError: there is no such scorer, or the server does not answer.

@@ -3,8 +3,6 @@
 The answer is a turn of the role "tool".  What stands around it is what the model's chat template puts there, found out
 once with a chat that is made up for it; the policy's own tokens are never written anew.  This is the form of Hermes and
 Qwen models.
-
-Not covered: models that write calls in other forms, and templates that rewrite a tool's text.
 """
 
 from __future__ import annotations
@@ -30,10 +28,6 @@ _ROLE_MARKS = (_OPEN, _CLOSE, "<tool_response>", "</tool_response>")
 
 class ChatCalls:
     """Reads and answers calls in turns.
-
-    Args:
-        policy: whose tokens and chat template they are.
-        tools: what may be called; the chat template tells the model of them.
 
     Raises:
         ValueError: the policy has no chat template, or one that such a dialogue cannot be written with.

@@ -33,11 +33,6 @@ from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnRollout,
 def open_writer(policy: Policy, generator: Generator, tools: ToolUse | None) -> Writer:
     """Return what writes the answers of a run.
 
-    Args:
-        policy: whose tokens they are.
-        generator: writes pieces.
-        tools: what may be called; None for answers of one turn.
-
     Raises:
         ValueError: a tool cannot be opened, or the policy cannot call it in this style.
     """
@@ -53,16 +48,7 @@ def open_writer(policy: Policy, generator: Generator, tools: ToolUse | None) -> 
 
 
 class Dialogue:
-    """Writes answers that call tools.
-
-    Args:
-        policy: whose tokens they are.
-        generator: writes pieces.
-        style: how calls and answers are written.
-        toolbox: what is called.
-        max_turns: pieces of an answer.
-        timeout: seconds that the calls of a piece may take.
-    """
+    """Writes answers that call tools."""
 
     def __init__(
         self,

@@ -127,10 +127,6 @@ class Policy:
     def adapt(self, lora: Lora, *, seed: int) -> None:
         """Freeze the weights and put factors beside them, which change nothing until they are trained.
 
-        Args:
-            lora: which; a policy that has them already stays as it is.
-            seed: of the factors.
-
         Raises:
             ValueError: it has other factors, or the targets name no layer.
         """

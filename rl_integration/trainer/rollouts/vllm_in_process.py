@@ -55,11 +55,6 @@ def check_installed() -> None:
 class VllmInProcess:
     """An engine of vLLM that runs a policy.
 
-    Args:
-        policy: what it runs; it is only read.
-        options: how.
-        max_num_seqs: answers written side by side.
-
     Raises:
         ValueError: vLLM does not start with these options.
     """

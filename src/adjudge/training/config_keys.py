@@ -1,7 +1,4 @@
-"""The keys that a configuration file may hold, read from its dataclasses; and the key meant by one that is unknown.
-
-Not covered: what a key of a mapping with any names means (`objective.set`); what reads the mapping checks it.
-"""
+"""The keys that a configuration file may hold, read from its dataclasses; and the key meant by one that is unknown."""
 
 from __future__ import annotations
 
@@ -77,12 +74,7 @@ def attribute_docs(target: Any) -> dict[str, str]:
 
 
 def config_keys(kind: Any, where: str = "") -> Iterator[Key]:
-    """Yield the keys of a configuration, those without a default first, each section followed by its own keys.
-
-    Args:
-        kind: a dataclass.
-        where: the section that it stands in.
-    """
+    """Yield the keys of a configuration, those without a default first, each section followed by its own keys."""
     hints = typing.get_type_hints(kind)
     said = attribute_docs(kind)
     required = [item for item in dataclasses.fields(kind) if item.default is item.default_factory is MISSING]

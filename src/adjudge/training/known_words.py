@@ -111,15 +111,11 @@ _EARLIER: Final[Mapping[str, str]] = {
     "rollouts.sampling.rows": "rollouts.sampling.max_num_seqs",
     "rollouts.tools.most_turns": "rollouts.tools.max_turns",
     "rollouts.tools.patience": "rollouts.tools.timeout",
-    "reward.most_failed": "reward.max_failed",
-    "reward.calls": "reward.concurrency",
-    "reward.patience": "reward.timeout",
-    "measured_by.most_failed": "measured_by.max_failed",
-    "measured_by.calls": "measured_by.concurrency",
-    "measured_by.patience": "measured_by.timeout",
-    "guard.gold.most_failed": "guard.gold.max_failed",
-    "guard.gold.calls": "guard.gold.concurrency",
-    "guard.gold.patience": "guard.gold.timeout",
+    **{
+        f"{at}.{old}": f"{at}.{new}"
+        for at in ("reward", "measured_by", "guard.gold")
+        for old, new in (("most_failed", "max_failed"), ("calls", "concurrency"), ("patience", "timeout"))
+    },
     "data.most_held_out": "data.max_held_out",
     "learning.critic_rate": "learning.critic_learning_rate",
     "policy.clip_low": "objective.set.policy.clip_ratio_low",
@@ -129,10 +125,10 @@ _EARLIER: Final[Mapping[str, str]] = {
     "policy.weigh_divergence": "objective.set.policy.use_bias_correction_kl",
     "policy.entropy_bonus": "objective.set.policy.entropy_coef",
     "policy.staleness": "objective.set.policy.importance_sampling",
-    "policy.staleness.unit": "objective.set.policy.importance_sampling.level",
-    "policy.staleness.beyond": "objective.set.policy.importance_sampling.mode",
-    "policy.staleness.low": "objective.set.policy.importance_sampling.low",
-    "policy.staleness.high": "objective.set.policy.importance_sampling.high",
+    **{
+        f"policy.staleness.{old}": f"objective.set.policy.importance_sampling.{new}"
+        for old, new in (("unit", "level"), ("beyond", "mode"), ("low", "low"), ("high", "high"))
+    },
     "policy.weighting.least": "objective.set.policy.weighting.min_weight",
     "policy.weighting.most": "objective.set.policy.weighting.max_weight",
 }

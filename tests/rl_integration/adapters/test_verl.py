@@ -170,7 +170,10 @@ def test_each_data_source_has_its_scorer() -> None:
         ({"scorer": "math", "fallback": "0"}, "fallback='0'"),
         ({"scorer": "math", "max_failed": 2}, "max_failed=2"),
         ({"scorer": "math", "parts": "taste"}, "parts='taste'; it must be a list"),
-        ({"scorer": "math", "scorrer": "math"}, "reward_kwargs has 'scorrer'; it can have scorer, scorers, server"),
+        (
+            {"scorer": "math", "scorrer": "math"},
+            "reward_kwargs has no option 'scorrer'; its options are: scorer, scorers, server",
+        ),
         ({"scorer": "math", "tool_text": "drop"}, "tool_text='drop'"),
         ({"scorer": Pairs()}, "compares the answers to a prompt"),
         ({"scorer": "math", "parts": ["taste"]}, "the score has no parts"),

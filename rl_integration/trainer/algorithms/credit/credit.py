@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Protocol, Self
+from typing import Annotated, Any, Protocol, Self
 
 import numpy as np
 
+from adjudge.options import Options, Range
 from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers, at_last_tokens
 from adjudge.rl_integration.trainer.algorithms.credit.gigpo import Gigpo
 from adjudge.rl_integration.trainer.algorithms.credit.step_credit import (
@@ -30,7 +31,7 @@ from adjudge.rl_integration.trainer.algorithms.credit.tree import TreeCredit
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective, with_options
 from adjudge.rl_integration.trainer.algorithms.objectives.preference import Preference
 from adjudge.rl_integration.trainer.contract.arrays import Floats
-from adjudge.rl_integration.trainer.contract.options import check_above, check_kind, check_min
+from adjudge.rl_integration.trainer.contract.options import check_kind, check_number
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 
@@ -43,11 +44,6 @@ class CreditRule(Protocol):
     def over(self, answers: Answers, groups: Groups, outcome: Floats) -> Floats:
         """Return (n, t) advantages of tokens; what stands at tokens that are not the policy's own is not read.
 
-        Args:
-            answers: n answers; `values` are the rewards of their steps.
-            groups: of the answers, with their rewards.
-            outcome: (n,) their advantages by the objective's rule; 0 for those that take no part.
-
         Raises:
             ValueError: the rule cannot read these answers.
         """
@@ -55,7 +51,7 @@ class CreditRule(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Credit:
+class Credit(Options):
     """One way to give credit within answers; `CREDITS` has the published ones.
 
     Attributes:
@@ -68,17 +64,16 @@ class Credit:
 
     rule: CreditRule
     shape: Shape = field(default_factory=Shape)
-    weight: float | None = None
+    weight: Annotated[float, Range(ge=0)] | None = None
     half_life: float | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_kind("shape", self.shape, Shape)
         if not callable(getattr(self.rule, "over", None)):
             raise ValueError(f"rule={self.rule!r}; it must be a rule of credit, such as StepCredit()")
-        if self.weight is not None:
-            check_min("weight", self.weight, 0.0)
         if self.half_life is not None:
-            check_above("half_life", self.half_life, 0.0)
+            check_number("half_life", self.half_life, Range(gt=0))
             if not isinstance(self.rule, StepCredit):
                 raise ValueError(f"half_life={self.half_life!r}; {type(self.rule).__name__} has no share that decays")
 
@@ -107,12 +102,6 @@ class Credit:
 
     def advantages(self, answers: Answers, groups: Groups, outcome: Floats, *, step: int = 0) -> Floats:
         """Return (n, t) advantages of tokens, 0 where the policy did not write.
-
-        Args:
-            answers: n answers.
-            groups: of the answers, with their rewards.
-            outcome: (n,) their advantages by the objective's rule.
-            step: of the run, from 0.
 
         Raises:
             ValueError: the rule cannot read these answers.

@@ -17,15 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
+from adjudge.options import Options, Range
 from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers, rows_of_tokens
 from adjudge.rl_integration.trainer.algorithms.credit.step_credit import known, to_go
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, same_shape
-from adjudge.rl_integration.trainer.contract.options import check_between, check_choice, check_flag, check_min
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
@@ -33,7 +33,7 @@ Rewards: TypeAlias = Literal["outcome", "steps"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gigpo:
+class Gigpo(Options):
     """Advantages of the steps of episodes; see the module.
 
     Attributes:
@@ -44,18 +44,11 @@ class Gigpo:
         eps: what is added to those.
     """
 
-    weight: float = 1.0
-    gamma: float = 0.95
+    weight: Annotated[float, Range(ge=0)] = 1.0
+    gamma: Annotated[float, Range(ge=0, le=1)] = 0.95
     rewards: Rewards = "outcome"
     scale: bool = False
-    eps: float = 1e-6
-
-    def __post_init__(self) -> None:
-        check_flag("scale", self.scale)
-        check_choice("rewards", self.rewards, get_args(Rewards))
-        check_min("weight", self.weight, 0.0)
-        check_between("gamma", self.gamma, 0.0, 1.0)
-        check_min("eps", self.eps, 0.0)
+    eps: Annotated[float, Range(ge=0)] = 1e-6
 
     def __call__(
         self, rewards: Sequence[Floats], anchors: Sequence[Sequence[Hashable]], groups: Groups

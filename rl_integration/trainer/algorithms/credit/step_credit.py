@@ -49,28 +49,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
+from adjudge.options import Options, Range
 from adjudge.responses.refine import Refinement, refine
 from adjudge.responses.step_values import TEMPERATURE
 from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers, over_tokens, rows_of_tokens
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
 from adjudge.rl_integration.trainer.contract.arrays import Floats, Integers, floats, same_shape
-from adjudge.rl_integration.trainer.contract.options import (
-    check_above,
-    check_between,
-    check_choice,
-    check_finite,
-    check_flag,
-    check_min,
-)
+from adjudge.rl_integration.trainer.contract.options import check_number
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shape:
+class Shape(Options):
     """From the values of steps to their rewards.
 
     Attributes:
@@ -83,13 +77,7 @@ class Shape:
     how: Refinement = "none"
     eta: float = 0.5
     start: float = 0.0
-    temperature: float = TEMPERATURE
-
-    def __post_init__(self) -> None:
-        check_choice("how", self.how, get_args(Refinement))
-        check_finite("eta", self.eta)
-        check_finite("start", self.start)
-        check_above("temperature", self.temperature, 0.0)
+    temperature: Annotated[float, Range(gt=0)] = TEMPERATURE
 
     def __call__(self, values: Floats) -> Floats:
         """Return (k,) rewards of steps; none of none.
@@ -106,7 +94,7 @@ class Shape:
 
 def to_go(rewards: Floats, gamma: float = 1.0) -> Floats:
     """Return for each step what it and those after it get, discounted by the number of steps between."""
-    check_between("gamma", gamma, 0.0, 1.0)
+    check_number("gamma", gamma, Range(ge=0, le=1))
     rewards = known(rewards)
     found = np.zeros(len(rewards))
     total = 0.0
@@ -134,7 +122,7 @@ Sum: TypeAlias = Literal["none", "before", "after"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepCredit:
+class StepCredit(Options):
     """Advantages of tokens by their steps; see the module.
 
     Attributes:
@@ -146,20 +134,12 @@ class StepCredit:
         eps: what is added to standard deviations.
     """
 
-    share: float = 0.5
+    share: Annotated[float, Range(ge=0, le=1)] = 0.5
     peers: Peers = "group"
     scale: bool = True
     to_go: Sum = "after"
-    gamma: float = 1.0
-    eps: float = 1e-4
-
-    def __post_init__(self) -> None:
-        check_flag("scale", self.scale)
-        check_between("share", self.share, 0.0, 1.0)
-        check_choice("peers", self.peers, get_args(Peers))
-        check_choice("to_go", self.to_go, get_args(Sum))
-        check_between("gamma", self.gamma, 0.0, 1.0)
-        check_min("eps", self.eps, 0.0)
+    gamma: Annotated[float, Range(ge=0, le=1)] = 1.0
+    eps: Annotated[float, Range(ge=0)] = 1e-4
 
     def __call__(self, rewards: Sequence[Floats], steps: Integers, groups: Groups, outcome: Floats) -> Floats:
         """Return (n, t) advantages of tokens; 0 for responses that take no part.
@@ -231,7 +211,7 @@ Vote: TypeAlias = Literal["intersection", "majority", "average"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Capo:
+class Capo(Options):
     """Token rewards from the outcome and the steps said to be wrong; see the module.
 
     Attributes:
@@ -243,17 +223,14 @@ class Capo:
     """
 
     correct: float = 2.0
-    penalty: float = 1.0
+    penalty: Annotated[float, Range(ge=0)] = 1.0
     vote: Vote = "intersection"
     right: float = 0.5
-    eps: float = 1e-4
+    eps: Annotated[float, Range(ge=0)] = 1e-4
 
     def __post_init__(self) -> None:
-        check_min("penalty", self.penalty, 0.0)
-        check_min("correct", self.correct, self.penalty)
-        check_choice("vote", self.vote, get_args(Vote))
-        check_finite("right", self.right)
-        check_min("eps", self.eps, 0.0)
+        super().__post_init__()
+        check_number("correct", self.correct, Range(ge=self.penalty))
 
     def __call__(self, right: bool, critiques: Sequence[Set[int]], steps: Integers) -> Floats:
         """Return (t,) rewards of tokens.

@@ -45,11 +45,12 @@ have no ratio of their own prompt and take such answers as any other.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
 
+from adjudge.options import Options, Range
 from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import (
     ImportanceSampling,
     Steer,
@@ -57,9 +58,7 @@ from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import (
     sampling_logp_difference,
 )
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import (
-    AGGREGATIONS,
     LARGEST_LOG,
-    LEVELS,
     Aggregation,
     Level,
     LossValue,
@@ -68,13 +67,8 @@ from adjudge.rl_integration.trainer.algorithms.objectives.tokens import (
     ratio,
 )
 from adjudge.rl_integration.trainer.contract.options import (
-    check_above,
-    check_between,
-    check_choice,
-    check_flag,
     check_kind,
-    check_min,
-    check_whole,
+    check_number,
 )
 
 
@@ -120,17 +114,14 @@ def kl_estimate(logp: Tensor, reference_logp: Tensor, how: Estimator) -> Tensor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Injected:
+class Injected(Options):
     """-A p / (p + gamma); see the module.
 
     Attributes:
         gamma: above 0; the probability whose tokens are learnt from most.
     """
 
-    gamma: float = 0.1
-
-    def __post_init__(self) -> None:
-        check_above("gamma", self.gamma, 0.0)
+    gamma: Annotated[float, Range(gt=0)] = 0.1
 
     def __call__(self, tokens: TokenBatch) -> Tensor:
         """Return (n, t) losses."""
@@ -142,7 +133,7 @@ Surrogate: TypeAlias = Literal["clipped", "detached", "plain"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PolicyLoss:
+class PolicyLoss(Options):
     """A policy-gradient loss; see the modules of the parts for their formulas.
 
     Attributes:
@@ -165,38 +156,32 @@ class PolicyLoss:
 
     surrogate: Surrogate = "clipped"
     level: Level = "token"
-    clip_ratio_low: float = 0.2
-    clip_ratio_high: float = 0.2
+    clip_ratio_low: Annotated[float, Range(ge=0, le=1)] = 0.2
+    clip_ratio_high: Annotated[float, Range(ge=0)] = 0.2
     clip_ratio_c: float | None = None
-    tau: float = 0.0
+    tau: Annotated[float, Range(ge=0)] = 0.0
     aggregation: Aggregation = "token_mean"
-    length: int = 1024
-    beta: float = 0.0
+    length: Annotated[int, Range(ge=1)] = 1024
+    beta: Annotated[float, Range(ge=0)] = 0.0
     kl_estimator: Estimator = "k3"
     use_bias_correction_kl: bool = True
-    entropy_coef: float = 0.0
+    entropy_coef: Annotated[float, Range(ge=0)] = 0.0
     importance_sampling: ImportanceSampling = field(default_factory=ImportanceSampling)
     weighting: TopEntropy | Steer | None = None
     injected: Injected = field(default_factory=Injected)
 
     def __post_init__(self) -> None:
-        check_choice("surrogate", self.surrogate, get_args(Surrogate))
-        check_choice("level", self.level, LEVELS)
-        check_choice("aggregation", self.aggregation, AGGREGATIONS)
-        check_choice("kl_estimator", self.kl_estimator, ESTIMATORS)
-        check_between("clip_ratio_low", self.clip_ratio_low, 0.0, 1.0)
-        for option in ("clip_ratio_high", "tau", "beta", "entropy_coef"):
-            check_min(option, getattr(self, option), 0.0)
-        check_whole("length", self.length, 1)
-        check_flag("use_bias_correction_kl", self.use_bias_correction_kl)
+        super().__post_init__()
         check_kind("importance_sampling", self.importance_sampling, ImportanceSampling)
         check_kind("injected", self.injected, Injected)
         check_kind("weighting", self.weighting, TopEntropy, Steer, type(None))
         if self.surrogate == "detached" and self.clip_ratio_c is None:
             raise ValueError("the surrogate 'detached' needs clip_ratio_c, the largest ratio; CISPO's examples take 5")
         if self.clip_ratio_c is not None:
-            check_min(
-                "clip_ratio_c", self.clip_ratio_c, 1 + self.clip_ratio_high if self.surrogate == "clipped" else 0.0
+            check_number(
+                "clip_ratio_c",
+                self.clip_ratio_c,
+                Range(ge=1 + self.clip_ratio_high if self.surrogate == "clipped" else 0),
             )
 
     def __call__(self, tokens: TokenBatch) -> LossValue:

@@ -15,17 +15,18 @@ Not covered: pairs with margins and weights; `adjudge.data_pipelines` builds tho
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from adjudge.options import Options, Range
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, TokenBatch
-from adjudge.rl_integration.trainer.contract.options import check_above, check_min
 
 
 @dataclass(frozen=True, kw_only=True)
-class Preference:
+class Preference(Options):
     """The loss of pairs of a group's best and worst; see the module.
 
     Attributes:
@@ -33,12 +34,8 @@ class Preference:
         eta: weight of the chosen's likelihood; 0 for DPO.
     """
 
-    beta: float = 0.1
-    eta: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_above("beta", self.beta, 0.0)
-        check_min("eta", self.eta, 0.0)
+    beta: Annotated[float, Range(gt=0)] = 0.1
+    eta: Annotated[float, Range(ge=0)] = 0.0
 
     def __call__(self, tokens: TokenBatch) -> LossValue:
         """Return the loss and its metrics; metrics are means over groups.

@@ -14,22 +14,21 @@ Not covered: softmax sampling at other temperatures than 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
 
+from adjudge.options import Options, Range
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import (
-    AGGREGATIONS,
-    Aggregation,
     LossValue,
     TokenBatch,
     aggregate,
 )
-from adjudge.rl_integration.trainer.contract.options import check_above, check_choice
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rover:
+class Rover(Options):
     """The squared error of log-ratios as values; see the module.
 
     Attributes:
@@ -37,12 +36,8 @@ class Rover:
         aggregation: from tokens to one number (`tokens.aggregate`).
     """
 
-    tau: float = 1.0
-    aggregation: Aggregation = "sequence_mean"
-
-    def __post_init__(self) -> None:
-        check_above("tau", self.tau, 0.0)
-        check_choice("aggregation", self.aggregation, [one for one in AGGREGATIONS if one != "constant"])
+    tau: Annotated[float, Range(gt=0)] = 1.0
+    aggregation: Literal["sequence_mean", "token_mean", "sequence_sum"] = "sequence_mean"
 
     def __call__(self, tokens: TokenBatch) -> LossValue:
         """Return the loss and its metrics.

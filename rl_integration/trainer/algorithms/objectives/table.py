@@ -1,8 +1,6 @@
 """The published objectives by name; each is plain data, and `Objective.but` changes single options.
 
 Defaults are the papers' or, where those differ, the released code's; docs/objectives.md has the sources.
-
-Not covered: learning rates, group sizes and other options of the run.
 """
 
 from __future__ import annotations

@@ -226,7 +226,7 @@ def groups_of_two() -> Groups:
         (lambda: StepCredit(share=1.1), "share=1.1"),
         (lambda: StepCredit(peers="all"), "peers='all'"),  # type: ignore[arg-type]
         (lambda: Capo()(True, [{2}], np.array([0, 1])), r"names the steps \[2\]; there are the steps 0 to 1"),
-        (lambda: Capo(correct=0.5), "correct=0.5; it must be a number from 1"),
+        (lambda: Capo(correct=0.5), "correct=0.5; it must be a finite number, at least 1"),
         (lambda: Capo(vote="any"), "vote='any'"),  # type: ignore[arg-type]
         (lambda: Gigpo()([np.ones(1)] * 2, [["a"], []], groups_of_two()), "episode 1 has 1 rewards and 0 anchors"),
         (lambda: Gigpo(gamma=-1.0), "gamma=-1.0"),
