@@ -19,11 +19,7 @@ that gets the row and returns it."""
 
 
 def checked_place(option: str, place: object) -> Place:
-    """Return a place that is one.
-
-    Raises:
-        ValueError: it is neither a text nor a function.
-    """
+    """Return a place if it is a text or a function, else raise `ValueError`."""
     if isinstance(place, str) or callable(place):
         return place
     raise ValueError(f"{option}={place!r}; name the column that holds it, or give a function of the row")

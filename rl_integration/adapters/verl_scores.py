@@ -56,21 +56,13 @@ class VerlOptions(Options, what="reward_kwargs option"):
 
 
 def verl_options(settings: Mapping[str, Any]) -> VerlOptions:
-    """Return the options that a configuration sets.
-
-    Raises:
-        ValueError: one is unknown, or wrong.
-    """
+    """Return the options that a configuration sets, or raise `ValueError`."""
     known = [item.name for item in fields(VerlOptions)]
     return VerlOptions(**options_of(plain(settings), known, inside="reward_kwargs"))
 
 
 def picked(extra_info: Mapping[str, Any] | None, names: Sequence[str]) -> dict[str, Any]:
-    """Return the named columns of an `extra_info`, as copies.
-
-    Raises:
-        ValueError: it lacks one.
-    """
+    """Return the named columns of an `extra_info`, as copies, or raise `ValueError`."""
     info = extra_info or {}
     missing = [name for name in names if name not in info]
     if missing:

@@ -20,8 +20,7 @@ from typing import Any, Self
 from adjudge.protocol import Sample, Score, Scorer
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.lane import Lane, Watch
-from adjudge.rl_integration.service.refusals import Draining
-from adjudge.rl_integration.service.request import Request, Traffic
+from adjudge.rl_integration.service.request import Draining, Request, Traffic
 from adjudge.rl_integration.service.stats import LaneStats
 from adjudge.runtime.cache import CachedScorer, ScoreCache
 from adjudge.runtime.contract import is_groupwise
@@ -66,11 +65,7 @@ class RewardService:
         return list(self._lanes)
 
     def scorer(self, name: str) -> Scorer:
-        """Return the scorer that a name stands for now.
-
-        Raises:
-            ValueError: there is none of that name.
-        """
+        """Return the scorer that a name stands for now, or raise `ValueError`."""
         return self._lane(name).scorer
 
     async def score(

@@ -164,8 +164,8 @@ Kind: TypeAlias = Literal[
     "longer",
     "shorter",
     "follows_length",
-    "flat_groups",
-    "cut_off",
+    "frac_reward_zero_std",
+    "clipped_ratio",
     "form",
 ]
 
@@ -209,11 +209,11 @@ class Measures:
         length_errors: how many standard errors lie between them, signed.
         follows_length: rank correlation of value and length.
         groups: groups with two values or more.
-        flat_groups: the share of these with one value alone.
+        frac_reward_zero_std: the share of these with one value alone.
         prompts: how many different prompts there were.
         repeated: the share of long responses that came for another prompt too.
         one_response: the share of the commonest response that came for several prompts.
-        cut_off: the share of responses that reached the token limit, of those where this is known.
+        clipped_ratio: the share of responses that reached the token limit, of those where this is known.
         form: the mark of form whose share changed most since the start, and how.
     """
 
@@ -234,11 +234,11 @@ class Measures:
     length_errors: float | None
     follows_length: float | None
     groups: int
-    flat_groups: float | None
+    frac_reward_zero_std: float | None
     prompts: int
     repeated: float | None
     one_response: float | None
-    cut_off: float | None
+    clipped_ratio: float | None
     form: FormChange | None
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from adjudge.reward_models.training.scalar_config import LossChoice, ScalarTraining
+from adjudge.training.backbones import Lora
 from adjudge.training.config_file import config_of, load_config, plain_config
-from adjudge.training.lora import Lora
 
 SMALL = "model: some/model\ndata: pairs.jsonl\noutput: out\n"
 

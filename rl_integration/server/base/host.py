@@ -10,29 +10,24 @@ never refusals.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing, contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.base.errors import HttpError
 from adjudge.rl_integration.server.base.score_log import ScoreLog
-from adjudge.rl_integration.service.refusals import Refused
-from adjudge.rl_integration.service.request import Traffic
+from adjudge.rl_integration.service.request import Refused, Traffic
 from adjudge.rl_integration.service.service import RewardService
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from starlette.requests import Request as HttpRequest
-import asyncio
-from collections import Counter, OrderedDict
-from collections.abc import Coroutine, Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
 
 _SECONDS = 600.0
 _BYTES = 256 << 20

@@ -14,8 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.service.stats import LaneStats, quantile
-from adjudge.rl_integration.watch.newest import Recent
-from adjudge.rl_integration.watch.panel import WatchPanel
+from adjudge.rl_integration.watch.panel import Recent, WatchPanel
 from adjudge.rl_integration.watch.report import HackingReport
 
 State: TypeAlias = Literal["healthy", "look", "failing", "resting", "stalled", "learning", "idle"]

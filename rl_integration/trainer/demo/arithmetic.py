@@ -39,14 +39,7 @@ _LONGEST = 16  # digits of an answer
 
 
 def preferences(tasks: Sequence[Task], count: int, *, seed: int, bias: float = 0.9) -> list[dict[str, str]]:
-    """Return rows of `prompt`, `chosen` and `rejected`.
-
-    Args:
-        tasks: sums.
-        count: of rows.
-        seed: of the choice of tasks and answers.
-        bias: share of the rows in which the longer answer is chosen; in the others it is the shorter one.
-    """
+    """Return rows of `prompt`, `chosen` and `rejected`."""
     chance = random.Random(seed)
     rows = []
     for _ in range(count):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.adapters.recent_failures import TooManyFailures
+from adjudge.rl_integration.adapters.failures import TooManyFailures
 from adjudge.rl_integration.trainer.contract.arrays import Integers
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task, TaskSource

@@ -15,8 +15,7 @@ from adjudge.rl_integration.trainer.rollouts.curricula.choice import CurriculumC
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
 from adjudge.rl_integration.trainer.rollouts.task_files import TaskFiles
 from adjudge.rl_integration.watch.config import WatchConfig
-from adjudge.training.backbones import NGRAMS, ModelChoice
-from adjudge.training.lora import Lora
+from adjudge.training.backbones import NGRAMS, Lora, ModelChoice
 
 Precision = Literal["auto", "fp32", "bf16"]
 

@@ -26,13 +26,7 @@ ALARMS = "alarms.jsonl"
 
 
 class Journal:
-    """Appends lines to a file of a run's folder.
-
-    Args:
-        folder: of the run.
-        name: of the file.
-        step: the steps that the run begins with; lines of later ones, which a killed process left, are dropped.
-    """
+    """Appends lines to a file of a run's folder."""
 
     def __init__(self, folder: Path, name: str, *, step: int) -> None:
         self._path = folder / name

@@ -54,11 +54,7 @@ class CallStyle(Protocol):
         ...
 
     def prompt(self, task: Task) -> tuple[int, ...]:
-        """Return a task's prompt as tokens.
-
-        Raises:
-            ValueError: the prompt cannot be written.
-        """
+        """Return a task's prompt as tokens, or raise `ValueError`."""
         ...
 
     def calls(self, text: str, *, ended: bool) -> tuple[Call, ...]:

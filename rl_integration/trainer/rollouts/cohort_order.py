@@ -74,10 +74,6 @@ def _share(facts: Iterable[bool]) -> float | None:
 class CohortOrder:
     """Draws whole cohorts in a shuffled order, and reports how order-dependent the verdicts are.
 
-    Args:
-        tasks: what there is; those of one cohort anywhere in it, a task without one being its own.
-        seed: of the order.
-
     Raises:
         ValueError: there are no tasks, two have one id, or cohorts have different sizes.
     """

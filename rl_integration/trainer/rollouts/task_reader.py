@@ -271,11 +271,7 @@ def _option(role: str) -> str:
 
 
 def _task(row: Row, sampler: Sampler, files: TaskFiles, number: str) -> Task:
-    """The task of a row.
-
-    Raises:
-        _Unusable: it has none.
-    """
+    """The task of a row."""
     if row.data is None:
         raise _Unusable("the row cannot be read", row.error)
     item = sampler.items(row, "")[0]

@@ -152,11 +152,7 @@ class ToolChoice:
             )
 
     def opened(self) -> Tool:
-        """Return the tool.
-
-        Raises:
-            ValueError: it cannot be found, or its options do not fit.
-        """
+        """Return the tool, or raise `ValueError`."""
         module, _, name = _KNOWN.get(self.kind, self.kind).partition(":")
         try:
             found: Any = getattr(importlib.import_module(module), name)

@@ -128,11 +128,7 @@ class Writer(Protocol):
 
 
 def check_room(writer: Writer, tasks: Iterable[Task], *, max_new_tokens: int, window: int) -> None:
-    """Look whether each task's prompt can be written, and leaves room for the longest answer.
-
-    Raises:
-        ValueError: one does not.
-    """
+    """Raise `ValueError` unless each task's prompt can be written, and leaves room for the longest answer."""
     for task in tasks:
         length = len(writer.prompt(task))
         if length + max_new_tokens > window:

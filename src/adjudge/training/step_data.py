@@ -180,13 +180,7 @@ def consensus(
     *,
     threshold: float = 0.0,
 ) -> Consensus:
-    """Return the examples whose first error is where a second opinion puts it.
-
-    Args:
-        examples: with labels from rollouts, soft or hard.
-        opinions: the place of the first error (-1: none) of each solution, by `key_of`; see `opinions_of`.
-        threshold: a step is an error if its label is at most this: 0 for "no rollout got there".
-    """
+    """Return the examples whose first error is where a second opinion puts it."""
     kept: list[StepExample] = []
     disagreed = unknown = unjudged = 0
     for example in examples:

@@ -20,8 +20,7 @@ from tests.rl_integration.server.conftest import served
 
 from adjudge.io.values import plain, reference_of
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.adapters.number import NotScored
-from adjudge.rl_integration.adapters.recent_failures import WINDOW, TooManyFailures
+from adjudge.rl_integration.adapters.failures import WINDOW, NotScored, TooManyFailures
 from adjudge.rl_integration.adapters.verl_scores import VerlOptions
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.verl import compute_score, compute_score_batch

@@ -178,10 +178,6 @@ def at_last_tokens(values: Floats, steps: Integers) -> Floats:
 def rows_of_tokens(values: Sequence[Floats], steps: Integers) -> Floats:
     """Return (n, t) each step's number at all of its tokens.
 
-    Args:
-        values: the numbers of the steps of each of n responses.
-        steps: (n, t) step of each token, -1 for none.
-
     Raises:
         ValueError: there are not as many responses, or a token belongs to a step that has no number.
     """

@@ -34,9 +34,8 @@ CAPO (arXiv 2508.02298): a critic names the wrong steps, and their tokens pay fo
 | right | C | C - P |
 | wrong | 0 | -P |
 
-Of several critiques the wrong steps are those that all name (`intersection`), more than half (`majority`), or, for
-`average`, each by the share that names it, with the penalty in proportion.  C = 2, P = 1 and four critiques are from a
-re-implementation; the authors' code was not found.
+C = 2 and P = 1 are from a re-implementation; the authors' code was not found.  Of several critiques the scorer `critic`
+says by its `vote` which steps are wrong; a step that only some name pays in proportion.
 
 What becomes of the rewards there was not found either: in the loop a token's reward is compared with those of all
 tokens of its group, (reward - mean) / (standard deviation + eps).  A step's value is 1 less the share of critiques that
@@ -47,7 +46,7 @@ Not covered: steps without a value; leave such an answer's steps out, and its ou
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
@@ -105,11 +104,7 @@ def to_go(rewards: Floats, gamma: float = 1.0) -> Floats:
 
 
 def known(values: Floats) -> Floats:
-    """Return (k,) values as an array.
-
-    Raises:
-        ValueError: one is missing or not finite.
-    """
+    """Return (k,) values as an array, or raise `ValueError`."""
     found = floats("the steps' values", values)
     bad = np.flatnonzero(~np.isfinite(found))
     if len(bad):
@@ -207,9 +202,6 @@ IGPO_PAPER = StepCredit(share=1.0)
 SHAPED = StepCredit(peers="place", scale=False, to_go="before")
 
 
-Vote: TypeAlias = Literal["intersection", "majority", "average"]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Capo(Options):
     """Token rewards from the outcome and the steps said to be wrong; see the module.
@@ -217,47 +209,18 @@ class Capo(Options):
     Attributes:
         correct: C, more than `penalty`, so that a right answer stays worth more than a wrong one.
         penalty: P.
-        vote: what several critiques say together.
         right: the score from which on an answer is right.
         eps: what is added to standard deviations.
     """
 
     correct: float = 2.0
     penalty: Annotated[float, Range(ge=0)] = 1.0
-    vote: Vote = "intersection"
     right: float = 0.5
     eps: Annotated[float, Range(ge=0)] = 1e-4
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number("correct", self.correct, Range(ge=self.penalty))
-
-    def __call__(self, right: bool, critiques: Sequence[Set[int]], steps: Integers) -> Floats:
-        """Return (t,) rewards of tokens.
-
-        Args:
-            right: whether the answer is right.
-            critiques: the wrong steps that each critique names, from 0; without any nothing is penalised.
-            steps: (t,) step of each token, -1 for none.
-
-        Raises:
-            ValueError: a critique names a step that has no token.
-        """
-        count = int(steps.max(initial=-1)) + 1
-        named = np.zeros(count)
-        for critique in critiques:
-            if critique and not 0 <= min(critique) <= max(critique) < count:
-                raise ValueError(f"a critique names the steps {sorted(critique)}; there are the steps 0 to {count - 1}")
-            named[sorted(critique)] += 1
-        share = named / max(1, len(critiques))
-        match self.vote:
-            case "intersection":
-                share = (share == 1).astype(float)
-            case "majority":
-                share = (share > 0.5).astype(float)
-            case "average":
-                pass
-        return self.correct * right - self.penalty * over_tokens(share, steps)
 
     def over(self, answers: Answers, groups: Groups, outcome: Floats) -> Floats:
         """Return (n, t) advantages of tokens; see `credit.CreditRule`.  The outcome's advantages are not read.

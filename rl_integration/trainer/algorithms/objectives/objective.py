@@ -25,15 +25,13 @@ from torch import Tensor
 
 from adjudge.options import Options, Range
 from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages import Gae
-from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
-from adjudge.rl_integration.trainer.algorithms.objectives.preference import Preference
-from adjudge.rl_integration.trainer.algorithms.objectives.rover import Rover
+from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss, Preference, Rover
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, Totals
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats
 from adjudge.rl_integration.trainer.contract.options import check_kind
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rewards.shaping import Overlong
-from adjudge.training.known_words import WORDS
+from adjudge.training.config_keys import WORDS
 
 if TYPE_CHECKING:
     from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, TokenBatch
@@ -184,11 +182,7 @@ class Objective(Options):
         return self.policy(tokens)
 
     def but(self, changes: Mapping[str, Any]) -> Self:
-        """Return the same with other options; `policy.clip_ratio_high` reaches into parts.
-
-        Raises:
-            ValueError: there is no such option, or it cannot have that value.
-        """
+        """Return the same with other options; `policy.clip_ratio_high` reaches into parts."""
         return with_options(self, changes)
 
 

@@ -150,11 +150,7 @@ class Record:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the record that `to_dict` wrote.
-
-        Raises:
-            ValueError: it is none.
-        """
+        """Return the record that `to_dict` wrote, or raise `ValueError`."""
         try:
             made = cls(**data["options"])
             made._prompts = {name: PromptRecord(**record) for name, record in data["prompts"].items()}

@@ -132,11 +132,7 @@ class RefinementsRule(Options):
 
 
 class Refinements:
-    """Refines wrong answers; see the module.
-
-    Raises:
-        ValueError: there is no such critic.
-    """
+    """Refines wrong answers; see the module."""
 
     def __init__(self, rule: RefinementsRule, policy: Policy) -> None:
         self._rule = rule

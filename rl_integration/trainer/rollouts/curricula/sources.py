@@ -218,11 +218,7 @@ class PromptValue:
         return np.clip(self._raw(self._read(tasks)), 0.0, 1.0)
 
     def observe(self, tasks: Sequence[Task], answers: Sequence[Sequence[float]]) -> None:
-        """Learn from observed pass rates, one after the other.
-
-        Raises:
-            ValueError: as above.
-        """
+        """Learn from observed pass rates, one after the other."""
         states = self._read(tasks)
         rates = np.array([sum(judged) / len(judged) for judged in answers])
         if self._weights is None:

@@ -17,9 +17,7 @@ from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy, warm_up
-from adjudge.rl_integration.trainer.judging.alternation import Alternation, Turns
-from adjudge.rl_integration.trainer.judging.present_verifier import PresentVerifier
-from adjudge.rl_integration.trainer.judging.solutions import Solution, Solutions
+from adjudge.rl_integration.trainer.judging.alternation import Alternation, PresentVerifier, Solution, Solutions, Turns
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
 from adjudge.rl_integration.trainer.loop.guard import GuardConfig
 from adjudge.rl_integration.trainer.loop.logbook import STEPS, read_journal

@@ -16,7 +16,7 @@ from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
-from adjudge.training.lora import Lora
+from adjudge.training.backbones import Lora
 
 LORA = Lora(rank=2)
 

@@ -389,7 +389,7 @@ def test_without_steps_the_outcome_alone_counts() -> None:
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (lambda: CreditChoice(name="tangoo"), r"there is no credit 'tangoo'; there are tango, critic_search"),
+        (lambda: CreditChoice(name="tangoo"), r"'tangoo' \(did you mean 'tango'\?\); there are tango, critic_search"),
         (lambda: CreditChoice(name="tango", set={"rule.part": 1}), r"there is no option 'rule.part'; .* share, peers"),
         (
             lambda: CreditChoice(name="tango", set={"rule.share": 2}),

@@ -15,9 +15,15 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import ValueLoss
-from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import ESTIMATORS, PolicyLoss, kl_estimate
-from adjudge.rl_integration.trainer.algorithms.objectives.preference import Preference, pairs
-from adjudge.rl_integration.trainer.algorithms.objectives.rover import Rover, next_values
+from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import (
+    ESTIMATORS,
+    PolicyLoss,
+    Preference,
+    Rover,
+    kl_estimate,
+    next_values,
+    pairs,
+)
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES
 from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import ImportanceSampling, Steer, TopEntropy
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, TokenBatch, Totals

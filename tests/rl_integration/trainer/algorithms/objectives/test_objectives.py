@@ -106,7 +106,7 @@ def test_what_an_objective_needs_is_said() -> None:
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (lambda: objective("gppo"), "there is no objective 'gppo'; there are grpo"),
+        (lambda: objective("gppo"), r"unknown objective 'gppo' \(did you mean 'ppo'\?\); there are grpo"),
         (lambda: objective("grpo").but({"policy.clip": 1}), "no option 'policy.clip'; at this place there are surr"),
         (lambda: objective("grpo").but({"policy.clip_high": 0.3}), "did you mean 'policy.clip_ratio_high'?"),
         (lambda: objective("grpo").but({"resample.on": 1}), "there are none"),
