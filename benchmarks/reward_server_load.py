@@ -42,7 +42,7 @@ from rich.console import Console
 from rich.table import Table
 
 from adjudge import Client, Limits, Sample, Score, Verifier
-from adjudge.rl_integration.client.config import ClientConfig
+from adjudge.rl_integration.client.client import ClientConfig
 
 BATCH, CALL = 4, 0.02  # of `Steady`: samples in a call, and the seconds a call takes
 QUEUE = 100  # samples that may wait for it

@@ -16,9 +16,8 @@ from adjudge.engines.checkpoint_notes import template_digest
 from adjudge.reward_models.training.report import Kind, Measures, TrainingReport
 from adjudge.reward_models.training.rows import batch_plan, said_of
 from adjudge.reward_models.training.schedule import TrainingOptions
-from adjudge.training.backbones import Opened, libraries, open_backbone
+from adjudge.training.backbones import Opened, libraries, open_backbone, with_lora
 from adjudge.training.config_file import plain_config
-from adjudge.training.lora import with_lora
 
 if TYPE_CHECKING:
     from adjudge.reward_models.training.loop import Collate, LoopResult, Progress

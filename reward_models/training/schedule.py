@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from adjudge.training.backbones import NGRAMS, ModelChoice
-from adjudge.training.lora import Lora
+from adjudge.training.backbones import NGRAMS, Lora, ModelChoice
 
 Precision = Literal["auto", "fp32", "bf16"]
 

@@ -16,8 +16,7 @@ from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
 from adjudge.io.values import kind_of
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.adapters.number import NotScored, number
-from adjudge.rl_integration.adapters.recent_failures import is_out_of_scope
+from adjudge.rl_integration.adapters.failures import NotScored, is_out_of_scope, number
 
 _ROW_BYTES = 16 << 20
 _HEAD = ("row", "scorer", "reference", "status")
@@ -77,11 +76,6 @@ class DryRun:
 
 def first_rows(rows: Any, count: int) -> list[Mapping[str, Any]]:
     """Return the first rows of a data set.
-
-    Args:
-        rows: mappings, such as a data set of `datasets` (streamed or not), or what `adjudge label` reads: a path, a
-            folder, a name on the hub.
-        count: how many.
 
     Raises:
         ValueError: there is none, or one cannot be read.

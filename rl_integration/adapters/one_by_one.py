@@ -13,10 +13,8 @@ from functools import partial
 from typing import Any
 
 from adjudge.protocol import MissingReferenceError, Sample, Score
-from adjudge.rl_integration.adapters.number import checked_fallback, number
-from adjudge.rl_integration.adapters.recent_failures import RecentFailures
-from adjudge.rl_integration.client.client import AsyncClient
-from adjudge.rl_integration.client.config import ClientConfig
+from adjudge.rl_integration.adapters.failures import RecentFailures, checked_fallback, number
+from adjudge.rl_integration.client.client import AsyncClient, ClientConfig
 from adjudge.runtime.contract import is_groupwise, validate_sample
 from adjudge.runtime.loop import run_blocking
 from adjudge.scoring.api import load, score_rows
@@ -24,11 +22,6 @@ from adjudge.scoring.api import load, score_rows
 
 class Source:
     """Scores from a scorer here or from a server, of which only so many may fail.
-
-    Args:
-        scorer: anything `adjudge.load` takes; with `server`, the scorer's name there, or None where there is one.
-        server: a reward server's address, or a `ClientConfig`; None to score in this process.
-        max_failed: the share of the latest samples that may fail; 1 for any.
 
     Raises:
         ValueError: the scorer is unknown, or an option is out of range.
@@ -130,14 +123,7 @@ class OneByOne:
         return self._again, ()
 
     def check_alone(self, remedy: str = GATHER) -> None:
-        """Make sure that no scorer needs the other samples of a group to judge one.
-
-        Args:
-            remedy: what to do if one does, for the message.
-
-        Raises:
-            ValueError: one does.
-        """
+        """Raise `ValueError` if a scorer needs the other samples of a group to judge one."""
         if any(source is not None and source.groupwise for source in (*self._sources.values(), self._others)):
             raise ValueError(
                 f"the scorer compares the answers to a prompt, and {self._framework} gives them one by one; {remedy}"
@@ -186,11 +172,7 @@ class OneByOne:
         return run_blocking(self.scores(samples, data_sources))
 
     def number(self, score: Score) -> float:
-        """Return the value of a score, or the fallback.
-
-        Raises:
-            NotScored: there is no value and no fallback.
-        """
+        """Return the value of a score, or the fallback."""
         return number(score, self._fallback, self._framework)
 
     def _source_of(self, name: str) -> Source:

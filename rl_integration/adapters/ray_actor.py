@@ -6,8 +6,6 @@
 Requests of all callers share the queues, batches and deadlines of one `RewardService`.  Calls of an actor with
 coroutines run side by side (`max_concurrency`, 1000 unless said otherwise).  If the actor dies, its callers get Ray's
 `RayActorError`, and no score.
-
-Not covered: several actors behind one address; that is `adjudge serve --ray`.
 """
 
 from __future__ import annotations

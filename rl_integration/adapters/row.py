@@ -1,7 +1,6 @@
 """What a framework's row says: the reference to score by, the group, and whatever else a scorer may ask for.
 
-Cells are read as everywhere in adjudge (`adjudge.io.values`).  Not covered: which of a row's columns holds what; that
-is the user's to say.
+Cells are read as everywhere in adjudge (`adjudge.io.values`).
 """
 
 from __future__ import annotations
@@ -20,15 +19,7 @@ that gets the row and returns it."""
 
 
 def checked_place(option: str, place: object) -> Place:
-    """Return a place that is one.
-
-    Args:
-        option: what the place is for, for the message: "reference", "group" or "data_source".
-        place: the place.
-
-    Raises:
-        ValueError: it is neither a text nor a function.
-    """
+    """Return a place if it is a text or a function, else raise `ValueError`."""
     if isinstance(place, str) or callable(place):
         return place
     raise ValueError(f"{option}={place!r}; name the column that holds it, or give a function of the row")
@@ -36,11 +27,6 @@ def checked_place(option: str, place: object) -> Place:
 
 def reference_in(row: Mapping[str, Any], place: Place, framework: str) -> Any:
     """Return the reference of a row as a copy in plain data; None where its cell is empty.
-
-    Args:
-        row: the columns.
-        place: where among them the reference is; "" for scorers that need none.
-        framework: whose row it is, for the message.
 
     Raises:
         ValueError: the row has no such column.
@@ -88,10 +74,6 @@ def extra_in(row: Mapping[str, Any], without: Place = "") -> dict[str, Any]:
 
 def words(value: Any, what: str) -> Text:
     """Return a prompt or a response as text or as messages; None, which stands for an empty message, as "".
-
-    Args:
-        value: what the framework gives.
-        what: its name, for the message: "prompt of TRL".
 
     Raises:
         ValueError: it is something else.

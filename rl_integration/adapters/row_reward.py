@@ -10,7 +10,7 @@ from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.dry_run import DryRun, first_rows
 from adjudge.rl_integration.adapters.one_by_one import GATHER, OneByOne
 from adjudge.rl_integration.adapters.row import Place, checked_place, extra_in, name_in, reference_in, words
-from adjudge.rl_integration.client.config import ClientConfig
+from adjudge.rl_integration.client.client import ClientConfig
 from adjudge.runtime.loop import run_blocking
 
 

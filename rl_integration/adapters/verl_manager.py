@@ -21,7 +21,7 @@ from typing import Any
 from adjudge.io.values import plain
 from adjudge.protocol import Message, Sample
 from adjudge.rl_integration.adapters.row import read_reference
-from adjudge.rl_integration.adapters.verl_scores import check_turns, extra_of, options_of, verl_scores
+from adjudge.rl_integration.adapters.verl_scores import check_turns, extra_of, verl_options, verl_scores
 
 _Base: Any = import_module("verl.experimental.reward_loop.reward_manager.base").RewardManagerBase
 
@@ -55,7 +55,7 @@ class AdjudgeRewardManager(_Base):  # type: ignore[misc]
                 f"both AdjudgeRewardManager and the reward function {function['path']!r} are configured; verl would "
                 "ask the manager alone. Remove reward.custom_reward_function.path, or reward.reward_manager"
             )
-        self._options = options_of(config.reward.get("reward_kwargs") or {})
+        self._options = verl_options(config.reward.get("reward_kwargs") or {})
         self._scores = verl_scores(self._options)
         self._longest = int(config.actor_rollout_ref.rollout.response_length)
 

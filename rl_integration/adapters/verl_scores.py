@@ -1,7 +1,4 @@
-"""What both of verl's ways to a reward share: the options, the scorers they name, and the numbers verl is given.
-
-Not covered: how verl's rows become samples; `verl` and `verl_manager` do that.
-"""
+"""What both of verl's ways to a reward share: the options, the scorers they name, and the numbers verl is given."""
 
 from __future__ import annotations
 
@@ -10,23 +7,21 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import nan
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal
 
 from adjudge.io.values import plain
+from adjudge.options import Options, Range, options_of
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.adapters.number import checked_fallback
 from adjudge.rl_integration.adapters.one_by_one import OneByOne
 from adjudge.rl_integration.adapters.row import extra_in
 from adjudge.runtime.loop import run_blocking
-
-_ToolText: TypeAlias = Literal["refuse", "grade"]
 
 _TURNS = 2
 """What verl counts for one question and one answer; more means that tools or an environment spoke."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerlOptions:
+class VerlOptions(Options, what="reward_kwargs option"):
     """What can be set under `reward_kwargs`.
 
     Attributes:
@@ -45,43 +40,29 @@ class VerlOptions:
     scorers: Mapping[str, Any] = field(default_factory=dict)
     server: str | None = None
     fallback: float | None = None
-    max_failed: float = 0.5
+    max_failed: Annotated[float, Range(ge=0, le=1)] = 0.5
     parts: Sequence[str] = ()
     columns: Sequence[str] | None = None
-    tool_text: _ToolText = "refuse"
+    tool_text: Literal["refuse", "grade"] = "refuse"
 
     def __post_init__(self) -> None:
-        """Reject what cannot be meant."""
-        checked_fallback(self.fallback)
+        super().__post_init__()
         if self.scorer is None and not self.scorers and self.server is None:
             raise ValueError("no scorer is named: set `scorer` (such as math), `scorers` or `server` in reward_kwargs")
-        if self.tool_text not in get_args(_ToolText):
-            raise ValueError(f'tool_text={self.tool_text!r}; it must be "refuse" or "grade"')
         for name in ("parts", "columns"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, str) or not all(isinstance(item, str) for item in value)):
                 raise ValueError(f"{name}={value!r}; it must be a list of names")
 
 
-def options_of(settings: Mapping[str, Any]) -> VerlOptions:
-    """Return the options that a configuration sets.
-
-    Raises:
-        ValueError: one is unknown, or wrong.
-    """
+def verl_options(settings: Mapping[str, Any]) -> VerlOptions:
+    """Return the options that a configuration sets, or raise `ValueError`."""
     known = [item.name for item in fields(VerlOptions)]
-    unknown = [str(name) for name in settings if name not in known]
-    if unknown:
-        raise ValueError(f"reward_kwargs has {unknown[0]!r}; it can have {', '.join(known)}")
-    return VerlOptions(**plain(settings))
+    return VerlOptions(**options_of(plain(settings), known, inside="reward_kwargs"))
 
 
 def picked(extra_info: Mapping[str, Any] | None, names: Sequence[str]) -> dict[str, Any]:
-    """Return the named columns of an `extra_info`, as copies.
-
-    Raises:
-        ValueError: it lacks one.
-    """
+    """Return the named columns of an `extra_info`, as copies, or raise `ValueError`."""
     info = extra_info or {}
     missing = [name for name in names if name not in info]
     if missing:
@@ -103,10 +84,6 @@ def extra_of(data_source: str, extra_info: Mapping[str, Any] | None, options: Ve
 def check_turns(turns: Any, options: VerlOptions) -> None:
     """Make sure that a text is the model's alone.
 
-    Args:
-        turns: how many verl counted, or None where it does not say.
-        options: what to do.
-
     Raises:
         ValueError: it is not, and that is to be refused.
     """
@@ -120,10 +97,6 @@ def check_turns(turns: Any, options: VerlOptions) -> None:
 
 class VerlScores:
     """Scores samples for verl.  One of it serves a process, from any thread and any event loop.
-
-    Args:
-        options: which scorers, and what becomes of samples without a score.
-        alone: whether it will be given one sample at a time.
 
     Raises:
         ValueError: a scorer is unknown, or compares the answers to a prompt and gets them one by one.

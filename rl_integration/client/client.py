@@ -13,27 +13,66 @@ import os
 import secrets
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
 
 from adjudge.engines.http_circuit import Circuit, CircuitPlan
 from adjudge.engines.http_client import Answer, JsonClient, Refusal, http_loop, on_http_loop
 from adjudge.engines.interface import Fault
 from adjudge.engines.retry import Retry
+from adjudge.options import Options, Range
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.client.config import ClientConfig
 from adjudge.rl_integration.service.request import Traffic
 from adjudge.runtime.loop import run_blocking
+
+_COUNT: Final = Range(ge=1)
+_SECONDS: Final = Range(gt=0, unit="seconds")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientConfig(Options, what="client option"):
+    """Which server is asked, and how.
+
+    Attributes:
+        url: where the server is: "http://127.0.0.1:8000".
+        token_env: the environment variable that holds the token; tokens are never options, since options are logged.
+        chunk: most samples of one request; the samples of a group stay together.
+        concurrency: requests under way at once.
+        timeout: seconds for one try of a request.
+        deadline: seconds for all tries of a request and the pauses between them.
+        attempts: how often a request is sent at most; a repeated one is never scored twice.
+        trust_env: use the proxies that the environment names.
+    """
+
+    url: str
+    token_env: str = "ADJUDGE_TOKEN"
+    chunk: Annotated[int, _COUNT] = 64
+    concurrency: Annotated[int, _COUNT] = 16
+    timeout: Annotated[float, _SECONDS] = 600.0
+    deadline: Annotated[float, _SECONDS] = 3600.0
+    attempts: Annotated[int, _COUNT] = 12
+    trust_env: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the options, and the address."""
+        parts = urlsplit(self.url) if isinstance(self.url, str) else None
+        if parts is None or parts.scheme not in ("http", "https") or not parts.netloc or parts.username:
+            raise ValueError(f"client option url={self.url!r}; give http://HOST:PORT, and no password in it")
+        super().__post_init__()
+
+    @property
+    def token(self) -> str:
+        """The token, or "" where none is set."""
+        return os.environ.get(self.token_env, "")
+
 
 _MAX_BYTES = 256 << 20
 _SLOW_BODY = 408  # a slow line, and no mistake of the caller's
 
 
 class AsyncClient:
-    """A client for coroutines, from any event loop; connections are shared by all of them.
-
-    Args:
-        config: which server, and how patiently; or its address.
-    """
+    """A client for coroutines, from any event loop; connections are shared by all of them."""
 
     def __init__(self, config: ClientConfig | str) -> None:
         self.config = ClientConfig(url=config) if isinstance(config, str) else config
@@ -52,12 +91,6 @@ class AsyncClient:
         within: float | None = None,
     ) -> list[Score]:
         """Return one score per sample, in order.
-
-        Args:
-            samples: samples, or mappings of their fields.
-            scorer: its name at the server; may be left out where there is one.
-            traffic: "train" or "eval".
-            within: seconds after which nobody needs the answer.
 
         Raises:
             ValueError: the request is wrong, so that no try of it can be answered.
@@ -154,11 +187,7 @@ class AsyncClient:
 
 
 class Client:
-    """A client for everybody else: any thread, a notebook, a Ray actor, inside a running event loop.
-
-    Args:
-        config: which server, and how patiently; or its address.
-    """
+    """A client for everybody else: any thread, a notebook, a Ray actor, inside a running event loop."""
 
     def __init__(self, config: ClientConfig | str) -> None:
         self._client = AsyncClient(config)

@@ -1,7 +1,4 @@
-"""How many replicas the server has on Ray, what each takes, and which of them a request goes to.
-
-Not covered: the server's own limits (`adjudge.rl_integration.server.base.config`); they hold for each replica.
-"""
+"""How many replicas the server has on Ray, what each takes, and which of them a request goes to."""
 
 from __future__ import annotations
 

@@ -40,11 +40,7 @@ _GONE = json.dumps(
 
 
 class Door:
-    """Stands between a proxy's socket and its router.
-
-    Args:
-        app: the proxy.
-    """
+    """Stands between a proxy's socket and its router."""
 
     def __init__(self, app: App) -> None:
         self._app = app

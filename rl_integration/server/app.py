@@ -19,8 +19,7 @@ from starlette.exceptions import HTTPException
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.base.errors import REFUSALS, HttpError, JsonAnswer, json_bytes
 from adjudge.rl_integration.server.base.host import Host
-from adjudge.rl_integration.server.base.json_bodies import JsonRoute
-from adjudge.rl_integration.server.base.samples import samples_of
+from adjudge.rl_integration.server.base.json_bodies import JsonRoute, samples_of
 from adjudge.rl_integration.server.base.score_log import ScoreLog
 from adjudge.rl_integration.server.dashboard.board import Board
 from adjudge.rl_integration.server.dashboard.routes import dashboard
@@ -75,6 +74,8 @@ class ScoreAnswer(BaseModel):
 
 class ScorerBody(BaseModel):
     """A scorer, and what waits for it."""
+
+    model_config = ConfigDict(from_attributes=True)
 
     name: str
     scorer: str
@@ -137,19 +138,7 @@ def native(host: Host) -> APIRouter:
 
     @router.get("/v1/scorers", summary="List the scorers")
     async def scorers() -> ScorersAnswer:
-        listed = [
-            ScorerBody(
-                name=one.name,
-                scorer=one.scorer,
-                fingerprint=one.fingerprint,
-                generation=one.generation,
-                state=one.state,
-                waiting=one.waiting,
-                running=one.running,
-            )
-            for one in host.service.stats()
-        ]
-        return ScorersAnswer(scorers=listed)
+        return ScorersAnswer(scorers=[ScorerBody.model_validate(one) for one in host.service.stats()])
 
     return router
 
@@ -172,11 +161,7 @@ _COUNTERS = {
 
 
 class LaneCollector:
-    """Turns the service's numbers into metrics when they are asked for.
-
-    Args:
-        host: whose numbers.
-    """
+    """Turns the service's numbers into metrics when they are asked for."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -244,11 +229,6 @@ _CODES = {404: "no_such_route", 405: "wrong_method"}
 
 def application(service: RewardService, config: ServerConfig, panel: WatchPanel | None = None) -> FastAPI:
     """Return the server's ASGI application; it drains the service when it is shut down.
-
-    Args:
-        service: what scores.
-        config: who may ask, and how much.
-        panel: the service's watch, for the page at `/`; None if it has none.
 
     Raises:
         ValueError: the file of tokens cannot be used, or the score log cannot be written.

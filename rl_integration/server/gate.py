@@ -24,17 +24,13 @@ from typing import Any
 
 from adjudge.rl_integration.server.base.config import ServerConfig, loopback
 from adjudge.rl_integration.server.base.errors import HttpError
-from adjudge.rl_integration.server.dashboard.files import FILES
+from adjudge.rl_integration.server.dashboard.routes import FILES
 
 _LINE = re.compile(r"(?:(?P<name>[\w.-]{1,64})[ \t]+)?(?P<token>[\x21-\x7e]{16,512})")
 
 
 class Tokens:
-    """The clients' names by token.
-
-    Args:
-        names: SHA-256 of each token, and the name it stands for.
-    """
+    """The clients' names by token."""
 
     def __init__(self, names: dict[bytes, str]) -> None:
         self._names = names
@@ -149,13 +145,7 @@ _GONE = 499  # in the log: the client went away, and its request was not answere
 
 
 class Gate:
-    """Lets requests through to the application.
-
-    Args:
-        app: the application.
-        config: the limits.
-        tokens: who may ask; None for everyone.
-    """
+    """Lets requests through to the application."""
 
     def __init__(self, app: App, config: ServerConfig, tokens: Tokens | None) -> None:
         self._app = app

@@ -102,14 +102,7 @@ _FLUSH_SECONDS = 5  # for answers to reach their clients after the last of them 
 
 
 class Server(uvicorn.Server):
-    """A server that tells where it listens as soon as it does, and that closes the service with its door.
-
-    Args:
-        settings: for uvicorn.
-        service: what scores.
-        drain_seconds: how long it may take to answer what was accepted.
-        tell: given the address, "http://HOST:PORT".
-    """
+    """A server that tells where it listens as soon as it does, and that closes the service with its door."""
 
     def __init__(
         self, settings: uvicorn.Config, service: RewardService, drain_seconds: float, tell: Callable[[str], None]

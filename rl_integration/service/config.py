@@ -1,7 +1,4 @@
-"""How the service runs one scorer.
-
-Not covered: the scorer's own options; they are part of its spec.
-"""
+"""How the service runs one scorer."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 A lane lives on the service's loop; only `submit` is called from other threads.  The scorer runs elsewhere (`caller`),
 so nothing that it does can hold up a deadline or another lane.  Whatever happens, each accepted sample is scored once.
-
-Not covered: several machines.
 """
 
 from __future__ import annotations
@@ -15,14 +13,11 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TypeAlias
 
 from adjudge.protocol import Sample, Score, Scorer
-from adjudge.rl_integration.service.breaker import Breaker
-from adjudge.rl_integration.service.caller import Caller, Desk, Unit
-from adjudge.rl_integration.service.cohorts import Cohorts
+from adjudge.rl_integration.service.caller import Breaker, Caller, Desk, Unit
 from adjudge.rl_integration.service.config import LaneConfig
-from adjudge.rl_integration.service.refusals import Draining, Overloaded, Suspended
-from adjudge.rl_integration.service.request import Request, Ticket
+from adjudge.rl_integration.service.request import Draining, Overloaded, Request, Suspended, Ticket
 from adjudge.rl_integration.service.stats import LaneStats, Tally
-from adjudge.rl_integration.service.traffic_queue import TrafficQueue
+from adjudge.rl_integration.service.traffic_queue import Cohorts, TrafficQueue
 from adjudge.runtime.cache import score_key
 from adjudge.runtime.contract import is_groupwise
 

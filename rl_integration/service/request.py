@@ -7,9 +7,39 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal, TypeAlias
 
 from adjudge.protocol import NO_COST, Sample, Score
+
+
+class Refused(RuntimeError):
+    """The service does not take the request now.
+
+    Args:
+        message: what is the matter, for a person.
+        retry_after: seconds after which it is worth another try; None if it is not.
+    """
+
+    def __init__(self, message: str, *, retry_after: float | None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+    def __reduce__(self) -> tuple[Callable[[str], Refused], tuple[str]]:
+        return partial(type(self), retry_after=self.retry_after), (str(self),)
+
+
+class Overloaded(Refused):
+    """More samples wait than the scorer may keep waiting."""
+
+
+class Suspended(Refused):
+    """The scorer failed too often and rests."""
+
+
+class Draining(Refused):
+    """The service is being shut down."""
+
 
 Traffic: TypeAlias = Literal["train", "eval"]
 

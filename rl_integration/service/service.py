@@ -3,8 +3,6 @@
 `RewardService({"math": "math", "rm": LaneConfig(scorer=..., batch=32)})` hosts scorers in this process; the server of
 `adjudge.rl_integration.server` puts the same object behind HTTP.  `score` is for coroutines, `score_blocking` for any
 thread; both accept all of a request or refuse all of it, and everything accepted gets a score.
-
-Not covered: other processes; each has a service of its own, or asks a server.
 """
 
 from __future__ import annotations
@@ -22,8 +20,7 @@ from typing import Any, Self
 from adjudge.protocol import Sample, Score, Scorer
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.lane import Lane, Watch
-from adjudge.rl_integration.service.refusals import Draining
-from adjudge.rl_integration.service.request import Request, Traffic
+from adjudge.rl_integration.service.request import Draining, Request, Traffic
 from adjudge.rl_integration.service.stats import LaneStats
 from adjudge.runtime.cache import CachedScorer, ScoreCache
 from adjudge.runtime.contract import is_groupwise
@@ -68,11 +65,7 @@ class RewardService:
         return list(self._lanes)
 
     def scorer(self, name: str) -> Scorer:
-        """Return the scorer that a name stands for now.
-
-        Raises:
-            ValueError: there is none of that name.
-        """
+        """Return the scorer that a name stands for now, or raise `ValueError`."""
         return self._lane(name).scorer
 
     async def score(
@@ -190,9 +183,6 @@ class RewardService:
 
     async def drain(self, seconds: float | None = None) -> bool:
         """Accept nothing more, and wait for what was accepted.
-
-        Args:
-            seconds: how long to wait; None for as long as it takes.
 
         Returns:
             Whether all of it was answered.

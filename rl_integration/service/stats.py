@@ -31,12 +31,7 @@ class Spread:
 
 
 def quantile(counts: Sequence[int], share: float) -> float | None:
-    """Return the value below which a share of the counted ones lie, at most 9 % off; None where none was counted.
-
-    Args:
-        counts: as `Spread` has them, or the difference of two such.
-        share: from 0 to 1.
-    """
+    """Return the value below which a share of the counted ones lie, at most 9 % off; None where none was counted."""
     total = sum(counts)
     if not total:
         return None

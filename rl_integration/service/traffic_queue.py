@@ -1,24 +1,101 @@
-"""A queue with two kinds of traffic, and clients that share what each kind gets.
+"""What waits for a scorer: a queue that its users share fairly, and groups that are not whole yet.
 
 Training gets three quarters of what is taken while evaluations wait too, however many clients either of them has.
-
-A queue that shares a scorer fairly between its users.
 
 Each flow (a client, a kind of traffic) has a line of its own, and the next item comes from the flow that has had the
 least for its weight.  So a burst of evaluations does not hold up training, and one run's burst does not hold up
 another run.  Within a flow the order is that of arrival.  This is start-time fair queueing (Goyal et al., 1996); adding
 and taking an item costs the logarithm of the number of flows, so that many names slow nobody down.
+
+A scorer that compares the members of a group needs all of them in one call, while frameworks send one sample a
+request.  Members are kept by client, traffic and group; the group is let go when it has its number of members or its
+time is over.  A group that was let go and gets another member begins anew.
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from itertools import count
-from typing import Generic, TypeVar
+from itertools import count, takewhile
+from typing import Generic, TypeAlias, TypeVar
 
-from adjudge.rl_integration.service.request import WEIGHTS, Traffic
+from adjudge.rl_integration.service.request import WEIGHTS, Ticket, Traffic
+
+_Name: TypeAlias = tuple[str, Traffic, str]
+
+
+@dataclass(kw_only=True)
+class Cohort:
+    """The members of a group that have come so far, and when the group's time is over."""
+
+    tickets: list[Ticket] = field(default_factory=list)
+    ends: float = 0.0
+
+
+class Cohorts:
+    """Groups in the making; not to be used from two threads at once.
+
+    Args:
+        size: members of a group.
+        seconds: how long a group waits, counted from its first member.
+        clock: seconds from any start.
+    """
+
+    def __init__(self, *, size: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._size = size
+        self._seconds = seconds
+        self._clock = clock
+        self._open: dict[_Name, Cohort] = {}  # in the order of their ends, since all wait for as long
+
+    def __len__(self) -> int:
+        """How many members wait for others."""
+        return sum(len(cohort.tickets) for cohort in self._open.values())
+
+    def add(self, ticket: Ticket) -> list[Ticket] | None:
+        """Add a member; return the whole group if this was its last."""
+        name = _name(ticket)
+        cohort = self._open.get(name)
+        if cohort is None:
+            cohort = self._open[name] = Cohort(ends=self._clock() + self._seconds)
+        cohort.tickets.append(ticket)
+        if len(cohort.tickets) < self._size:
+            return None
+        del self._open[name]
+        return cohort.tickets
+
+    def left(self, ticket: Ticket) -> list[Ticket]:
+        """Remove those of a ticket's group whose score nobody waits for any more, and return them."""
+        cohort = self._open.get(_name(ticket))
+        if cohort is None or all(one.wanted() for one in cohort.tickets):
+            return []
+        gone = [one for one in cohort.tickets if not one.wanted()]
+        cohort.tickets = [one for one in cohort.tickets if one.wanted()]
+        return gone
+
+    def overdue(self) -> list[list[Ticket]]:
+        """Remove the groups whose time is over, and return them."""
+        now = self._clock()
+        over = list(takewhile(lambda name: self._open[name].ends <= now, self._open))
+        return [self._open.pop(name).tickets for name in over]
+
+    def next_end(self) -> float | None:
+        """When the time of a group is over next, by the clock; None if none waits."""
+        first = next(iter(self._open.values()), None)
+        return None if first is None else first.ends
+
+    def all(self) -> list[list[Ticket]]:
+        """Remove all groups, and return them."""
+        groups = [cohort.tickets for cohort in self._open.values()]
+        self._open.clear()
+        return groups
+
+
+def _name(ticket: Ticket) -> _Name:
+    return ticket.request.client, ticket.request.traffic, ticket.sample.group
+
 
 T = TypeVar("T")
 
@@ -63,11 +140,7 @@ class FairQueue(Generic[T]):
         return self._flows[self._order[0][2]][0][0] if self._count else None
 
     def take(self) -> T:
-        """Return the next item and remove it.
-
-        Raises:
-            IndexError: nothing waits.
-        """
+        """Return the next item and remove it."""
         if not self._count:
             raise IndexError("nothing waits")
         self._now, _, flow = heappop(self._order)
@@ -104,14 +177,7 @@ class TrafficQueue(Generic[T]):
         return len(self._turns)
 
     def put(self, item: T, *, traffic: Traffic, client: str, cost: float = 1.0) -> None:
-        """Add an item.
-
-        Args:
-            item: what waits.
-            traffic: its kind.
-            client: whose it is.
-            cost: samples in it.
-        """
+        """Add an item."""
         self._turns.put(traffic, flow=traffic, weight=WEIGHTS[traffic], cost=cost)
         self._lines[traffic].put(item, flow=client, cost=cost)
 
@@ -121,9 +187,5 @@ class TrafficQueue(Generic[T]):
         return None if traffic is None else self._lines[traffic].peek()
 
     def take(self) -> T:
-        """Return the next item and remove it.
-
-        Raises:
-            IndexError: nothing waits.
-        """
+        """Return the next item and remove it."""
         return self._lines[self._turns.take()].take()

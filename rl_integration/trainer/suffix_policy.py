@@ -4,8 +4,6 @@ The policy has a distribution over the words for each position of the suffix and
 hundred questions.  Each step draws a group of suffixes, asks about them, and takes advantages within the group
 (`leave one out`) and the plain policy gradient with a bonus for entropy.  Every suffix of a group is a question; one
 that was asked before costs nothing, and a policy that has narrowed until it asks nothing new begins anew.
-
-Not covered: language models as attackers; those are trained like any policy, with the scorer as their reward.
 """
 
 from __future__ import annotations
@@ -67,13 +65,7 @@ async def _episode(words: tuple[str, ...], queries: Queries, chance: torch.Gener
 
 
 def suffix_loss(logits: Tensor, drawn: Tensor, groups: Groups) -> Tensor:
-    """Return the loss of a step.
-
-    Args:
-        logits: (positions, words) of the policy.
-        drawn: (suffixes, positions) what it wrote.
-        groups: what that was worth; a suffix without a value takes no part.
-    """
+    """Return the loss of a step."""
     logp = logits.log_softmax(dim=1)
     entropy = -(logp.exp() * logp).sum(dim=1)
     batch = TokenBatch(

@@ -27,8 +27,8 @@ class WatchConfig(Options, what="watch option"):
         surely: and when the difference is so many standard errors of the blocks.
         follows_length: alarm when the rank correlation of value and length is at least this.  Correct answers are
             usually the shorter ones, so one half in the other direction is far from normal.
-        flat_groups: alarm when in this share of the groups all members got one value.  Around a half is usual where
-            tasks are mixed; a group without a difference teaches nothing.
+        frac_reward_zero_std: alarm when in this share of the groups all members got one value.  Around a half is
+            usual where tasks are mixed; a group without a difference teaches nothing.
         enough_groups: below this many groups nothing is said of them, nor of what different prompts share.
         at_maximum: alarm when this share of the values is the highest.
         maximum: the highest value that the scorer can give; None if it is not known, then the highest one in the window
@@ -38,7 +38,7 @@ class WatchConfig(Options, what="watch option"):
         long: see `repeated`.
         one_response: alarm when one response, of any length, makes up this share.
         failed: alarm when this share of the samples could not be judged.
-        cut_off: alarm when this share of the responses reached the token limit.
+        clipped_ratio: alarm when this share of the responses reached the token limit.
         form: alarm when the share of responses with some mark of form (a box, a list, a block of code, ...) is so much
             more or less than in the baseline, and the difference is `surely` one.
     """
@@ -50,7 +50,7 @@ class WatchConfig(Options, what="watch option"):
     longer: Annotated[float, Range(gt=1)] = 2.0
     surely: Annotated[float, Range(ge=0, unit="standard errors")] = 4.0
     follows_length: Annotated[float, _SHARE] = 0.5
-    flat_groups: Annotated[float, _SHARE] = 0.8
+    frac_reward_zero_std: Annotated[float, _SHARE] = 0.8
     enough_groups: Annotated[int, _COUNT] = 16
     at_maximum: Annotated[float, _SHARE] = 0.9
     maximum: float | None = None
@@ -58,7 +58,7 @@ class WatchConfig(Options, what="watch option"):
     long: Annotated[int, _COUNT] = 24
     one_response: Annotated[float, _SHARE] = 0.5
     failed: Annotated[float, _SHARE] = 0.1
-    cut_off: Annotated[float, _SHARE] = 0.25
+    clipped_ratio: Annotated[float, _SHARE] = 0.25
     form: Annotated[float, _SHARE] = 0.4
 
     def __post_init__(self) -> None:

@@ -106,15 +106,10 @@ class Drift:
 
 
 def drift(then: Sequence[int], now: Sequence[int], block: int) -> Drift | None:
-    """Compare lengths; None unless both hold two blocks.
+    """Compare lengths at the start with those now, both in the order they came; None unless both hold two blocks.
 
     Samples of a group resemble each other, so single samples would claim more certainty than there is: the medians of
     blocks of samples in a row are compared (Welch's statistic).  A median does not move for one giant.
-
-    Args:
-        then: lengths at the start, in the order they came.
-        now: lengths now, in the order they came.
-        block: samples of a block.
     """
     first, second = _blocks(then, block), _blocks(now, block)
     if len(first) < 2 or len(second) < 2:
@@ -246,23 +241,23 @@ def _form(measures: Measures, config: WatchConfig) -> Iterator[Alarm]:
 
 
 def _groups(measures: Measures, config: WatchConfig) -> Iterator[Alarm]:
-    flat = measures.flat_groups
-    if flat is not None and flat >= config.flat_groups and measures.lowest != measures.highest:
+    flat = measures.frac_reward_zero_std
+    if flat is not None and flat >= config.frac_reward_zero_std and measures.lowest != measures.highest:
         yield Alarm(
-            kind="flat_groups",
+            kind="frac_reward_zero_std",
             number=flat,
-            threshold=config.flat_groups,
+            threshold=config.frac_reward_zero_std,
             sentence=f"In {_percent(flat)} of the groups all members got one value; such groups teach nothing.",
         )
 
 
 def _limit(measures: Measures, config: WatchConfig) -> Iterator[Alarm]:
-    if measures.cut_off is not None and measures.cut_off >= config.cut_off:
+    if measures.clipped_ratio is not None and measures.clipped_ratio >= config.clipped_ratio:
         yield Alarm(
-            kind="cut_off",
-            number=measures.cut_off,
-            threshold=config.cut_off,
-            sentence=f"{_percent(measures.cut_off)} of the responses were cut off at the token limit.",
+            kind="clipped_ratio",
+            number=measures.clipped_ratio,
+            threshold=config.clipped_ratio,
+            sentence=f"{_percent(measures.clipped_ratio)} of the responses were cut off at the token limit.",
         )
 
 
@@ -271,11 +266,7 @@ def _percent(share: float) -> str:
 
 
 class HackingWatch:
-    """Looks for signs that a policy games its reward.
-
-    Args:
-        config: how far it looks back, and its thresholds.
-    """
+    """Looks for signs that a policy games its reward."""
 
     def __init__(self, config: WatchConfig | None = None) -> None:
         self._config = config or WatchConfig()
@@ -362,11 +353,11 @@ def _measured(count: int, window: Sequence[Seen], first: Sequence[Seen], config:
         length_errors=change.errors if change else None,
         follows_length=rank_correlation(values, [one.length for one in scored]) if enough else None,
         groups=met.count,
-        flat_groups=met.flat / met.count if met.count >= config.enough_groups else None,
+        frac_reward_zero_std=met.flat / met.count if met.count >= config.enough_groups else None,
         prompts=same.prompts,
         repeated=same.long if many else None,
         one_response=same.commonest if many else None,
-        cut_off=_share(limits) if len(limits) >= config.enough else None,
+        clipped_ratio=_share(limits) if len(limits) >= config.enough else None,
         form=form,
     )
 

@@ -1,31 +1,122 @@
 """The watches of all scorers of a service, and their newest samples.
 
-    panel = WatchPanel()
-    service = RewardService({"math": "math"}, watch=panel)
-    panel.report("math")
-
-Not covered: other processes; each service has a panel of its own.
+panel = WatchPanel()
+service = RewardService({"math": "math"}, watch=panel)
+panel.report("math")
 """
 
 from __future__ import annotations
 
 import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
 
-from adjudge.protocol import Sample, Score
+from adjudge.protocol import Sample, Score, Status
 from adjudge.rl_integration.watch.config import WatchConfig
 from adjudge.rl_integration.watch.hacking import HackingWatch
-from adjudge.rl_integration.watch.newest import Newest, Recent
 from adjudge.rl_integration.watch.report import HackingReport
 from adjudge.rl_integration.watch.seen import seen, texts_of
+
+_HEAD, _TAIL = 700, 500
+"""Characters kept of a text's two ends; answers stand at the end."""
+
+_PARTS = 24
+"""Parts of a composite that are kept."""
+
+
+class Part(NamedTuple):
+    """What a part of a composite said."""
+
+    value: float | None
+    status: Status
+    reason: str
+
+
+class Recent(NamedTuple):
+    """A sample and its score, cut down to what fits on a page.
+
+    Attributes:
+        number: later ones have higher ones.
+        time: when its score came, in seconds since the epoch.
+        prompt: its two ends; None if texts are not kept.
+        response: as the prompt; of a trajectory, what the assistant wrote.
+        value: as in the score, and so on.
+        status: as in the score.
+        reason: as in the score.
+        parts: what the score was made of, if it was.
+        seconds: what the score cost.
+        tokens: prompt and completion tokens of the models that were asked.
+    """
+
+    number: int
+    time: float
+    prompt: str | None
+    response: str | None
+    value: float | None
+    status: Status
+    reason: str
+    parts: Mapping[str, Part]
+    seconds: float
+    tokens: int
+
+
+class Newest:
+    """A ring of the newest samples; not to be used from two threads at once."""
+
+    def __init__(self, *, size: int, texts: bool) -> None:
+        self._texts = texts
+        self._ring: deque[Recent] = deque(maxlen=size)
+
+    def add(self, number: int, score: Score, prompt: Sequence[str], response: Sequence[str]) -> None:
+        """Keep a sample, the oldest one making room."""
+        cost = score.cost
+        self._ring.append(
+            Recent(
+                number,
+                time.time(),
+                shortened(prompt) if self._texts else None,
+                shortened(response) if self._texts else None,
+                score.value,
+                score.status,
+                score.reason,
+                _parts(score) if score.parts else {},
+                cost.seconds,
+                cost.prompt_tokens + cost.completion_tokens,
+            )
+        )
+
+    def after(self, number: int) -> list[Recent]:
+        """Return the kept ones with a higher number, the newest first."""
+        return [one for one in reversed(self._ring) if one.number > number]
+
+
+def _parts(score: Score) -> dict[str, Part]:
+    parts = islice(score.parts.items(), _PARTS)
+    return {name: Part(part.value, part.status, part.reason) for name, part in parts}
+
+
+def shortened(texts: Sequence[str]) -> str:
+    """Return texts joined by newlines, or their two ends around a note of how much was left out."""
+    length = sum(map(len, texts)) + max(0, len(texts) - 1)
+    if length <= _HEAD + _TAIL:
+        return texts[0] if len(texts) == 1 else "\n".join(texts)
+    head, tail = "", ""
+    for text in texts:
+        head = f"{head}\n{text[:_HEAD]}" if head else text[:_HEAD]
+        if len(head) >= _HEAD:
+            break
+    for text in reversed(texts):
+        tail = f"{text[-_TAIL:]}\n{tail}" if tail else text[-_TAIL:]
+        if len(tail) >= _TAIL:
+            break
+    return f"{head[:_HEAD]}\n[... {length - _HEAD - _TAIL:,} characters ...]\n{tail[-_TAIL:]}"
 
 
 class WatchPanel:
     """Told each score by a `RewardService`; may be asked from any thread.
-
-    Args:
-        config: of the watches.
-        texts: whether prompts and responses of the newest samples are kept.
-        newest: how many samples of each scorer are kept.
 
     Attributes:
         config: as given.

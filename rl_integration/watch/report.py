@@ -75,11 +75,6 @@ def form_change(then: Sequence[int], now: Sequence[int], block: int) -> FormChan
     """Return the mark whose share changed most; None unless both sides hold two blocks.
 
     Shares of blocks of samples in a row are compared, as lengths are (`lengths.drift`).
-
-    Args:
-        then: forms at the start, in the order they came.
-        now: forms now, in the order they came.
-        block: samples of a block.
     """
     if min(len(then), len(now)) < 2 * block:
         return None
@@ -169,8 +164,8 @@ Kind: TypeAlias = Literal[
     "longer",
     "shorter",
     "follows_length",
-    "flat_groups",
-    "cut_off",
+    "frac_reward_zero_std",
+    "clipped_ratio",
     "form",
 ]
 
@@ -214,11 +209,11 @@ class Measures:
         length_errors: how many standard errors lie between them, signed.
         follows_length: rank correlation of value and length.
         groups: groups with two values or more.
-        flat_groups: the share of these with one value alone.
+        frac_reward_zero_std: the share of these with one value alone.
         prompts: how many different prompts there were.
         repeated: the share of long responses that came for another prompt too.
         one_response: the share of the commonest response that came for several prompts.
-        cut_off: the share of responses that reached the token limit, of those where this is known.
+        clipped_ratio: the share of responses that reached the token limit, of those where this is known.
         form: the mark of form whose share changed most since the start, and how.
     """
 
@@ -239,11 +234,11 @@ class Measures:
     length_errors: float | None
     follows_length: float | None
     groups: int
-    flat_groups: float | None
+    frac_reward_zero_std: float | None
     prompts: int
     repeated: float | None
     one_response: float | None
-    cut_off: float | None
+    clipped_ratio: float | None
     form: FormChange | None
 
 

@@ -65,12 +65,7 @@ def seen(sample: Sample, score: Score, prompt: Sequence[str], response: Sequence
 
 
 def texts_of(given: object, *, assistant: bool = False) -> Sequence[str]:
-    """Return the texts of a prompt or a response; what is no text is passed over, so that this never raises.
-
-    Args:
-        given: a text, or chat turns.
-        assistant: leave out the turns of others.
-    """
+    """Return the texts of a prompt or a response, or only the assistant's; what is no text is passed over."""
     if isinstance(given, str):
         return (given,)
     if not isinstance(given, list | tuple):

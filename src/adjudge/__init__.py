@@ -23,8 +23,7 @@ if TYPE_CHECKING:
         Verifier,
         response_text,
     )
-    from adjudge.rl_integration.client.client import AsyncClient, Client
-    from adjudge.rl_integration.client.config import ClientConfig
+    from adjudge.rl_integration.client.client import AsyncClient, Client, ClientConfig
     from adjudge.rl_integration.service.config import LaneConfig
     from adjudge.rl_integration.service.service import RewardService
     from adjudge.runtime.cache import CachedScorer, ScoreCache
@@ -99,8 +98,7 @@ _NAMES_OF: dict[str, tuple[str, ...]] = {
         "Verifier",
         "response_text",
     ),
-    "adjudge.rl_integration.client.client": ("AsyncClient", "Client"),
-    "adjudge.rl_integration.client.config": ("ClientConfig",),
+    "adjudge.rl_integration.client.client": ("AsyncClient", "Client", "ClientConfig"),
     "adjudge.rl_integration.service.config": ("LaneConfig",),
     "adjudge.rl_integration.service.service": ("RewardService",),
     "adjudge.runtime.cache": ("CachedScorer", "ScoreCache"),

@@ -23,10 +23,9 @@ from importlib import import_module
 from typing import Any
 
 from adjudge.protocol import Sample
-from adjudge.rl_integration.adapters.number import NotScored
+from adjudge.rl_integration.adapters.failures import NotScored, StopRun
 from adjudge.rl_integration.adapters.row import Place
 from adjudge.rl_integration.adapters.row_reward import RowReward
-from adjudge.rl_integration.adapters.stop_run import StopRun
 
 
 @dataclass(eq=False, kw_only=True)

@@ -19,10 +19,10 @@ from math import nan
 from typing import Any
 
 from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.adapters.failures import StopRun
 from adjudge.rl_integration.adapters.one_by_one import OneByOne
 from adjudge.rl_integration.adapters.row import read_reference
-from adjudge.rl_integration.adapters.stop_run import StopRun
-from adjudge.rl_integration.client.config import ClientConfig
+from adjudge.rl_integration.client.client import ClientConfig
 
 
 class OpenRlhfReward:

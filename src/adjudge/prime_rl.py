@@ -30,7 +30,7 @@ from typing import Any
 
 from adjudge.io.values import Text
 from adjudge.protocol import Message, Sample, Score
-from adjudge.rl_integration.adapters.number import NotScored
+from adjudge.rl_integration.adapters.failures import NotScored
 from adjudge.rl_integration.adapters.row import Place, words
 from adjudge.rl_integration.adapters.row_reward import RowReward, metric_name
 

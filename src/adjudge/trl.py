@@ -22,7 +22,7 @@ from itertools import pairwise
 from typing import Any, overload
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.adapters.recent_failures import is_out_of_scope
+from adjudge.rl_integration.adapters.failures import is_out_of_scope
 from adjudge.rl_integration.adapters.row_reward import RowReward, metric_name
 from adjudge.runtime.loop import run_blocking
 

@@ -24,8 +24,8 @@ from adjudge.rl_integration.adapters.verl_scores import (
     VerlOptions,
     check_turns,
     extra_of,
-    options_of,
     picked,
+    verl_options,
     verl_scores,
 )
 from adjudge.runtime.loop import run_blocking
@@ -67,7 +67,7 @@ async def compute_score(
         NotScored: there is no score and no fallback.
         TooManyFailures: there is a fallback, but it would stand for too many.
     """
-    chosen = options_of(options)
+    chosen = verl_options(options)
     sample = _sample(str(data_source), solution_str, ground_truth, extra_info, chosen, prompt, group)
     (found,) = await verl_scores(chosen).ask([str(data_source)], [sample])
     return found
@@ -102,7 +102,7 @@ def compute_score_batch(
         NotScored: a response has no score, and there is no fallback.
         TooManyFailures: there is a fallback, but it would stand for too many.
     """
-    chosen = options_of(options)
+    chosen = verl_options(options)
     samples = [
         _sample(str(name), text, truth, info, chosen, prompt, group)
         for name, text, truth, info in zip(data_sources, solution_strs, ground_truths, extra_infos, strict=True)
@@ -123,7 +123,7 @@ def dry_run(rows: Any, *, n: int = 8, prompt: str = "", group: str = "", **optio
     Raises:
         ValueError: an option is wrong, a row lacks a column or cannot be judged, or the scorer is for none of the rows.
     """
-    chosen = options_of(options)
+    chosen = verl_options(options)
     found = first_rows(rows, n)
     sources = [name_in(row, "data_source", "data_source", "verl") for row in found]
     samples = [

@@ -200,7 +200,7 @@ MISTAKES: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("no objective", {"objective": "gropo"}, ("gropo", "grpo")),
     ("an option of no objective", {"objective": {"name": "grpo", "set": {"policy.clip": 1}}}, ("policy.clip",)),
     ("text for a number", {"steps": "many"}, ("steps is 'many'", "a whole number")),
-    ("no steps", {"steps": 0}, ("steps is 0", "at least 1")),
+    ("no steps", {"steps": 0}, ("steps=0", "at least 1")),
     (
         "too long answers",
         {"rollouts": {"sampling": {"max_new_tokens": 9999}}},

@@ -9,7 +9,8 @@ from adjudge.rl_integration.trainer.algorithms.credit.credit import CREDITS
 from adjudge.rl_integration.trainer.algorithms.credit.step_credit import IGPO, IGPO_PAPER
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES, objective
-from adjudge.rl_integration.trainer.rewards.groups import Groups, PfPpo
+from adjudge.rl_integration.trainer.rewards.groups import Groups
+from adjudge.rl_integration.trainer.rollouts.curricula.filters import PfPpo
 
 
 def test_mm_rlhf_replaces_the_rule_of_the_margin_by_one_of_the_batch() -> None:

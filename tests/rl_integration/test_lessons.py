@@ -22,8 +22,7 @@ import pytest
 
 from adjudge import score_batch
 from adjudge.protocol import Limits, Sample, Score, Verifier
-from adjudge.rl_integration.client.client import AsyncClient
-from adjudge.rl_integration.client.config import ClientConfig
+from adjudge.rl_integration.client.client import AsyncClient, ClientConfig
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.running import server
 from adjudge.rl_integration.service.config import LaneConfig

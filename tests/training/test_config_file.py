@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from adjudge.reward_models.training.scalar_config import LossChoice, ScalarTraining
+from adjudge.training.backbones import Lora
 from adjudge.training.config_file import config_of, load_config, plain_config
-from adjudge.training.lora import Lora
 
 SMALL = "model: some/model\ndata: pairs.jsonl\noutput: out\n"
 
@@ -69,7 +69,7 @@ def test_plain_data_makes_an_equal_configuration(tmp_path: Path) -> None:
         (f"{SMALL}loss: {{name: margin, margin: .nan}}\n", "loss.margin is nan; it must be finite"),
         (f"{SMALL}loss: {{name: davidson, log_nu: .inf}}\n", "loss.log_nu is inf; it must be finite"),
         (f"{SMALL}loss: {{name: regression, weights: [0.0]}}\n", "loss.weights are .0.0,.; .* not all 0"),
-        (f"{SMALL}schedule: {{lora: {{alpha: 0}}}}\n", "lora.alpha is 0.0; it must be above 0"),
+        (f"{SMALL}schedule: {{lora: {{alpha: 0}}}}\n", "lora option alpha=0.0; it must be a finite number above 0"),
         (f"{SMALL}schedule: {{learning_rate: 1{'0' * 400}}}\n", "schedule.learning_rate is 10*; it must be a number"),
         (f"{SMALL}seed: 4294967296\n", r"seed is 4294967296; it must be at least 0 and below 2\*\*32"),
         (f"{SMALL}loss: purm\n", "does not train a head of kind 'linear'; set head.kind to one of gaussian"),

@@ -9,8 +9,7 @@ import pytest
 
 from adjudge.cli.train import _BY_REWARDS, TRAINERS, _named
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES, objective
-from adjudge.training.config_keys import config_keys, meant
-from adjudge.training.known_words import WORDS
+from adjudge.training.config_keys import WORDS, config_keys, meant
 
 KINDS: dict[str, Any] = {name: _named(homes[0]) for name, homes in TRAINERS.items()} | {"run": _named(_BY_REWARDS)}
 PATHS = {key.path: key for kind in KINDS.values() for key in config_keys(kind)}

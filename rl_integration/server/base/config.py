@@ -1,7 +1,4 @@
-"""How the server listens, and what it puts up with.
-
-Not covered: the scorers' own options (`adjudge.rl_integration.service.config`).
-"""
+"""How the server listens, and what it puts up with."""
 
 from __future__ import annotations
 

@@ -4,8 +4,6 @@ Answers as JSON.
 
 They are ASCII: half a surrogate pair that came in a request, as JSON may hold it, can go back with the answer, and
 UTF-8 could not carry it.
-
-Not covered: failed scores; those are answers.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse
 
-from adjudge.rl_integration.service.refusals import Overloaded, Refused
+from adjudge.rl_integration.service.request import Overloaded, Refused
 
 
 def json_bytes(value: Any) -> bytes:

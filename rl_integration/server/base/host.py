@@ -10,29 +10,24 @@ never refusals.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing, contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.base.errors import HttpError
 from adjudge.rl_integration.server.base.score_log import ScoreLog
-from adjudge.rl_integration.service.refusals import Refused
-from adjudge.rl_integration.service.request import Traffic
+from adjudge.rl_integration.service.request import Refused, Traffic
 from adjudge.rl_integration.service.service import RewardService
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from starlette.requests import Request as HttpRequest
-import asyncio
-from collections import Counter, OrderedDict
-from collections.abc import Coroutine, Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
 
 _SECONDS = 600.0
 _BYTES = 256 << 20
@@ -157,11 +152,7 @@ def _done(work: Callable[[], Awaitable[bytes]]) -> Coroutine[Any, Any, bytes]:
 
 
 class Allowance:
-    """Counts samples under way by client; for use on one event loop.
-
-    Args:
-        most: most samples of one client at once.
-    """
+    """Counts samples under way by client; for use on one event loop."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -195,13 +186,7 @@ _CLOSED = "closed"  # the reason of what a stopping server could not answer in t
 
 
 class Host:
-    """The service as the routes see it.
-
-    Args:
-        service: what scores.
-        config: the limits.
-        score_log: told each score that is given; None for none.
-    """
+    """The service as the routes see it."""
 
     def __init__(self, service: RewardService, config: ServerConfig, score_log: ScoreLog | None = None) -> None:
         self.service = service

@@ -14,8 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.service.stats import LaneStats, quantile
-from adjudge.rl_integration.watch.newest import Recent
-from adjudge.rl_integration.watch.panel import WatchPanel
+from adjudge.rl_integration.watch.panel import Recent, WatchPanel
 from adjudge.rl_integration.watch.report import HackingReport
 
 State: TypeAlias = Literal["healthy", "look", "failing", "resting", "stalled", "learning", "idle"]
@@ -93,11 +92,7 @@ class Point:
 
 
 class History:
-    """The newest points of one scorer.
-
-    Args:
-        size: how many are kept.
-    """
+    """The newest points of one scorer."""
 
     def __init__(self, size: int) -> None:
         self._points: deque[Point] = deque(maxlen=size)
@@ -106,12 +101,7 @@ class History:
         self._moved = 0.0
 
     def note(self, stats: LaneStats, now: float) -> bool:
-        """Add a point; return whether another scorer stands under the name since the last one.
-
-        Args:
-            stats: the scorer's numbers now.
-            now: seconds from any start.
-        """
+        """Add a point; return whether another scorer stands under the name since the last one."""
         last, before = self._last, self._seen
         self._last, self._seen = stats, now
         if last is None:
@@ -162,12 +152,7 @@ _REPORT_EVERY = 2.0
 
 
 class Board:
-    """Keeps the history, and puts together what the page shows.
-
-    Args:
-        host: whose numbers.
-        panel: the watches; None where the service has none.
-    """
+    """Keeps the history, and puts together what the page shows."""
 
     def __init__(self, host: Host, panel: WatchPanel | None) -> None:
         self._host = host
@@ -199,12 +184,7 @@ class Board:
                 self._panel.forget(name)
 
     def moment(self, tick: int = 0, sample: int = 0) -> dict[str, Any]:
-        """Return what the page shows now.
-
-        Args:
-            tick: the number of the newest point that the page has; 0 for none.
-            sample: the number of the newest sample that it has.
-        """
+        """Return what the page shows now, without the points and samples up to those that it has."""
         with self._lock:
             now = self._tick
             missing = now - tick if 0 < tick <= now else _POINTS

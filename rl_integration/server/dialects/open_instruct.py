@@ -17,8 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base.errors import HttpError
 from adjudge.rl_integration.server.base.host import Host
-from adjudge.rl_integration.server.base.json_bodies import JsonRoute, read_json
-from adjudge.rl_integration.server.base.samples import within_limit
+from adjudge.rl_integration.server.base.json_bodies import JsonRoute, read_json, within_limit
 from adjudge.rl_integration.server.dialects.exchange import ScorerName, numbers, told
 from adjudge.verifiers.code.extraction import fenced
 

@@ -20,8 +20,7 @@ from adjudge.io.values import reference_of
 from adjudge.protocol import Sample
 from adjudge.rl_integration.server.base.errors import HttpError
 from adjudge.rl_integration.server.base.host import Host
-from adjudge.rl_integration.server.base.json_bodies import JsonRoute
-from adjudge.rl_integration.server.base.samples import within_limit
+from adjudge.rl_integration.server.base.json_bodies import JsonRoute, within_limit
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, numbers
 
 

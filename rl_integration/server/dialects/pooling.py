@@ -21,8 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base.errors import HttpError
 from adjudge.rl_integration.server.base.host import Host
-from adjudge.rl_integration.server.base.json_bodies import JsonRoute
-from adjudge.rl_integration.server.base.samples import within_limit
+from adjudge.rl_integration.server.base.json_bodies import JsonRoute, within_limit
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, divided, numbers
 
 Texts = str | list[str]

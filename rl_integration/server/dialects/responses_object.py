@@ -57,10 +57,6 @@ def finish_reason_of(response: Mapping[str, Any]) -> str | None:
 def turns_of(items: Any, name: str) -> list[Turn]:
     """Return the turns that a list of items makes.
 
-    Args:
-        items: the items, as JSON.
-        name: what they are called in errors.
-
     Raises:
         HttpError: 422, they are no list of objects.
     """

@@ -15,8 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from adjudge.io.values import reference_of
 from adjudge.rl_integration.server.base.host import Host
-from adjudge.rl_integration.server.base.json_bodies import JsonRoute
-from adjudge.rl_integration.server.base.samples import samples_of
+from adjudge.rl_integration.server.base.json_bodies import JsonRoute, samples_of
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, numbers
 
 

@@ -31,9 +31,6 @@ class ObjectiveChoice:
 
         Args:
             max_new_tokens: most tokens of an answer: what lengths are measured by, unless the options say otherwise.
-
-        Raises:
-            ValueError: there is none of this name, or an option is none of its.
         """
         from adjudge.rl_integration.trainer.algorithms.objectives.table import (
             objective,  # imports torch, behind a file's keys

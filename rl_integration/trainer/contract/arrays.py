@@ -13,11 +13,7 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 
 
 def floats(what: str, values: npt.ArrayLike) -> Floats:
-    """Return values as 64-bit floats; None becomes NaN.
-
-    Raises:
-        ValueError: they are no numbers, or rows have different lengths.
-    """
+    """Return values as 64-bit floats, None as NaN, or raise `ValueError`."""
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -25,11 +21,7 @@ def floats(what: str, values: npt.ArrayLike) -> Floats:
 
 
 def integers(what: str, values: npt.ArrayLike) -> Integers:
-    """Return values as 64-bit integers.
-
-    Raises:
-        ValueError: they are no whole numbers.
-    """
+    """Return values as 64-bit integers, or raise `ValueError`."""
     found = np.asarray(values)
     if found.size and found.dtype.kind not in "iu":
         raise ValueError(f"{what} are {found.dtype}; give whole numbers")

@@ -36,14 +36,7 @@ class Task:
     def sample(
         self, response: str | Sequence[Message], *, id: str, finish_reason: str | None, tokens: int = 0
     ) -> Sample:
-        """Return an answer to it as a sample; answers of one task, or one cohort, are a group.
-
-        Args:
-            response: the answer, or its turns.
-            id: of the answer.
-            finish_reason: how it ended.
-            tokens: how many the policy wrote, for scorers of length (`extra["completion_tokens"]`).
-        """
+        """Return an answer to it as a sample; answers of one task, or one cohort, are a group."""
         return Sample(
             prompt=self.prompt,
             response=response,
@@ -81,10 +74,6 @@ class TaskSource(Protocol):
 
 class TaskOrder:
     """An endless order of tasks: each pass over them shuffled anew, whatever their scores.
-
-    Args:
-        tasks: what there is.
-        seed: of the order.
 
     Raises:
         ValueError: there are no tasks, or two have one id.

@@ -19,13 +19,7 @@ WORDS = ("\\boxed{",)
 
 
 def sums(limit: int, *, held_out: float, seed: int) -> tuple[list[Task], list[Task]]:
-    """Return tasks to train on and others to measure on: every a + b with both below the limit, once.
-
-    Args:
-        limit: terms are from 0 to one below.
-        held_out: share of the tasks to measure on.
-        seed: of the division.
-    """
+    """Return tasks to train on and a share held out to measure on: every a + b with both below the limit, once."""
     pairs = [(first, second) for first in range(limit) for second in range(limit)]
     random.Random(seed).shuffle(pairs)
     tasks = [
@@ -45,14 +39,7 @@ _LONGEST = 16  # digits of an answer
 
 
 def preferences(tasks: Sequence[Task], count: int, *, seed: int, bias: float = 0.9) -> list[dict[str, str]]:
-    """Return rows of `prompt`, `chosen` and `rejected`.
-
-    Args:
-        tasks: sums.
-        count: of rows.
-        seed: of the choice of tasks and answers.
-        bias: share of the rows in which the longer answer is chosen; in the others it is the shorter one.
-    """
+    """Return rows of `prompt`, `chosen` and `rejected`."""
     chance = random.Random(seed)
     rows = []
     for _ in range(count):

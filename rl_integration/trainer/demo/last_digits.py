@@ -6,8 +6,6 @@ r"""The last digit of a sum of three digits, line by line, and solutions with a 
 
 A line is right if it takes the digit of the line before and the next term, and adds them right.  So it is judged by
 itself: behind a wrong line, one that goes on from it rightly is right.  A solution is right if all its lines are.
-
-Not covered: other ways to the same digit; a solution adds from left to right.
 """
 
 from __future__ import annotations
@@ -36,12 +34,7 @@ _GUESSES = (0, 1, 2)
 
 
 def last_digits(*, held_out: float, seed: int) -> tuple[list[Task], list[Task]]:
-    """Return tasks to train on and others to measure on: every sum of three digits, once.
-
-    Args:
-        held_out: share of the tasks to measure on.
-        seed: of the division.
-    """
+    """Return tasks to train on and a share held out to measure on: every sum of three digits, once."""
     numbers = list(itertools.product(range(10), repeat=_TERMS))
     random.Random(seed).shuffle(numbers)
     tasks = [_task(terms) for terms in numbers]
@@ -61,13 +54,7 @@ def guesses(task: Task) -> list[str]:
 
 
 def labelled_solutions(tasks: Sequence[Task], count: int, *, seed: int) -> list[dict[str, Any]]:
-    """Return solutions, most of them with faults, as the rows that `adjudge train prm` reads.
-
-    Args:
-        tasks: what they solve.
-        count: of solutions.
-        seed: of the choice of tasks and faults.
-    """
+    """Return solutions, most of them with faults, as the rows that `adjudge train prm` reads."""
     chance = random.Random(seed)
     return [_labelled(chance.choice(tasks), chance) for _ in range(count)]
 

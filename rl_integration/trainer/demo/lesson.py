@@ -35,13 +35,7 @@ _LOOKS: Any = {"svg.hashsalt": "adjudge", "svg.fonttype": "none", "font.size": 9
 
 
 def draw(runs: Mapping[str, Path], before: Mapping[str, float], path: Path, *, title: str) -> None:
-    """Write a picture.
-
-    Args:
-        runs: folder of each run by its name.
-        before: share of the held-out tasks that each had right before it began.
-        path: of the picture, an .svg file.
-        title: above it.
+    """Draw the runs by name over their steps, beginning with the shares right before them, into an .svg file.
 
     Raises:
         ValueError: matplotlib is not installed.

@@ -35,12 +35,7 @@ _TESTED = (2, 3, 7, 11)
 
 
 def small_programs(*, held_out: float, seed: int) -> tuple[list[Task], list[Task]]:
-    """Return tasks to train on and others to measure on: every function once.
-
-    Args:
-        held_out: share of the tasks to measure on.
-        seed: of the division.
-    """
+    """Return tasks to train on and a share held out to measure on: every function once."""
     tasks = [_task(form, constant) for form in _FORMS for constant in _CONSTANTS]
     random.Random(seed).shuffle(tasks)
     count = round(held_out * len(tasks))
@@ -53,12 +48,7 @@ def program(task: Task) -> str:
 
 
 def guesses(tasks: Sequence[Task], *, seed: int) -> list[str]:
-    """Return a program for each task that has the right number and is of any form, whatever the task says of it.
-
-    Args:
-        tasks: what the programs are for.
-        seed: of the forms.
-    """
+    """Return a program for each task that has the right number and is of any form, whatever the task says of it."""
     draw = random.Random(seed)
     return [_written(draw.choice(_GUESSES).format(c=task.extra["constant"])) for task in tasks]
 

@@ -6,8 +6,6 @@
 | `steps` | two lines and a number | a process model, on each line | the math scorer |
 | `code` | a program | the code scorer, with tests | the same |
 | `hacked` | a number | a reward model that likes length | the math scorer |
-
-Not covered: training the two models, which `adjudge demo train` does with `adjudge train`'s own trainers.
 """
 
 from __future__ import annotations
@@ -56,10 +54,6 @@ def steps(seed: int, scorer: Any) -> Lesson:
 
     The warm-up shows all solutions of the right form whose lines are right, or off by one or two.  One line in three is
     right, and which one the policy cannot know from there.
-
-    Args:
-        seed: of the tasks.
-        scorer: the process model.
     """
     tasks, held_out = last_digits.last_digits(held_out=last_digits.HELD_OUT, seed=seed)
     return Lesson(
@@ -87,10 +81,6 @@ def code(seed: int, folder: Path) -> Lesson:
 
     The warm-up shows programs with the right number whose form is drawn by lot, until the policy writes such, and is
     right in a quarter or so.  Shown right ones it would go from nothing to three quarters within a few batches.
-
-    Args:
-        seed: of the tasks.
-        folder: for what was scored: the same short programs come again and again.
     """
     tasks, held_out = small_programs.small_programs(held_out=0.2, seed=seed)
     folder.mkdir(parents=True, exist_ok=True)
@@ -114,13 +104,7 @@ def code(seed: int, folder: Path) -> Lesson:
 
 
 def hacked(seed: int, scorer: Any, *, guarded: bool) -> Lesson:
-    """Sums again, from a reward model that likes long answers.
-
-    Args:
-        seed: of the tasks.
-        scorer: the reward model.
-        guarded: whether some answers are also shown to the math scorer, and the run is stopped when the two part.
-    """
+    """Sums again, from a reward model that likes long answers."""
     tasks, held_out = arithmetic.sums(_TERMS, held_out=0.15, seed=seed)
     guard = GuardConfig(gold=_MATH, every=1, samples=128)
     return Lesson(

@@ -8,30 +8,282 @@ So whose turn it is follows from the steps that both have done, and an alternati
 not been.  What a generator's step wrote is kept in its folder for the verifier.  Source: arXiv 2505.15034, whose
 repository holds no code.
 
+The generator's reward in RL Tango: the outcome by a scorer, verdicts on the steps by a verifier that is learning.
+
+    value = the outcome scorer's;   steps = -1 or 1 each, as the verifier writes them with its weights of this moment
+
+The verifier reads the question and the steps, without the reference, and answers with the likeliest text, so a
+solution is judged in one way by each version of the verifier.  Where its text has not one verdict for each step, or its
+window is too small, the steps are not known and the outcome alone counts (`credit: tango`).
+
+What a generator wrote lately, as tasks for the verifier that learns beside it.
+
+As many right as wrong solutions are drawn while there are some of both: a verifier that sees one kind alone learns to
+say nothing else.  RL Tango scales advantages by 1 / sqrt(count of the class) instead.
+
 Not covered: several processes, and guards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import asyncio
+import random
+import threading
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
 
-from adjudge.protocol import Score
-from adjudge.responses.steps import Splitting
+from adjudge.options import Options, Range
+from adjudge.protocol import Provenance, Sample, Score, StepScore, response_text
+from adjudge.responses.steps import Splitting, Step, split_steps
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
-from adjudge.rl_integration.trainer.judging.present_verifier import PresentVerifier
-from adjudge.rl_integration.trainer.judging.solutions import Solutions, solutions_of
+from adjudge.rl_integration.trainer.judging.pairs import AskSteps, Prompt
 from adjudge.rl_integration.trainer.loop.checkpoints import newest_checkpoint
-from adjudge.rl_integration.trainer.loop.logbook import OnStep
+from adjudge.rl_integration.trainer.loop.logbook import Journal, OnStep, read_journal
 from adjudge.rl_integration.trainer.loop.run import Run
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
+from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
+from adjudge.runtime.contract import score_checked, validate_sample
+from adjudge.scoring.api import load
+
+SOLUTIONS = "solutions.jsonl"
+"""File in the generator's folder: what was written at each step, for a run that is resumed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solution:
+    """A solution that was judged by its outcome.
+
+    Attributes:
+        question: what it answers.
+        steps: its steps as texts, one at least.
+        right: whether its outcome is right.
+    """
+
+    question: Prompt
+    steps: tuple[str, ...]
+    right: bool
+
+
+def solutions_of(
+    rollouts: Iterable[Rollout], scores: Iterable[Score], *, splitting: Splitting, right: float
+) -> list[Solution]:
+    """Return what can be learnt from: solutions with a judged outcome and at least one step."""
+    found = []
+    for rollout, score in zip(rollouts, scores, strict=True):
+        text = response_text(rollout.sample())
+        steps = tuple(step.text for step in split_steps(text, splitting))
+        if score.value is not None and steps:
+            found.append(Solution(question=rollout.task.prompt, steps=steps, right=score.value >= right))
+    return found
+
+
+class Solutions:
+    """The newest solutions, as a source of the verifier's tasks."""
+
+    def __init__(self, folder: Path, ask: AskSteps, *, seed: int, newest: int = 512) -> None:
+        if newest < 1:
+            raise ValueError(f"newest is {newest!r}; a verifier needs at least one solution to judge")
+        self._folder = folder
+        self._ask = ask
+        self._seed = seed
+        self._draws = 0
+        self._newest: deque[tuple[str, Solution]] = deque(maxlen=newest)
+        self._journal: Journal | None = None
+
+    @property
+    def count(self) -> int:
+        """How many solutions are drawn from."""
+        return len(self._newest)
+
+    def open(self, step: int) -> None:
+        """Read what was kept up to a step of the generator; what a killed process left of later ones is dropped."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._journal = Journal(self._folder, SOLUTIONS, step=step)
+        self._newest.clear()
+        for line in read_journal(self._folder, SOLUTIONS):
+            self._take(line["step"], [_solution(record) for record in line["solutions"]])
+
+    def add(self, step: int, solutions: Sequence[Solution]) -> None:
+        """Keep what the generator wrote at a step."""
+        assert self._journal is not None, "opened before the first leg"
+        self._journal.write({"step": step, "solutions": [asdict(solution) for solution in solutions]})
+        self._take(step, solutions)
+
+    def draw(self, count: int) -> list[Task]:
+        """Return so many tasks, half of them right as far as there are both; none twice, if there are enough.
+
+        Raises:
+            ValueError: there are no solutions.
+        """
+        kinds = [[one for one in self._newest if one[1].right == right] for right in (True, False)]
+        if not any(kinds):
+            raise ValueError(
+                "there is no solution for the verifier to judge: none of the generator's answers has a judged outcome "
+                "and a step in it"
+            )
+        order = random.Random(f"{self._seed}:{self._draws}")
+        self._draws += 1
+        for kind in kinds:
+            order.shuffle(kind)
+        drawn: list[tuple[str, Solution]] = []
+        while len(drawn) < count:
+            kind = kinds[len(drawn) % 2] or kinds[1 - len(drawn) % 2]
+            if not kind:  # fewer solutions than tasks: begin anew
+                kinds = [[one for one in self._newest if one[1].right == right] for right in (True, False)]
+                continue
+            drawn.append(kind.pop())
+        return [self._task(f"{self._draws}.{place}:{name}", solution) for place, (name, solution) in enumerate(drawn)]
+
+    def observe(self, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Mapping[str, float]:
+        """Return the share of right solutions among those judged, and of the judgements by kind that are right."""
+        found: dict[str, float] = {}
+        rights = [bool(rollout.task.reference["verdict"]) for rollout in rollouts]
+        found["solutions_right"] = sum(rights) / len(rights) if rights else 0.0
+        for right, name in ((True, "right_seen"), (False, "wrong_seen")):
+            own = [
+                score.evidence.get("final") == int(right)
+                for score, kind in zip(scores, rights, strict=True)
+                if kind == right and score.status == "scored"
+            ]
+            if own:
+                found[name] = sum(own) / len(own)
+        return found
+
+    def state(self) -> dict[str, Any]:
+        """Return how often it was drawn from; the solutions are in the generator's folder."""
+        return {"draws": self._draws}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+        self._draws = state["draws"]
+
+    def _take(self, step: int, solutions: Sequence[Solution]) -> None:
+        self._newest.extend((f"{step}.{number}", solution) for number, solution in enumerate(solutions))
+
+    def _task(self, name: str, solution: Solution) -> Task:
+        return Task(
+            id=name,
+            prompt=self._ask(solution.question, solution.steps),
+            reference={"verdict": solution.right, "steps": len(solution.steps)},
+        )
+
+
+def _solution(record: Mapping[str, Any]) -> Solution:
+    return Solution(question=record["question"], steps=tuple(record["steps"]), right=record["right"])
+
+
+READER = "verdict_steps"
+"""Reads a verifier's text."""
+
+
+class PresentVerifier:
+    """Scores solutions by their outcome, and their steps by a policy as it is now.
+
+    It takes whole groups, so that the answers that are read side by side, on which rounding depends, are always the
+    same.
+    """
+
+    name = "present_verifier"
+    groupwise = True
+
+    def __init__(
+        self,
+        policy: Policy,
+        outcome: Any,
+        ask: AskSteps,
+        *,
+        max_new_tokens: int,
+        splitting: Splitting = "blank_line",
+    ) -> None:
+        self.version = 0  # updates that the verifier has seen
+        self._policy = policy
+        self.outcome = load(outcome)
+        self._reader = load(READER)
+        self._ask = ask
+        self._sampling = SamplingConfig(max_new_tokens=max_new_tokens, temperature=0.0)
+        self._splitting: Splitting = splitting
+        self._writer = SingleTurn(policy, TransformersGenerator(policy))
+        self._one_at_a_time = threading.Lock()
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with the outcome's scorer and with every update of the verifier."""
+        options = f"{self._sampling.max_new_tokens}:{self._splitting}"
+        return f"{self.name}:{self.outcome.fingerprint}:{self._policy.name}:{options}:{self.version}"
+
+    def validate(self, sample: Sample) -> None:
+        """Raise `ValueError` if the outcome's scorer refuses the sample."""
+        validate_sample(self.outcome, sample)
+
+    async def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Return one score per sample, in order."""
+        outcomes = await score_checked(self.outcome, samples, called="the outcome's scorer")
+        groups: dict[str, list[int]] = {}
+        for place, (sample, outcome) in enumerate(zip(samples, outcomes, strict=True)):
+            if outcome.status == "scored":
+                groups.setdefault(sample.group, []).append(place)
+        found = dict(enumerate(outcomes))
+        for places in groups.values():
+            members = [samples[place] for place in places]
+            for place, steps in zip(places, await self._steps(members), strict=True):
+                found[place] = replace(found[place], steps=steps)
+        origin = Provenance(scorer=self.name, fingerprint=self.fingerprint)
+        return [replace(found[place], provenance=origin) for place in range(len(samples))]
+
+    async def _steps(self, samples: Sequence[Sample]) -> list[tuple[StepScore, ...]]:
+        """The verdicts on the steps of each solution; none where they are not known."""
+        split = [split_steps(response_text(sample), self._splitting) for sample in samples]
+        tasks = {
+            place: Task(id=str(place), prompt=self._ask(sample.prompt, [step.text for step in steps]))
+            for place, (sample, steps) in enumerate(zip(samples, split, strict=True))
+            if steps
+        }
+        readable = {place: task for place, task in tasks.items() if self._fits(task)}
+        if not readable:
+            return [()] * len(samples)
+        written = await asyncio.to_thread(self._written, list(readable.values()))
+        asked = [
+            replace(rollout.sample(), reference={"verdict": True, "steps": len(split[place])}, group="")
+            for place, rollout in zip(readable, written, strict=True)
+        ]
+        read = await score_checked(self._reader, asked, called="the reader of the verifier's text")
+        verdicts = {place: one.evidence.get("steps", ()) for place, one in zip(readable, read, strict=True)}
+        return [_scored(steps, verdicts.get(place, ())) for place, steps in enumerate(split)]
+
+    def _fits(self, task: Task) -> bool:
+        return self._policy.tokens.overflow(len(self._policy.encode(task)), self._sampling.max_new_tokens) is None
+
+    def _written(self, tasks: Sequence[Task]) -> list[Rollout]:
+        with self._one_at_a_time:
+            return self._writer.roll_out(
+                tasks,
+                1,
+                self._sampling,
+                seed=0,
+                version=self.version,
+                name="verifier",
+                on_rollout=lambda place, rollout: None,
+            )
+
+
+def _scored(steps: Sequence[Step], verdicts: Sequence[int]) -> tuple[StepScore, ...]:
+    if len(verdicts) != len(steps):
+        return ()
+    return tuple(
+        StepScore(value=float(verdict), label="correct" if verdict > 0 else "wrong", start=step.start, end=step.end)
+        for step, verdict in zip(steps, verdicts, strict=True)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Turns:
+class Turns(Options, what="turns option"):
     """Who learns when.
 
     Attributes:
@@ -42,31 +294,18 @@ class Turns:
         right: the least outcome of a right solution.
     """
 
-    first: int = 40
-    generator: int = 3
-    verifier: int = 1
+    first: Annotated[int, Range(ge=0)] = 40
+    generator: Annotated[int, Range(ge=1)] = 3
+    verifier: Annotated[int, Range(ge=1)] = 1
     splitting: Splitting = "blank_line"
     right: float = 1.0
-
-    def __post_init__(self) -> None:
-        for option in ("generator", "verifier"):
-            if getattr(self, option) < 1:
-                raise ValueError(f"turns.{option} is {getattr(self, option)!r}; it must be at least 1")
-        if self.first < 0:
-            raise ValueError(f"turns.first is {self.first!r}; it must be 0 or more")
 
     def needed(self, steps: int) -> int:
         """Return the verifier's steps by the time that the generator has done so many."""
         return self.first + -(-steps // self.generator) * self.verifier
 
     def next(self, generator: int, verifier: int, *, steps: int) -> tuple[bool, int]:
-        """Return whether it is the generator's turn, and up to which step of its run.
-
-        Args:
-            generator: steps that it has done.
-            verifier: steps that it has done.
-            steps: of the generator in all.
-        """
+        """Return whether it is the generator's turn, and up to which step of its run."""
         if verifier < self.first:
             return False, self.first
         rounds, begun = divmod(verifier - self.first, self.verifier)

@@ -91,16 +91,7 @@ def learn_to_judge(
     every: int = 10,
     tell: Callable[[Measured], None] | None = None,
 ) -> Lesson:
-    """Make a judge, warm it up, and train it.
-
-    Args:
-        folder: for the run; it must hold none yet.
-        reward: what a verdict is worth; see the module.
-        seed: of everything random.
-        steps: of reinforcement learning.
-        every: steps between measurements.
-        tell: told each measurement.
-    """
+    """Make a judge, warm it up, and train it."""
     began = time.perf_counter()
     tasks, held_out = lesson_tasks(reward, seed=seed)
     policy = tiny_policy("".join(sorted({*_LETTERS, *"".join(LABELS), *_FORM.format(answer=""), " "})), seed=seed)

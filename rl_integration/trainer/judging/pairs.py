@@ -13,9 +13,6 @@ Tasks for judges, made of pairs and labelled responses.
 | `in_one_order` | one, the better one first in every second pair | `verdict` | RM-R1 |
 | `one_by_one` | one for each response, scored together | `verdict_scores` | J1, pointwise |
 | `labelled` | one for a response with a known verdict | `verdict` | Critique-Coder, RLBFF |
-
-Not covered: what the answers are worth (the scorers `verdict`, `verdict_orders`, `verdict_scores`, `verdict_steps`);
-making pairs; reading them; the trainer reads rows of many kinds, these among them.
 """
 
 from __future__ import annotations

@@ -44,11 +44,6 @@ _DEPTH = 3  # composites in composites
 def batch_facts(rollouts: Sequence[Rollout], scores: Sequence[Score], step: int) -> dict[str, float]:
     """Return the numbers of a batch.
 
-    Args:
-        rollouts: of the step.
-        scores: one for each.
-        step: that learnt from them, the first being 1.
-
     Returns:
         Shares, means over answers, and the mean of every component of the reward ("parts/NAME") over the answers for
         which it was judged.

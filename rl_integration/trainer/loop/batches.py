@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.adapters.recent_failures import TooManyFailures
+from adjudge.rl_integration.adapters.failures import TooManyFailures
 from adjudge.rl_integration.trainer.contract.arrays import Integers
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task, TaskSource
@@ -51,17 +51,7 @@ class Batch:
 
 
 class Batches:
-    """Writes batches and has them scored.
-
-    Args:
-        source: says which tasks come next.
-        writer: answers them.
-        rewards: where scores come from.
-        config: of the run.
-        processes: those that write.
-        curriculum: how many answers tasks get, and what is learnt from; its source is not read.
-        improver: helps where answers are wrong.
-    """
+    """Writes batches and has them scored."""
 
     def __init__(
         self,
@@ -86,10 +76,7 @@ class Batches:
         self._drawn = 0
 
     def next(self, version: int) -> Batch:
-        """Return the rollouts of one step with their scores.
-
-        Args:
-            version: updates that the policy has seen.
+        """Return the rollouts of one step with their scores, by the policy of so many updates.
 
         Raises:
             TooManyFailures: too many rollouts could not be judged.
@@ -128,12 +115,7 @@ class Batches:
         return found | ({} if self._filter is None else {"filter": self._filter.state()})
 
     def restore(self, state: Mapping[str, Any], tasks: Mapping[str, Task]) -> None:
-        """Go on from a state; scores that were on their way are asked for again.
-
-        Args:
-            state: what `state` returned.
-            tasks: by id.
-        """
+        """Go on from a state; scores that were on their way are asked for again."""
         self._drawn = state["drawn"]
         self._source.restore(state["source"])
         if self._filter is not None:
@@ -192,7 +174,7 @@ class Batches:
         """Draw more answers to tasks that get more."""
         rounds = 1
         while self._rounds is not None:
-            wanted = {place: self._rounds.further(group.values, rounds) for place, group in enumerate(groups)}
+            wanted = {place: self._rounds(group.values, rounds) for place, group in enumerate(groups)}
             asked = {place: count for place, count in wanted.items() if count > 0}
             if not asked:
                 break

@@ -60,14 +60,7 @@ _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 def run_facts(
     config: RunConfig, tasks: Iterable[Task], policy: Policy, reference: Policy | None = None
 ) -> dict[str, Any]:
-    """Return the facts of a run, by option, as plain data.
-
-    Args:
-        config: its options; those of derived classes, which are not of the training, are left out.
-        tasks: in their order.
-        policy: learns; of its weights those that are frozen are looked at, and the shapes of the others.
-        reference: the policy that divergences are measured from.
-    """
+    """Return the facts of a run, by option, as plain data."""
     options = dict(_flat({item.name: plain_config(getattr(config, item.name)) for item in fields(RunConfig)}))
     free = _FREE | ({"steps"} if config.learning.decay == "constant" else set())
     kept = {name: value for name, value in options.items() if not any(_below(name, one) for one in free)}
@@ -157,13 +150,7 @@ class Checkpoint:
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, *, keep: int) -> None:
-    """Write a checkpoint, and delete all but the newest ones.
-
-    Args:
-        folder: of the run.
-        checkpoint: the state.
-        keep: how many stay.
-    """
+    """Write a checkpoint into a run's folder, and delete all but the newest `keep`."""
     for rest in folder.glob(f".{_PREFIX}*"):  # what a killed process was writing or deleting
         shutil.rmtree(rest)
     draft = folder / f".{_PREFIX}{checkpoint.step}.part"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from adjudge.options import Options, Range
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice, ObjectiveChoice
 from adjudge.rl_integration.trainer.loop.guard import GuardConfig
 from adjudge.rl_integration.trainer.loop.logs import LogName
@@ -14,14 +15,13 @@ from adjudge.rl_integration.trainer.rollouts.curricula.choice import CurriculumC
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
 from adjudge.rl_integration.trainer.rollouts.task_files import TaskFiles
 from adjudge.rl_integration.watch.config import WatchConfig
-from adjudge.training.backbones import NGRAMS, ModelChoice
-from adjudge.training.lora import Lora
+from adjudge.training.backbones import NGRAMS, Lora, ModelChoice
 
 Precision = Literal["auto", "fp32", "bf16"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearningConfig:
+class LearningConfig(Options, what="learning option"):
     """How updates are made.
 
     Attributes:
@@ -43,37 +43,24 @@ class LearningConfig:
             divergences are measured from the policy without them.
     """
 
-    learning_rate: float = 1e-6
-    critic_learning_rate: float | None = None
-    warmup_steps: int = 0
+    learning_rate: Annotated[float, Range(gt=0)] = 1e-6
+    critic_learning_rate: Annotated[float, Range(gt=0)] | None = None
+    warmup_steps: Annotated[int, Range(ge=0)] = 0
     decay: Literal["constant", "linear", "cosine"] = "constant"
-    weight_decay: float = 0.0
+    weight_decay: Annotated[float, Range(ge=0)] = 0.0
     betas: tuple[float, ...] = (0.9, 0.999)
-    max_grad_norm: float = 1.0
-    minibatches: int = 1
-    epochs: int = 1
-    micro_tokens: int = 16_384
+    max_grad_norm: Annotated[float, Range(ge=0)] = 1.0
+    minibatches: Annotated[int, Range(ge=1)] = 1
+    epochs: Annotated[int, Range(ge=1)] = 1
+    micro_tokens: Annotated[int, Range(ge=1)] = 16_384
     precision: Precision = "auto"
     gradient_checkpointing: bool = False
     lora: Lora | None = None
 
     def __post_init__(self) -> None:
-        for name in ("minibatches", "epochs", "micro_tokens"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"learning.{name} is {getattr(self, name)!r}; it must be at least 1")
-        for name in ("weight_decay", "max_grad_norm", "warmup_steps"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(f"learning.{name} is {getattr(self, name)!r}; it must be 0 or more")
-        for name in ("learning_rate", "critic_learning_rate"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise ValueError(f"learning.{name} is {value!r}; it must be above 0")
+        super().__post_init__()
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"learning.betas is {self.betas!r}; give two numbers from 0 to 1")
-        if self.decay not in ("constant", "linear", "cosine"):
-            raise ValueError(f"learning.decay is {self.decay!r}; give constant, linear or cosine")
-        if self.precision not in ("auto", "fp32", "bf16"):
-            raise ValueError(f"learning.precision is {self.precision!r}; give auto, fp32 or bf16")
         if self.lora is not None and self.lora.dropout:
             raise ValueError(
                 f"learning.lora.dropout is {self.lora.dropout!r}; a policy must be the same when it writes and when it "
@@ -121,7 +108,7 @@ class LearningConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunConfig:
+class RunConfig(Options, what="run option"):
     """A run.
 
     Attributes:
@@ -146,11 +133,11 @@ class RunConfig:
     objective: ObjectiveChoice = field(default_factory=ObjectiveChoice)
     rollouts: RolloutsConfig = field(default_factory=RolloutsConfig)
     learning: LearningConfig = field(default_factory=LearningConfig)
-    steps: int = 100
+    steps: Annotated[int, Range(ge=1)] = 100
     seed: int = 0
-    save_steps: int = 50
-    keep_checkpoints: int = 2
-    eval_steps: int = 0
+    save_steps: Annotated[int, Range(ge=1)] = 50
+    keep_checkpoints: Annotated[int, Range(ge=1)] = 2
+    eval_steps: Annotated[int, Range(ge=0)] = 0
     measured_by: RewardConfig | None = None
     guard: GuardConfig | None = None
     watch: WatchConfig | None = field(default_factory=WatchConfig)
@@ -159,11 +146,7 @@ class RunConfig:
     improver: ImproverChoice = field(default_factory=ImproverChoice)
 
     def __post_init__(self) -> None:
-        for option in ("steps", "save_steps", "keep_checkpoints"):
-            if getattr(self, option) < 1:
-                raise ValueError(f"{option} is {getattr(self, option)!r}; it must be at least 1")
-        if self.eval_steps < 0:
-            raise ValueError(f"eval_steps is {self.eval_steps!r}; give 0 to measure at the end only, or more")
+        super().__post_init__()
         rule = self.objective.made(max_new_tokens=self.rollouts.sampling.max_new_tokens).rule
         adds = self.curriculum.names or self.improver.name  # they may add answers
         if rule is not None and self.rollouts.num_generations < rule.min_size and not adds:

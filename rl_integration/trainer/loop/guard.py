@@ -14,10 +14,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from adjudge.options import Options, Range
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
@@ -27,7 +28,7 @@ _START = "start_"  # how the names of what was measured before the first step be
 
 
 @dataclass(frozen=True, kw_only=True)
-class GuardConfig:
+class GuardConfig(Options, what="guard option"):
     """How a run is guarded.
 
     Attributes:
@@ -40,22 +41,11 @@ class GuardConfig:
     """
 
     gold: RewardConfig
-    every: int = 5
-    samples: int = 64
-    window: int = 3
-    surely: float = 3.0
+    every: Annotated[int, Range(ge=1)] = 5
+    samples: Annotated[int, Range(ge=2)] = 64
+    window: Annotated[int, Range(ge=1)] = 3
+    surely: Annotated[float, Range(gt=0)] = 3.0
     then: Literal["stop", "roll_back"] = "roll_back"
-
-    def __post_init__(self) -> None:
-        for option in ("every", "window"):
-            if getattr(self, option) < 1:
-                raise ValueError(f"guard.{option} is {getattr(self, option)!r}; it must be at least 1")
-        if self.samples < 2:
-            raise ValueError(f"guard.samples is {self.samples!r}; it must be at least 2, to have a standard error")
-        if not 0 < self.surely < math.inf:
-            raise ValueError(f"guard.surely is {self.surely!r}; it must be above 0 standard errors")
-        if self.then not in ("stop", "roll_back"):
-            raise ValueError(f"guard.then is {self.then!r}; give stop or roll_back")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,12 +69,7 @@ class Measurement:
 
     @classmethod
     def of_line(cls, line: Mapping[str, Any], *, start: bool = False) -> Measurement | None:
-        """Return what a line of the log says, if it was measured in that step.
-
-        Args:
-            line: of a step.
-            start: what it says of the policy that the run began with, instead.
-        """
+        """Return what a line of the log says of its step, or of the policy before the first; None if not measured."""
         prefix = _START if start else ""
         if f"{prefix}gold" not in line:
             return None
@@ -135,13 +120,7 @@ class Guard:
         return numbers
 
     def measure_start(self, step: int, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> dict[str, float]:
-        """Score answers of the policy that the run began with, as many as a window has; return numbers for the log.
-
-        Args:
-            step: that it began behind.
-            rollouts: what the policy wrote before it learnt.
-            scores: of them.
-        """
+        """Score answers of the policy that the run began with, as many as a window has; return numbers for the log."""
         self.start, numbers = self._measured(step, rollouts, scores, self.config.samples * self.config.window)
         return {f"{_START}{name}": value for name, value in numbers.items()}
 

@@ -24,9 +24,7 @@ from torch import Tensor
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Critic, Objective
-from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
-from adjudge.rl_integration.trainer.algorithms.objectives.preference import Preference
-from adjudge.rl_integration.trainer.algorithms.objectives.rover import Rover
+from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss, Preference, Rover
 from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import sampling_logp_difference
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import Totals
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers
@@ -162,11 +160,6 @@ class Learner:
 
     def restore(self, step: int, tensors: Mapping[str, Tensor], optimizer: Mapping[str, Any]) -> None:
         """Put a state in place.
-
-        Args:
-            step: steps that are done.
-            tensors: what is trained, by name.
-            optimizer: its state.
 
         Raises:
             ValueError: they are of another model.

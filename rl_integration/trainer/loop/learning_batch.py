@@ -38,12 +38,7 @@ def injected(rollouts: Sequence[Rollout]) -> Bools:
 def with_logprobs(
     rollouts: Sequence[Rollout], logprobs: Callable[[Sequence[Rollout]], Sequence[Floats]]
 ) -> list[Rollout]:
-    """Return the rollouts with what the policy thinks of those that were injected.
-
-    Args:
-        rollouts: a batch.
-        logprobs: asks the policy.
-    """
+    """Return the rollouts with what the policy thinks of those that were injected."""
     places = np.flatnonzero(injected(rollouts)).tolist()
     found = list(rollouts)
     if places:
@@ -162,11 +157,6 @@ class LearningBatch:
 class LearningCredit:
     """Gives credit within the answers of a batch.
 
-    Args:
-        choice: how.
-        objective: what answers as a whole are worth.
-        decode: of the policy.
-
     Raises:
         ValueError: the objective has no use for it.
     """
@@ -182,12 +172,6 @@ class LearningCredit:
         """Return (n, t) advantages of tokens or, for an objective with a critic, rewards of tokens.
 
         The batch's numbers say for how many judged answers the steps were known (`steps_known`).
-
-        Args:
-            batch: of n answers.
-            scores: one for each.
-            groups: their rewards, penalties included.
-            step: of the run, from 0.
         """
         answers = Answers.of(batch.rollouts, scores, self._decode, part=self._part)
         judged = max(1, int(groups.valid.sum()))

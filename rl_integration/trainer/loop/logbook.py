@@ -26,13 +26,7 @@ ALARMS = "alarms.jsonl"
 
 
 class Journal:
-    """Appends lines to a file of a run's folder.
-
-    Args:
-        folder: of the run.
-        name: of the file.
-        step: the steps that the run begins with; lines of later ones, which a killed process left, are dropped.
-    """
+    """Appends lines to a file of a run's folder."""
 
     def __init__(self, folder: Path, name: str, *, step: int) -> None:
         self._path = folder / name
@@ -85,13 +79,6 @@ class Verdict:
 
 class LogBook:
     """The journals of a run, with those who look at each step.
-
-    Args:
-        folder: of the run.
-        step: the steps that it begins with.
-        guard: measures some of them.
-        watch: sees all their answers.
-        on_step: told of each.
 
     Attributes:
         opens: whether the guard has measured nothing yet, so that the policy as it is now is to be kept, and the next

@@ -1,7 +1,4 @@
-"""Where the numbers of a run go besides its own file of JSON lines: TensorBoard, Weights & Biases.
-
-Not covered: other trackers; `steps.jsonl` is plain for whatever reads it.
-"""
+"""Where the numbers of a run go besides its own file of JSON lines: TensorBoard, Weights & Biases."""
 
 from __future__ import annotations
 
@@ -50,11 +47,6 @@ def open_log(name: LogName, folder: Path, *, facts: Mapping[str, Any]) -> Log:
 
     What an earlier process wrote of steps that are made once more is hidden, or allowed to be there twice.
 
-    Args:
-        name: which.
-        folder: of the run; the log's files go there.
-        facts: what the run is made of, as plain data.
-
     Raises:
         ValueError: it cannot begin.
     """
@@ -63,11 +55,7 @@ def open_log(name: LogName, folder: Path, *, facts: Mapping[str, Any]) -> Log:
 
 
 class TensorBoardLog:
-    """Event files in the folder `tensorboard` of the run.
-
-    Args:
-        folder: of the run.
-    """
+    """Event files in the folder `tensorboard` of the run."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "tensorboard"
@@ -92,10 +80,6 @@ class WandbLog:
     """A run at Weights & Biases, or below the run's folder with WANDB_MODE=offline; a resumed run goes on with it.
 
     The project is that of WANDB_PROJECT, else "adjudge".
-
-    Args:
-        folder: of the run.
-        facts: what the run is made of.
 
     Raises:
         ValueError: W&B does not take it.

@@ -43,14 +43,6 @@ def open_policy(
 ) -> Policy:
     """Return the policy that a choice names, where this process computes.
 
-    Args:
-        choice: which model.
-        texts: what the tokenizer of a new model learns from; best prompts and references that are trained on.
-        folder: where a new model is kept; one that is there is used as it is.
-        seed: of a new model's weights.
-        learning: weights that low-rank factors leave as they are may be in 16 bits.
-        processes: those that open it at the same time.
-
     Raises:
         ValueError: there is no such model, or it is of a kind that is not trained here.
     """

@@ -1,8 +1,6 @@
 """What a run reached: the page of its curves and answers, the report for programs, and the card of the policy.
 
 The page is one file that needs nothing else; whatever a model wrote is text on it and never markup.
-
-Not covered: runs that are under way (the log is plain JSON lines), and comparing runs.
 """
 
 from __future__ import annotations
@@ -41,12 +39,7 @@ _LOOKS: Any = {
 
 
 def figure(title: str, columns: Sequence[str], lines: Sequence[Mapping[str, Any]]) -> str:
-    """Return a figure of numbers over steps; nothing if no step has any of them.
-
-    Args:
-        title: of the figure; any text.
-        columns: names of numbers; any texts.
-        lines: of the journal, each with a "step".
+    """Return a figure of some columns of the journal's lines over steps; nothing if no step has any of them.
 
     Raises:
         ValueError: matplotlib is not installed.
@@ -153,12 +146,6 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--soft); p
 
 def write_report(folder: Path, *, title: str, facts: Mapping[str, Any], stopped: str = "") -> Path:
     """Write the page of a run into its folder, and return its path.
-
-    Args:
-        folder: of the run, with its journals.
-        title: the page's.
-        facts: what the run was made of, as plain data.
-        stopped: why it ended early.
 
     Raises:
         ValueError: matplotlib is not installed, or there are no steps.

@@ -8,14 +8,6 @@ DAPO's dynamic sampling (arXiv 2503.14476): groups from which nothing can be lea
 
 A group of equal rewards gives no gradient to an advantage that is relative to the group; neither does one with fewer
 than two valid members.  DAPO drops both kinds and samples further prompts until the batch is full.
-
-PF-PPO (arXiv 2409.06957): PPO on responses drawn from a group by how much their rewards can be trusted.
-
-The policies are those of `adjudge.response_weights`.  verl's code looks for best and worst in the whole batch; the
-paper and this in each prompt's group.  `adjudge data filter --rule pf_ppo` measures on labelled data which one to take.
-
-Not covered: token rewards, which `algorithms` reads; how often to try; the trainer bounds that; rewards of other scales
-than the reward model's for `power`.
 """
 
 from __future__ import annotations
@@ -26,7 +18,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from adjudge.protocol import Score
-from adjudge.response_weights import KEEPING, Keeping, response_weights
 from adjudge.rl_integration.trainer.contract.arrays import (
     Bools,
     Floats,
@@ -36,7 +27,6 @@ from adjudge.rl_integration.trainer.contract.arrays import (
     integers,
     same_shape,
 )
-from adjudge.rl_integration.trainer.contract.options import check_choice, check_min, check_whole
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 
 
@@ -180,50 +170,3 @@ def informative(groups: Groups, *, spread: float = 0.0) -> Bools:
     smallest = np.where(known, -groups.largest(-groups.rewards), 0.0)
     kept: Bools = known & (largest - smallest > spread)
     return kept
-
-
-@dataclass(frozen=True, kw_only=True)
-class PfPpo:
-    """Weights of responses, and draws by them; see the module.
-
-    Attributes:
-        policy: the rule.
-        exponent: p of `power`.
-    """
-
-    policy: Keeping = "best_worst"
-    exponent: float = 2.0
-
-    def __post_init__(self) -> None:
-        check_choice("policy", self.policy, KEEPING)
-        check_min("exponent", self.exponent, 0.0)
-
-    def weights(self, groups: Groups) -> Floats:
-        """Return (n,) the chance of each sample to be drawn from its group; 0 for samples that are not valid.
-
-        The chances of a group sum to 1, or are all 0 where no member is valid.
-        """
-        found = np.zeros(len(groups))
-        found[groups.valid] = response_weights(
-            groups.rewards[groups.valid], groups.ids[groups.valid], self.policy, exponent=self.exponent
-        )
-        return found
-
-    def draw(self, groups: Groups, count: int | None, random: np.random.Generator) -> Integers:
-        """Return places of samples, by group, drawn with replacement.
-
-        Args:
-            groups: the samples.
-            count: how many of each group with a valid member; None for as many as it has members, valid or not.
-            random: where they are drawn from.
-        """
-        if count is not None:
-            check_whole("count", count, 1)
-        weights = self.weights(groups)
-        found = [np.zeros(0, dtype=np.int64)]
-        for group in np.unique(groups.ids[groups.valid]):
-            rows = np.flatnonzero(groups.ids == group)
-            found.append(
-                random.choice(rows, size=len(rows) if count is None else count, p=weights[rows] / weights[rows].sum())
-            )
-        return np.concatenate(found)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from adjudge.options import Options, Range
 
 
 @dataclass(frozen=True, kw_only=True)
-class RewardConfig:
+class RewardConfig(Options, what="reward option"):
     """Where scores come from.
 
     Attributes:
@@ -30,19 +32,14 @@ class RewardConfig:
     scorer: Any = None
     server: str = ""
     batch: int = 256
-    concurrency: int = 64
+    concurrency: Annotated[int, Range(ge=1)] = 64
     cache: str = ""
-    max_failed: float = 0.5
-    timeout: float = 60.0
+    max_failed: Annotated[float, Range(ge=0, le=1)] = 0.5
+    timeout: Annotated[float, Range(ge=0, unit="seconds")] = 60.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.scorer is None and not self.server:
             raise ValueError("reward.scorer is missing; name a scorer, or the address of a server (reward.server)")
         if self.cache and self.server:
             raise ValueError(f"reward.cache is {self.cache!r}, and the server has its own cache; leave one of them out")
-        if self.concurrency < 1:
-            raise ValueError(f"reward.concurrency is {self.concurrency!r}; it must be 1 or more")
-        if not 0 <= self.max_failed <= 1:
-            raise ValueError(f"reward.max_failed is {self.max_failed!r}; it must be a share from 0 to 1")
-        if not self.timeout >= 0:
-            raise ValueError(f"reward.timeout is {self.timeout!r}; it must be 0 seconds or more")

@@ -18,10 +18,9 @@ from typing import Protocol, Self
 
 from adjudge.extras import install_hint
 from adjudge.protocol import Sample, Score, Scorer
-from adjudge.rl_integration.client.client import AsyncClient
-from adjudge.rl_integration.client.config import ClientConfig
+from adjudge.rl_integration.client.client import AsyncClient, ClientConfig
 from adjudge.rl_integration.service.config import LaneConfig
-from adjudge.rl_integration.service.refusals import Refused
+from adjudge.rl_integration.service.request import Refused
 from adjudge.rl_integration.service.service import RewardService
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
@@ -33,9 +32,6 @@ from adjudge.scoring.api import load
 
 class Asked:
     """What was asked for in one call.
-
-    Args:
-        samples: to be scored.
 
     Attributes:
         samples: the same.
@@ -78,14 +74,7 @@ _NAME = "reward"
 
 
 class OwnService:
-    """A reward service of this process's own, with one scorer.
-
-    Args:
-        config: names the scorer.
-
-    Raises:
-        ValueError: there is no such scorer.
-    """
+    """A reward service of this process's own, with one scorer."""
 
     def __init__(self, config: RewardConfig) -> None:
         lane = LaneConfig(scorer=config.scorer, batch=config.batch, concurrency=config.concurrency, cache=config.cache)
@@ -144,11 +133,7 @@ def _shared(together: Sequence[Asked], submitted: Future[list[Score]]) -> None:
 
 
 class OtherServer:
-    """A reward server, asked from a loop of its own.
-
-    Args:
-        config: names the server, and the scorer there.
-    """
+    """A reward server, asked from a loop of its own."""
 
     by_group = True  # its scorer may be one of groups, and fewer requests are better ones
 
@@ -186,14 +171,7 @@ def _given(asked: Asked, answer: Future[list[Score]]) -> None:
 
 
 class Rewards:
-    """Asks for scores; to be closed.
-
-    Args:
-        config: where they come from.
-
-    Raises:
-        ValueError: there is no such scorer.
-    """
+    """Asks for scores; to be closed."""
 
     def __init__(self, config: RewardConfig) -> None:
         self._outside: Outside = OwnService(config) if not config.server else OtherServer(config)
@@ -297,10 +275,6 @@ _SECONDS = 15.0  # for a server's first answer
 class RewardCheck:
     """Takes samples that a reward can judge, whatever their responses, and refuses others.
 
-    Args:
-        option: that holds it, for messages.
-        config: where scores come from.
-
     Raises:
         ValueError: there is no such scorer, or the server does not answer.
     """
@@ -315,11 +289,7 @@ class RewardCheck:
             self._scorer = self._loaded()
 
     def accept(self, sample: Sample) -> None:
-        """Raise `ValueError` if the reward cannot judge a sample; a server is not asked.
-
-        Raises:
-            ValueError: it lacks what the scorer needs.
-        """
+        """Raise `ValueError` if the reward cannot judge a sample; a server is not asked."""
         if self._scorer is not None:
             validate_sample(self._scorer, sample)
 

@@ -7,22 +7,22 @@
 | `token_rewards` | -beta * (logp - logp_reference) at each token, and the reward at the last | PPO, arXiv 2203.02155 |
 
 Both penalties take the log-probabilities under which the tokens were sampled, and no gradient.
-
-Not covered: adapting beta to a target, and the divergence as part of the loss (`policy_loss`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from adjudge.options import Options, Range
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, flags, same_shape
-from adjudge.rl_integration.trainer.contract.options import check_min, check_whole
+from adjudge.rl_integration.trainer.contract.options import check_number
 
 
 @dataclass(frozen=True, kw_only=True)
-class Overlong:
+class Overlong(Options):
     """DAPO's soft penalty of length.
 
     Attributes:
@@ -31,14 +31,12 @@ class Overlong:
         factor: the penalty at the limit; the reward's unit.
     """
 
-    limit: int = 20480
-    buffer: int = 4096
-    factor: float = 1.0
+    limit: Annotated[int, Range(ge=1)] = 20480
+    buffer: Annotated[int, Range(ge=1)] = 4096
+    factor: Annotated[float, Range(ge=0)] = 1.0
 
     def __post_init__(self) -> None:
-        check_whole("limit", self.limit, 1)
-        check_whole("buffer", self.buffer, 1)
-        check_min("factor", self.factor, 0.0)
+        super().__post_init__()
         if self.buffer > self.limit:
             raise ValueError(f"buffer={self.buffer} is more than limit={self.limit}; it must lie before the limit")
 
@@ -95,7 +93,7 @@ def token_rewards(
 
 
 def _log_ratio(logp: Floats, reference_logp: Floats, mask: Bools, beta: float) -> Floats:
-    check_min("beta", beta, 0.0)
+    check_number("beta", beta, Range(ge=0))
     same_shape("logp", np.shape(logp), np.shape(mask))
     same_shape("reference_logp", np.shape(reference_logp), np.shape(mask))
     hidden = ~flags("mask", mask)

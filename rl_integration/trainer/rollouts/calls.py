@@ -54,20 +54,11 @@ class CallStyle(Protocol):
         ...
 
     def prompt(self, task: Task) -> tuple[int, ...]:
-        """Return a task's prompt as tokens.
-
-        Raises:
-            ValueError: the prompt cannot be written.
-        """
+        """Return a task's prompt as tokens, or raise `ValueError`."""
         ...
 
     def calls(self, text: str, *, ended: bool) -> tuple[Call, ...]:
-        """Return the calls in a piece; none ends the answer.
-
-        Args:
-            text: of the piece.
-            ended: whether the policy ended it with an end token.
-        """
+        """Return the calls in a piece; none ends the answer."""
         ...
 
     def shown(self, text: str) -> str:
@@ -84,12 +75,7 @@ class CallStyle(Protocol):
 
 
 def broken_up(text: str, marks: Sequence[str]) -> str:
-    """Return a text with a dot within each mark, in capitals or not, and without characters that are no text.
-
-    Args:
-        text: anything.
-        marks: texts that must not stand in it.
-    """
+    """Return a text with a dot within each mark, in capitals or not, and without characters that are no text."""
     known = sorted({mark for mark in marks if len(mark) > 1}, key=lambda mark: (-len(mark), mark))
     readable = _UNREADABLE.sub("\ufffd", text.replace("\r\n", "\n"))
     if not known:
@@ -121,12 +107,6 @@ def check_writable(policy: Policy, marks: Sequence[str]) -> None:
 
 class TagCalls:
     """Reads and answers calls in tags.
-
-    Args:
-        policy: whose tokens they are.
-        tools: what may be called.
-        before: text before a result.
-        after: text after it.
 
     Raises:
         ValueError: a tool takes more than one text, or the tokenizer cannot write a tag.
@@ -181,10 +161,6 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 class Toolbox:
     """Tools by their names.
-
-    Args:
-        tools: what may be called.
-        threads: calls that run at one time.
 
     Raises:
         ValueError: there are none, two have one name, or a name is none.

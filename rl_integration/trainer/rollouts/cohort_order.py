@@ -33,13 +33,7 @@ LABELS: Final = ("A", "B")
 def order_effects(
     rollouts: Sequence[Rollout], scores: Sequence[Score], labels: tuple[str, str] = LABELS
 ) -> dict[str, float]:
-    """Return the numbers of a batch; those that nothing is known for are left out.
-
-    Args:
-        rollouts: answers to tasks of `judging.pairs`; others are not looked at.
-        scores: one for each, with the verdict in the evidence.
-        labels: the verdicts for the response shown first and for the one shown second.
-    """
+    """Return the numbers of a batch; those that nothing is known for are left out."""
     verdicts: dict[str, dict[str, list[tuple[str, str]]]] = {}
     for rollout, score in zip(rollouts, scores, strict=True):
         order = rollout.task.extra.get("order")
@@ -79,10 +73,6 @@ def _share(facts: Iterable[bool]) -> float | None:
 
 class CohortOrder:
     """Draws whole cohorts in a shuffled order, and reports how order-dependent the verdicts are.
-
-    Args:
-        tasks: what there is; those of one cohort anywhere in it, a task without one being its own.
-        seed: of the order.
 
     Raises:
         ValueError: there are no tasks, two have one id, or cohorts have different sizes.

@@ -7,36 +7,208 @@ taken of them.
 All open answers write their next piece side by side; calls run while other pieces are still being written.  A piece is
 begun when all answers of its round have heard their tools, so it does not matter which tool was quicker.
 
+Calls as chat models write them: `<tool_call>{"name": ..., "arguments": {...}}</tool_call>` in the assistant's turn.
+
+The answer is a turn of the role "tool".  What stands around it is what the model's chat template puts there, found out
+once with a chat that is made up for it; the policy's own tokens are never written anew.  This is the form of Hermes and
+Qwen models.
+
 Not covered: branching, and tools that remember a dialogue.
 """
 
 from __future__ import annotations
 
+import json
 import random
+import re
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from adjudge.engines.interface import Fault
+from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.protocol import Message
 from adjudge.rl_integration.trainer.contract.rollout import FinishReason, Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
-from adjudge.rl_integration.trainer.rollouts.calls import Call, CallStyle, TagCalls, Toolbox
-from adjudge.rl_integration.trainer.rollouts.chat_calls import ChatCalls
+from adjudge.rl_integration.trainer.rollouts.calls import (
+    Call,
+    CallStyle,
+    TagCalls,
+    Toolbox,
+    broken_up,
+    check_writable,
+    plain_tokens,
+)
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
-from adjudge.rl_integration.trainer.rollouts.tool import ToolAnswer, ToolDown, ToolUse
+from adjudge.rl_integration.trainer.rollouts.tool import Tool, ToolAnswer, ToolDown, ToolUse
 from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnRollout, Piece, SingleTurn, Writer
+
+_OPEN, _CLOSE = "<tool_call>", "</tool_call>"
+_BLOCK = re.compile(rf"{_OPEN}(.*?)(?:{_CLOSE}|\Z)", re.DOTALL)
+_ROLE_MARKS = (_OPEN, _CLOSE, "<tool_response>", "</tool_response>")
+
+
+class ChatCalls:
+    """Reads and answers calls in turns.
+
+    Raises:
+        ValueError: the policy has no chat template, or one that such a dialogue cannot be written with.
+    """
+
+    stops: tuple[str, ...] = ()
+
+    def __init__(self, policy: Policy, tools: Sequence[Tool]) -> None:
+        self._policy = policy
+        schemas = [_schema(tool) for tool in tools]
+        self._prompts = PromptTokens(
+            policy.tokenizer, model=policy.name, window=policy.tokens.window, options={"tools": schemas}
+        )
+        check_writable(policy, (_OPEN, _CLOSE))
+        asked: Message = {"role": "user", "content": "-"}
+        if _text(policy.tokens, [asked]) == _text(self._prompts, [asked]):
+            raise ValueError(
+                f"the chat template of {policy.name!r} does not tell the model what tools there are; use one that "
+                "writes its variable `tools`, or the style tags, where prompts say it"
+            )
+        _check_form(policy)
+        around = _Around.of(policy)
+        self._head, self._between, self._tail = (policy.tokens.text(text) for text in around.texts)
+        self._marks = (*_ROLE_MARKS, *policy.tokens.special_tokens, *around.headers)
+
+    def prompt(self, task: Task) -> tuple[int, ...]:
+        """Return a task's chat as tokens, with what the template says of the tools.
+
+        Raises:
+            ValueError: the prompt is a text, or the template refuses it.
+        """
+        if isinstance(task.prompt, str):
+            raise ValueError(
+                f"the prompt of task {task.id!r} is a text, and tools are called in the style chat; give it as a chat, "
+                "or use the style tags"
+            )
+        (read,) = self._prompts.read([task.prompt])
+        if isinstance(read, Fault):
+            raise ValueError(f"the prompt of task {task.id!r} cannot be written: {read.detail}")
+        return read
+
+    def calls(self, text: str, *, ended: bool) -> tuple[Call, ...]:
+        """Return the calls of a turn, once it has ended."""
+        return tuple(_call(found) for found in _BLOCK.finditer(text)) if ended else ()
+
+    def shown(self, text: str) -> str:
+        """Return a tool's text with everything broken up that reads as a call, a special token or a turn's head."""
+        return broken_up(text, self._marks)
+
+    def answered(self, texts: Sequence[str]) -> list[int]:
+        """Return the tokens of the tools' turns, up to where the assistant's next one begins."""
+        found = list(self._head)
+        for place, text in enumerate(texts):
+            found += [*(self._between if place else ()), *plain_tokens(self._policy, text)]
+        return [*found, *self._tail]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Around:
+    """What a chat template writes around the texts of tools.
+
+    Attributes:
+        texts: behind the assistant's end token up to the tool's text, between two tools' texts, and behind the last one
+            up to where the assistant goes on.
+        headers: lines of those, which must not stand in a tool's text.
+    """
+
+    texts: tuple[str, str, str]
+    headers: tuple[str, ...]
+
+    @classmethod
+    def of(cls, policy: Policy) -> _Around:
+        """Find it out with dialogues that nobody would write."""
+        said, told = "adjudgesaid", [f'adjudge "told"\n{number}' for number in range(3)]
+        chat: list[Message] = [{"role": "user", "content": "-"}, {"role": "assistant", "content": said}]
+        answers: list[Message] = [{"role": "tool", "content": text} for text in told]
+        behind = [
+            _text(policy.tokens, [*chat, *answers[:count]], finished=count == 0).rpartition(said)[2]
+            for count in range(len(told) + 1)
+        ]
+        ends = [policy.tokenizer.decode([token]) for token in policy.ends]
+        end = next((text for text in ends if text and all(one.startswith(text) for one in behind)), None)
+        if end is None:
+            raise ValueError(
+                f"the chat template of {policy.name!r} ends the assistant's turn differently when a tool answers, or "
+                f"with none of the tokens that end an answer ({', '.join(sorted(ends))}): it writes {behind[0]!r} and "
+                f"{behind[1]!r}; use another chat template, or the style tags"
+            )
+        alone, two, three = (_split(text.removeprefix(end), told[:at]) for at, text in enumerate(behind) if at)
+        if not (alone and two and three) or [alone[0], two[1], two[1], alone[1]] != three or two[::2] != alone:
+            raise ValueError(
+                f"the chat template of {policy.name!r} does not write what a tool says as it is, or not in the same "
+                f"way each time: it writes {behind[3]!r}; use another chat template, or the style tags"
+            )
+        # Of templates that name roles in plain words, such as "user: ", these are what must not be forged.
+        headers = {line.strip() for text in two for line in text.splitlines() if len(line.strip()) > 3}
+        return cls(texts=(two[0], two[1], two[2]), headers=tuple(sorted(headers)))
+
+
+def _split(text: str, marks: Sequence[str]) -> list[str] | None:
+    """The text around marks that stand in it once each, in order."""
+    parts = []
+    for mark in marks:
+        head, found, text = text.partition(mark)
+        if not found:
+            return None
+        parts.append(head)
+    return None if any(mark in text for mark in marks) else [*parts, text]
+
+
+def _check_form(policy: Policy) -> None:
+    """Reject a template that writes calls in another form; one that writes none is none."""
+    call = Call(tool="adjudgetool", arguments={"adjudgekey": "-"})
+    function = {"name": call.tool, "arguments": dict(call.arguments)}
+    turn: Message = {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": function}]}
+    text = policy.tokens.rendered([{"role": "user", "content": "-"}, turn], finished=True)
+    if isinstance(text, str) and call.tool in text and call not in map(_call, _BLOCK.finditer(text)):
+        raise ValueError(
+            f"the chat template of {policy.name!r} writes calls in another form than {_OPEN} with JSON, and so will "
+            f"its model: {text!r}; use another model, or the style tags"
+        )
+
+
+def _text(tokens: PromptTokens, chat: Sequence[Message], *, finished: bool = False) -> str:
+    found = tokens.rendered(chat, finished=finished)
+    if isinstance(found, Fault):
+        raise ValueError(f"{found.detail}; the style chat needs a template that takes turns of the role tool")
+    return found
+
+
+def _schema(tool: Tool) -> dict[str, Any]:
+    """A tool as chat templates take it."""
+    return {
+        "type": "function",
+        "function": {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)},
+    }
+
+
+def _call(block: re.Match[str]) -> Call:
+    if not block[0].endswith(_CLOSE):
+        return Call(problem="the call is not closed by its tag")
+    try:
+        record = json.loads(block[1])
+    except (ValueError, RecursionError) as error:
+        return Call(problem=f"the call is no JSON: {error}")
+    if not isinstance(record, dict) or not isinstance(record.get("name"), str):
+        return Call(problem='the call has no name; write {"name": "...", "arguments": {...}}')
+    arguments = record.get("arguments", {})
+    if not isinstance(arguments, dict):
+        return Call(problem=f"the call's arguments are a {type(arguments).__name__}; they must be a JSON object")
+    return Call(tool=record["name"], arguments=arguments)
 
 
 def open_writer(policy: Policy, generator: Generator, tools: ToolUse | None) -> Writer:
     """Return what writes the answers of a run.
-
-    Args:
-        policy: whose tokens they are.
-        generator: writes pieces.
-        tools: what may be called; None for answers of one turn.
 
     Raises:
         ValueError: a tool cannot be opened, or the policy cannot call it in this style.
@@ -53,16 +225,7 @@ def open_writer(policy: Policy, generator: Generator, tools: ToolUse | None) -> 
 
 
 class Dialogue:
-    """Writes answers that call tools.
-
-    Args:
-        policy: whose tokens they are.
-        generator: writes pieces.
-        style: how calls and answers are written.
-        toolbox: what is called.
-        max_turns: pieces of an answer.
-        timeout: seconds that the calls of a piece may take.
-    """
+    """Writes answers that call tools."""
 
     def __init__(
         self,

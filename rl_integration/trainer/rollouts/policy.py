@@ -24,7 +24,7 @@ from adjudge.engines.interface import Fault
 from adjudge.engines.prompt_tokens import PromptTokens
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows, token_logprobs
-from adjudge.training.lora import Lora, with_lora
+from adjudge.training.backbones import Lora, with_lora
 
 _WRAPPED = "base_model.model."  # what peft puts before the names of the model that it wraps
 _BENEATH = ".base_layer"  # and behind the name of a layer that has factors beside it
@@ -127,10 +127,6 @@ class Policy:
     def adapt(self, lora: Lora, *, seed: int) -> None:
         """Freeze the weights and put factors beside them, which change nothing until they are trained.
 
-        Args:
-            lora: which; a policy that has them already stays as it is.
-            seed: of the factors.
-
         Raises:
             ValueError: it has other factors, or the targets name no layer.
         """
@@ -166,11 +162,7 @@ class Policy:
 
     @property
     def ends(self) -> frozenset[int]:
-        """Tokens that end an answer.
-
-        Raises:
-            ValueError: there are none, so no answer would end.
-        """
+        """Tokens that end an answer; `ValueError` where there are none."""
         own = getattr(self.model.generation_config, "eos_token_id", None)
         found = self.tokens.end_tokens() | frozenset([own] if isinstance(own, int) else own or ())
         if not found:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
+from adjudge.options import Options, Range
 from adjudge.protocol import Sample, Scorer
 from adjudge.rl_integration.trainer.rollouts.tool import ToolAnswer, ToolDown, one_text, shortened
 from adjudge.scoring import api
@@ -25,7 +26,7 @@ _ENDINGS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class PythonTool:
+class PythonTool(Options, what="python tool option"):
     """Runs Python programs.
 
     Attributes:
@@ -38,11 +39,10 @@ class PythonTool:
     name: str = "python"
     seconds: float = 10.0
     memory_mb: int = 512
-    max_output: int = 2_000
+    max_output: Annotated[int, Range(ge=1)] = 2_000
 
     def __post_init__(self) -> None:
-        if self.max_output < 1:
-            raise ValueError(f"the python tool's max_output is {self.max_output!r}; it must be at least 1 character")
+        super().__post_init__()
         self._scorer  # noqa: B018 the scorer checks the other options
 
     @property

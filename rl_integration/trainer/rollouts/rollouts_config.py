@@ -6,15 +6,15 @@ over several GPUs; what is learnt from them.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
+from adjudge.options import Options, Range
 from adjudge.rl_integration.trainer.rollouts.tool import ToolUse
 
 
 @dataclass(frozen=True, kw_only=True)
-class SamplingConfig:
+class SamplingConfig(Options, what="sampling option"):
     """How answers are drawn.
 
     Attributes:
@@ -23,23 +23,16 @@ class SamplingConfig:
         max_num_seqs: answers written side by side.
     """
 
-    max_new_tokens: int = 256
-    temperature: float = 1.0
-    max_num_seqs: int = 256
-
-    def __post_init__(self) -> None:
-        for option in ("max_new_tokens", "max_num_seqs"):
-            if getattr(self, option) < 1:
-                raise ValueError(f"sampling.{option} is {getattr(self, option)!r}; it must be at least 1")
-        if not 0 <= self.temperature < float("inf"):
-            raise ValueError(f"sampling.temperature is {self.temperature!r}; it must be 0 or more")
+    max_new_tokens: Annotated[int, Range(ge=1)] = 256
+    temperature: Annotated[float, Range(ge=0)] = 1.0
+    max_num_seqs: Annotated[int, Range(ge=1)] = 256
 
 
 Kind: TypeAlias = Literal["segments", "uncertain"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeConfig:
+class TreeConfig(Options, what="rollouts.tree option"):
     """How the answers to one prompt branch.
 
     Attributes:
@@ -55,18 +48,11 @@ class TreeConfig:
     shorthand: ClassVar[str] = "kind"
 
     kind: Kind = "segments"
-    trees: int = 1
-    segment: int = 64
-    width: int = 2
-    forks: int = 2
-    copies: int = 2
-
-    def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
-            raise ValueError(f"rollouts.tree.kind is {self.kind!r}; give one of {', '.join(get_args(Kind))}")
-        for option, bound in (("trees", 1), ("segment", 1), ("width", 2), ("forks", 1), ("copies", 1)):
-            if getattr(self, option) < bound:
-                raise ValueError(f"rollouts.tree.{option} is {getattr(self, option)!r}; it must be at least {bound}")
+    trees: Annotated[int, Range(ge=1)] = 1
+    segment: Annotated[int, Range(ge=1)] = 64
+    width: Annotated[int, Range(ge=2)] = 2
+    forks: Annotated[int, Range(ge=1)] = 2
+    copies: Annotated[int, Range(ge=1)] = 2
 
     def check(self, num_generations: int) -> None:
         """Raise `ValueError` if groups of that size cannot branch so."""
@@ -83,7 +69,7 @@ class TreeConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VllmOptions:
+class VllmOptions(Options, what="rollouts.vllm option"):
     """How vLLM runs the policy, in the process that trains it.
 
     Attributes:
@@ -97,28 +83,15 @@ class VllmOptions:
     """
 
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    max_model_len: int = 0
-    gpu_memory_utilization: float = 0.3
-    kv_cache_gib: float = 0.0
+    max_model_len: Annotated[int, Range(ge=0)] = 0
+    gpu_memory_utilization: Annotated[float, Range(gt=0, le=1)] = 0.3
+    kv_cache_gib: Annotated[float, Range(ge=0)] = 0.0
     enforce_eager: bool = False
     sleep: bool = False
 
-    def __post_init__(self) -> None:
-        if self.dtype not in ("auto", "float32", "bfloat16", "float16"):
-            raise ValueError(f"rollouts.vllm.dtype is {self.dtype!r}; give auto, float32, bfloat16 or float16")
-        if self.max_model_len < 0:
-            raise ValueError(f"rollouts.vllm.max_model_len is {self.max_model_len!r}; it must be 0 or more tokens")
-        if not 0 < self.gpu_memory_utilization <= 1:
-            raise ValueError(
-                f"rollouts.vllm.gpu_memory_utilization is {self.gpu_memory_utilization!r}; it must be above 0 and at "
-                "most 1"
-            )
-        if not 0 <= self.kv_cache_gib < math.inf:
-            raise ValueError(f"rollouts.vllm.kv_cache_gib is {self.kv_cache_gib!r}; it must be 0 or more GiB")
-
 
 @dataclass(frozen=True, kw_only=True)
-class RolloutsConfig:
+class RolloutsConfig(Options, what="rollouts option"):
     """Which answers are drawn, and when.
 
     Attributes:
@@ -135,10 +108,10 @@ class RolloutsConfig:
         tree: how the answers to a prompt share beginnings; None for answers that are written by themselves.
     """
 
-    tasks: int = 8
-    num_generations: int = 8
-    staleness: int = 0
-    max_num_gen_batches: int = 4
+    tasks: Annotated[int, Range(ge=1)] = 8
+    num_generations: Annotated[int, Range(ge=1)] = 8
+    staleness: Annotated[int, Range(ge=0)] = 0
+    max_num_gen_batches: Annotated[int, Range(ge=1)] = 4
     tools: ToolUse | None = None
     sampling: SamplingConfig = field(default_factory=SamplingConfig)
     engine: Literal["transformers", "vllm"] = "transformers"
@@ -146,13 +119,7 @@ class RolloutsConfig:
     tree: TreeConfig | None = None
 
     def __post_init__(self) -> None:
-        for option in ("tasks", "num_generations", "max_num_gen_batches"):
-            if getattr(self, option) < 1:
-                raise ValueError(f"rollouts.{option} is {getattr(self, option)!r}; it must be at least 1")
-        if self.staleness < 0:
-            raise ValueError(f"rollouts.staleness is {self.staleness!r}; it must be 0 or more")
-        if self.engine not in ("transformers", "vllm"):
-            raise ValueError(f"rollouts.engine is {self.engine!r}; give transformers or vllm")
+        super().__post_init__()
         if self.tree is not None:
             self.tree.check(self.num_generations)
             if self.tools is not None:

@@ -13,8 +13,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
+from adjudge.options import Options, Range
 from adjudge.rl_integration.trainer.rollouts.tool import ToolAnswer, one_text
 
 _WORD = re.compile(r"\w+")
@@ -41,12 +42,7 @@ class Bm25:
         self._size = len(texts)
 
     def best(self, query: str, count: int) -> list[int]:
-        """Return the places of the texts that fit best, the best first; of equals, the one that comes first.
-
-        Args:
-            query: words; one that is there twice counts twice.
-            count: most places; fewer where fewer texts have any of the words.
-        """
+        """Return the places of at most `count` texts that share words with the query, best first."""
         scores: dict[int, float] = {}
         for word in words(query):
             held_by = self._found.get(word, [])
@@ -66,7 +62,7 @@ _MAX_WORDS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchTool:
+class SearchTool(Options, what="search tool option"):
     """Finds texts by their words.
 
     Attributes:
@@ -78,13 +74,11 @@ class SearchTool:
 
     documents: str
     name: str = "search"
-    count: int = 3
-    max_text: int = 500
+    count: Annotated[int, Range(ge=1)] = 3
+    max_text: Annotated[int, Range(ge=1)] = 500
 
     def __post_init__(self) -> None:
-        for option in ("count", "max_text"):
-            if getattr(self, option) < 1:
-                raise ValueError(f"the search tool's {option} is {getattr(self, option)!r}; it must be at least 1")
+        super().__post_init__()
         self._index  # noqa: B018 a bad file is told before any work
 
     @property

@@ -15,8 +15,9 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from adjudge.options import Options, Range
 from adjudge.rl_integration.trainer.rollouts.tool import ToolAnswer, ToolDown, one_text, shortened
 
 _ALLOWED = frozenset(
@@ -51,7 +52,7 @@ _MAX_CELL = 200  # characters
 
 
 @dataclass(frozen=True, kw_only=True)
-class SqlTool:
+class SqlTool(Options, what="sql tool option"):
     """Answers queries.
 
     Attributes:
@@ -64,16 +65,12 @@ class SqlTool:
 
     database: str
     name: str = "sql"
-    seconds: float = 5.0
-    max_rows: int = 50
-    max_output: int = 2_000
+    seconds: Annotated[float, Range(gt=0)] = 5.0
+    max_rows: Annotated[int, Range(ge=1)] = 50
+    max_output: Annotated[int, Range(ge=1)] = 2_000
 
     def __post_init__(self) -> None:
-        if not 0 < self.seconds < float("inf"):
-            raise ValueError(f"the sql tool's seconds is {self.seconds!r}; it must be above 0")
-        for option in ("max_rows", "max_output"):
-            if getattr(self, option) < 1:
-                raise ValueError(f"the sql tool's {option} is {getattr(self, option)!r}; it must be at least 1")
+        super().__post_init__()
         if not Path(self.database).is_file():
             raise ValueError(f"the sql tool's database {self.database!r} is no file; give the path of a SQLite file")
         try:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from adjudge.options import Options, Range
 
 PLACE = "{prompt}"
 """Stands for a row's prompt in a template."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaskFiles:
+class TaskFiles(Options, what="data option"):
     """Which prompts a policy is trained on, and which it is measured on.
 
     Attributes:
@@ -47,23 +49,18 @@ class TaskFiles:
     split: str = ""
     subset: str = ""
     revision: str = ""
-    limit: int | None = None
+    limit: Annotated[int, Range(ge=1)] | None = None
     template: str = PLACE
     chat: bool = False
     system: str = ""
-    max_prompt_tokens: int | None = None
-    held_out: float = 0.1
-    max_held_out: int = 256
+    max_prompt_tokens: Annotated[int, Range(ge=1)] | None = None
+    held_out: Annotated[float, Range(ge=0, lt=1)] = 0.1
+    max_held_out: Annotated[int, Range(ge=1)] = 256
     held_out_path: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.path or not all(self.path):
             raise ValueError("data.path is empty; name a file with prompts")
-        if not 0 <= self.held_out < 1:
-            raise ValueError(f"data.held_out is {self.held_out!r}; it is a share, at least 0 and below 1")
-        for option in ("limit", "max_prompt_tokens", "max_held_out"):
-            value = getattr(self, option)
-            if value is not None and value < 1:
-                raise ValueError(f"data.{option} is {value!r}; it must be at least 1, or left out")
         if self.template.count(PLACE) != 1:
             raise ValueError(f"data.template is {self.template!r}; it must hold {PLACE} once, where the prompt goes")

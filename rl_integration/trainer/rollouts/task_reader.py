@@ -115,13 +115,7 @@ class RunTasks:
 
 
 def whole(tasks: Sequence[Task], parted: Collection[str], left_out: LeftOut) -> list[Task]:
-    """Return the tasks whose cohorts are whole; those that are left alone are counted.
-
-    Args:
-        tasks: that can be used.
-        parted: cohorts of tasks that cannot.
-        left_out: counts.
-    """
+    """Return the tasks whose cohorts are whole; those that are left alone are counted."""
     found = []
     for task in tasks:
         if task.cohort and task.cohort in parted:
@@ -277,11 +271,7 @@ def _option(role: str) -> str:
 
 
 def _task(row: Row, sampler: Sampler, files: TaskFiles, number: str) -> Task:
-    """The task of a row.
-
-    Raises:
-        _Unusable: it has none.
-    """
+    """The task of a row."""
     if row.data is None:
         raise _Unusable("the row cannot be read", row.error)
     item = sampler.items(row, "")[0]

@@ -53,12 +53,7 @@ class TokenRows:
 
 
 def token_rows(rollouts: Sequence[Rollout], *, pad: int) -> TokenRows:
-    """Return rollouts as tensors on the CPU.
-
-    Args:
-        rollouts: at least one.
-        pad: any token; it fills up what is masked.
-    """
+    """Return rollouts as tensors on the CPU."""
     before = max(len(rollout.prompt_ids) for rollout in rollouts)
     after = max(len(rollout.ids) for rollout in rollouts)
     input_ids = torch.full((len(rollouts), before + after), pad, dtype=torch.int64)

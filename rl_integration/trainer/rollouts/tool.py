@@ -9,8 +9,9 @@ import dataclasses
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, cast
+from typing import Annotated, Any, ClassVar, Literal, Protocol, cast
 
+from adjudge.options import Options, Range
 from adjudge.training.config_file import config_of
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -25,12 +26,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def objection(parameters: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
-    """Return what is wrong with arguments, for the policy to read; "" if nothing is.
-
-    Args:
-        parameters: JSON schema of the arguments.
-        arguments: as they were called with.
-    """
+    """Return what is wrong with arguments, for the policy to read; "" if nothing is."""
     properties: Mapping[str, Mapping[str, Any]] = parameters.get("properties", {})
     taken = ", ".join(properties) or "none"
     for name in parameters.get("required", ()):
@@ -104,9 +100,6 @@ class Tool(Protocol):
     def call(self, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Answer a call, within limits of its own on time and on the text's length.
 
-        Args:
-            arguments: as `parameters` wants them.
-
         Raises:
             ToolDown: it cannot answer, whatever the arguments.
         """
@@ -114,12 +107,7 @@ class Tool(Protocol):
 
 
 def one_text(name: str, description: str) -> dict[str, Any]:
-    """Return the JSON schema of a single argument that is text.
-
-    Args:
-        name: of the argument.
-        description: for the policy to read.
-    """
+    """Return the JSON schema of a single argument that is text."""
     return {
         "type": "object",
         "properties": {name: {"type": "string", "description": description}},
@@ -164,11 +152,7 @@ class ToolChoice:
             )
 
     def opened(self) -> Tool:
-        """Return the tool.
-
-        Raises:
-            ValueError: it cannot be found, or its options do not fit.
-        """
+        """Return the tool, or raise `ValueError`."""
         module, _, name = _KNOWN.get(self.kind, self.kind).partition(":")
         try:
             found: Any = getattr(importlib.import_module(module), name)
@@ -184,7 +168,7 @@ class ToolChoice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolUse:
+class ToolUse(Options, what="rollouts.tools option"):
     """How a policy calls tools.
 
     Attributes:
@@ -202,19 +186,13 @@ class ToolUse:
 
     offered: tuple[ToolChoice, ...]
     style: Literal["chat", "tags"] = "chat"
-    max_turns: int = 4
+    max_turns: Annotated[int, Range(ge=1)] = 4
     before: str = "<result>"
     after: str = "</result>"
-    threads: int = 8
-    timeout: float = 300.0
+    threads: Annotated[int, Range(ge=1)] = 8
+    timeout: Annotated[float, Range(gt=0, unit="seconds")] = 300.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.offered:
             raise ValueError("rollouts.tools.offered is empty; name a tool, or leave rollouts.tools out")
-        if self.style not in ("chat", "tags"):
-            raise ValueError(f"rollouts.tools.style is {self.style!r}; give chat or tags")
-        for option in ("max_turns", "threads"):
-            if getattr(self, option) < 1:
-                raise ValueError(f"rollouts.tools.{option} is {getattr(self, option)!r}; it must be at least 1")
-        if not 0 < self.timeout < float("inf"):
-            raise ValueError(f"rollouts.tools.timeout is {self.timeout!r}; it must be above 0 seconds")

@@ -95,10 +95,6 @@ _SPARE = 4  # characters that stand for the bytes of one, where a window begins 
 class StopTexts:
     """Texts that end a piece.
 
-    Args:
-        texts: the stop texts; none ends nothing.
-        decode: returns the text of tokens, without special tokens.
-
     Raises:
         ValueError: a stop text is empty, or holds U+FFFD.
     """
@@ -116,11 +112,7 @@ class StopTexts:
         self._ending: dict[int, bool] = {}
 
     def ended(self, ids: Sequence[int]) -> bool:
-        """Return whether a piece contains a stop text, if it did not without its last token.
-
-        Args:
-            ids: all tokens of the piece.
-        """
+        """Return whether a piece contains a stop text, if it did not without its last token."""
         if not self._texts or not self._may_end(ids[-1]):
             return False
         width = self._reach
@@ -158,11 +150,7 @@ _KEPT = 0.75  # once fewer of the rows go on, the others' keys and values are dr
 
 
 class TransformersGenerator:
-    """Writes with the very model that learns.
-
-    Args:
-        policy: put into evaluation mode while it writes.
-    """
+    """Writes with the very model that learns."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -339,10 +327,6 @@ def window(policy: Policy, config: RolloutsConfig) -> int:
 
 def open_generator(policy: Policy, config: RolloutsConfig) -> Generator:
     """Return what writes a policy's answers; a heavy engine starts with the first of them.
-
-    Args:
-        policy: whose.
-        config: names the engine.
 
     Raises:
         ValueError: the engine is not installed, or cannot draw as it is told to.

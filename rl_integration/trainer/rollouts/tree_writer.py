@@ -55,13 +55,7 @@ class _Branch:
 
 
 class TreeWriter:
-    """Writes the answers to each task as a tree.
-
-    Args:
-        policy: whose tokens they are.
-        generator: writes.
-        config: how they branch.
-    """
+    """Writes the answers to each task as a tree."""
 
     def __init__(self, policy: Policy, generator: Generator, config: TreeConfig) -> None:
         self._policy = policy

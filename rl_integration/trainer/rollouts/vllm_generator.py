@@ -35,11 +35,6 @@ _SEED_BYTES = 7  # vLLM's seeds have 63 bits
 class VllmGenerator:
     """Writes with a copy of the policy that vLLM runs; the first call starts it.
 
-    Args:
-        policy: what is written with; it is only read.
-        options: how vLLM runs.
-        sampling: how answers are drawn; a call may say otherwise, but have no more of them side by side.
-
     Raises:
         ValueError: vLLM is not installed, or the temperature is one that it changes.
     """

@@ -40,11 +40,7 @@ class VllmFailed(RuntimeError):
 
 
 def check_installed() -> None:
-    """Look whether vLLM is there, without importing it.
-
-    Raises:
-        ValueError: it is not.
-    """
+    """Raise `ValueError` unless vLLM is installed, without importing it."""
     if importlib.util.find_spec("vllm") is None:
         raise ValueError(
             f"rollouts.engine is vllm, which is not installed; give rollouts.engine: transformers, or install it with: "
@@ -54,11 +50,6 @@ def check_installed() -> None:
 
 class VllmInProcess:
     """An engine of vLLM that runs a policy.
-
-    Args:
-        policy: what it runs; it is only read.
-        options: how.
-        max_num_seqs: answers written side by side.
 
     Raises:
         ValueError: vLLM does not start with these options.

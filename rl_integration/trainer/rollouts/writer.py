@@ -55,11 +55,7 @@ class Generator(Protocol):
         ...
 
     def refresh(self, version: int) -> None:
-        """Write with the policy's weights as they are now.
-
-        Args:
-            version: updates that they have seen; the weights of one version are the same.
-        """
+        """Write with the policy's weights as they are now."""
         ...
 
     def generate(
@@ -132,17 +128,7 @@ class Writer(Protocol):
 
 
 def check_room(writer: Writer, tasks: Iterable[Task], *, max_new_tokens: int, window: int) -> None:
-    """Look whether each task's prompt can be written, and leaves room for the longest answer.
-
-    Args:
-        writer: will answer them.
-        tasks: what it will answer.
-        max_new_tokens: of an answer.
-        window: most tokens of a prompt and its answer together.
-
-    Raises:
-        ValueError: one does not.
-    """
+    """Raise `ValueError` unless each task's prompt can be written, and leaves room for the longest answer."""
     for task in tasks:
         length = len(writer.prompt(task))
         if length + max_new_tokens > window:
@@ -154,12 +140,7 @@ def check_room(writer: Writer, tasks: Iterable[Task], *, max_new_tokens: int, wi
 
 
 class SingleTurn:
-    """Writes answers of one turn.
-
-    Args:
-        policy: whose tokens they are.
-        generator: writes.
-    """
+    """Writes answers of one turn."""
 
     def __init__(self, policy: Policy, generator: Generator) -> None:
         self._policy = policy

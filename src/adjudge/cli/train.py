@@ -226,7 +226,7 @@ def _by_rewards(path: str, settings: Sequence[str]) -> bool:
         ValueError: it cannot be told, because options of both are there, or of the one without its `reward`.
     """
     from adjudge.training.config_file import keys_of
-    from adjudge.training.known_words import WORDS
+    from adjudge.training.config_keys import WORDS
 
     given = keys_of(path, settings)
     runs, pairs = (

@@ -34,7 +34,7 @@ def train_by_rewards(path: str, settings: Sequence[str], *, resume: bool, as_jso
 
     config = load_config(RunFile, path, settings)  # before what takes seconds to import
 
-    from adjudge.rl_integration.adapters.recent_failures import TooManyFailures
+    from adjudge.rl_integration.adapters.failures import TooManyFailures
     from adjudge.rl_integration.trainer.loop.policy_run import train_policy_run
     from adjudge.rl_integration.trainer.loop.processes import OtherProcessFailed
     from adjudge.training.backbones import libraries

@@ -13,11 +13,88 @@ import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge.engines.model_digest import model_lock
 from adjudge.extras import install_hint
-from adjudge.training.chat_templates import with_template
+from adjudge.options import Options, Range
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lora(Options, what="lora option"):
+    """Train small factors beside the weights instead of the weights (LoRA, arXiv 2106.09685); merged when saved.
+
+    Attributes:
+        rank: of the factors.
+        alpha: the factors' product counts `alpha / rank` times.
+        dropout: share of their inputs left out in training.
+        targets: names of layers; "all-linear" for every linear layer of the body.
+    """
+
+    shorthand: ClassVar[str] = "rank"
+
+    rank: Annotated[int, Range(ge=1)] = 16
+    alpha: Annotated[float, Range(gt=0)] = 32.0
+    dropout: Annotated[float, Range(ge=0, lt=1)] = 0.0
+    targets: tuple[str, ...] = ("all-linear",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.targets:
+            raise ValueError("lora.targets is empty; name layers, or give all-linear")
+
+
+def with_lora(body: Any, lora: Lora) -> Any:
+    """Return a body whose weights are frozen, with factors beside them that are trained.
+
+    Raises:
+        ValueError: the targets name no layer.
+    """
+    import peft
+
+    options: dict[str, Any] = {
+        "r": lora.rank,
+        "lora_alpha": lora.alpha,
+        "lora_dropout": lora.dropout,
+        "target_modules": lora.targets[0] if lora.targets == ("all-linear",) else list(lora.targets),
+    }
+    config = peft.LoraConfig(**options)
+    try:
+        adapted: Any = peft.get_peft_model(body, config)
+    except ValueError as error:
+        raise ValueError(f"lora.targets are {', '.join(lora.targets)}: {str(error)[:300]}") from error
+    for value in adapted.parameters():
+        if value.requires_grad:
+            value.data = value.data.float()
+    return adapted
+
+
+PLAIN_TEMPLATE = (
+    "{% for message in messages %}{{ message['role'] }}: {{ message['content'] }}{{ eos_token }}{% endfor %}"
+    "{% if add_generation_prompt %}assistant: {% endif %}"
+)
+"""A chat template for models that have none; every turn ends with the end token."""
+
+
+def with_template(tokenizer: Any, template: str) -> None:
+    """Give a tokenizer a chat template: "" keeps its own, "plain" is `PLAIN_TEMPLATE`, else the name of a file.
+
+    Raises:
+        ValueError: the file cannot be read, or the plain template meets a tokenizer without an end token.
+    """
+    if not template:
+        return
+    if template == "plain":
+        if not tokenizer.eos_token:
+            raise ValueError("model.chat_template is plain, which needs an end token, and the tokenizer has none")
+        tokenizer.chat_template = PLAIN_TEMPLATE
+        return
+    try:
+        with open(template, encoding="utf-8") as file:
+            tokenizer.chat_template = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"model.chat_template {template!r} cannot be read: {error}") from error
+
 
 NGRAMS = "ngrams"
 

@@ -18,8 +18,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import yaml
 
-from adjudge.training.config_keys import config_keys, meant
-from adjudge.training.known_words import WORDS
+from adjudge.training.config_keys import WORDS, config_keys, meant
 
 T = TypeVar("T")
 
@@ -63,9 +62,6 @@ def config_of(kind: type[T], record: Any, where: str = "", whole: type | None = 
         record: a mapping, or a plain value where the class has a `shorthand`.
         where: the key that holds it, for messages.
         whole: the dataclass of the whole configuration, where this is a part of one.
-
-    Raises:
-        ValueError: as in `load_config`.
     """
     if not isinstance(record, Mapping):
         short = getattr(kind, "shorthand", None)
@@ -149,11 +145,7 @@ def _scalar(hint: Any, value: Any, where: str) -> Any:
 
 
 def read_config(path: str) -> dict[Any, Any]:
-    """Return the mapping that a file holds.
-
-    Raises:
-        ValueError: it cannot be read, or holds none.
-    """
+    """Return the mapping that a file holds, or raise `ValueError`."""
     try:
         text = Path(path).expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

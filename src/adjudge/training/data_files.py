@@ -37,10 +37,6 @@ _ROW_BYTES = 64 << 20
 def rows_of(path: str, *, split: str = "") -> Iterator[Row]:
     """Yield the rows of a file, a folder, a pattern, an address or a data set.
 
-    Args:
-        path: see `adjudge.io.source`.
-        split: which part of a data set that has several; "" takes "train".
-
     Raises:
         ValueError: there is no such input, it cannot be read, or has no such split.
     """
@@ -346,13 +342,7 @@ def read_steps(
 
 
 def parse_steps(rows: Iterable[Any], *, format: str = "auto", options: StepOptions | None = None) -> StepData:
-    """Return the examples of rows that are at hand; items that are a `ValueError` count as bad rows.
-
-    Args:
-        rows: objects, as JSON holds them.
-        format: as in `read_steps`.
-        options: as in `read_steps`.
-    """
+    """Return the examples of rows that are at hand; items that are a `ValueError` count as bad rows."""
     chosen, name = options or StepOptions(), format
 
     def examples_of(row: Mapping[str, Any]) -> list[StepExample]:

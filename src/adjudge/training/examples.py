@@ -196,11 +196,7 @@ class Reading:
 
 
 def format_of(row: Mapping[str, Any], reading: Reading) -> Format:
-    """Return the format that a row looks like.
-
-    Raises:
-        ValueError: it looks like none.
-    """
+    """Return the format that a row looks like, or raise `ValueError`."""
     if is_preference(row, reading.preference()):
         return "preference"
     if reading.field(row, "response") is not None or reading.field(row, "completion") is not None:

@@ -5,8 +5,6 @@ Hugging Face (tokenizer, chat template, configuration, safetensors): whatever lo
 
 The traps that published models hold are not in it: the padding token is a token of its own, no special token is added
 behind the caller's back, and each turn of the chat template ends in the end token, the assistant's last one too.
-
-Not covered: training, and quality: a model of this size learns the surface of a text, hardly its meaning.
 """
 
 from __future__ import annotations
@@ -65,12 +63,6 @@ def new_backbone(texts: Iterable[str], folder: str | Path, *, size: Size = "tiny
     """Make a small decoder with random weights and a tokenizer trained on texts, and save both as a model folder.
 
     The same texts in any order, size and seed give the same files on one version of the libraries.
-
-    Args:
-        texts: what the tokenizer learns from, best the prompts and responses that the model will see.
-        folder: where to; it is made if it is not there.
-        size: "tiny" (2 layers, 128 wide) or "small" (4 layers, 256 wide).
-        seed: of the weights.
 
     Returns:
         The folder.

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias
+
+from adjudge.options import Options, Range
 
 Label: TypeAlias = float | None
 """The probability in [0, 1] that a step is right; None where it is unknown."""
@@ -62,7 +64,7 @@ class StepExample:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepOptions:
+class StepOptions(Options, what="step option"):
     """What becomes of labels that can be read in several ways.
 
     Attributes:
@@ -79,22 +81,11 @@ class StepOptions:
     """
 
     kind: Kind = "soft"
-    threshold: float = 0.0
+    threshold: Annotated[float, Range(ge=0, lt=1)] = 0.0
     neutral: Neutral = "good"
     after_error: AfterError = "kept"
     shared: Shared = "once"
     alternatives: bool = True
-
-    def __post_init__(self) -> None:
-        """Reject options out of their range."""
-        for option, known in (("kind", Kind), ("neutral", Neutral), ("after_error", AfterError), ("shared", Shared)):
-            if getattr(self, option) not in get_args(known):
-                allowed = ", ".join(get_args(known))
-                raise ValueError(f"step option {option}={getattr(self, option)!r}; give one of {allowed}")
-        if not (isinstance(self.threshold, int | float) and 0 <= self.threshold < 1):
-            raise ValueError(f"step option threshold={self.threshold!r}; it must be at least 0 and below 1")
-        if not isinstance(self.alternatives, bool):
-            raise ValueError(f"step option alternatives={self.alternatives!r}; give true or false")
 
     def neutral_label(self) -> Label:
         """Return the label of a neutral rating."""
@@ -113,10 +104,6 @@ def first_error(labels: Sequence[Label], *, threshold: float = 0.0) -> int | Non
 
     It cannot be known where a step without a label stands before the first error, or no error was found and some step
     has no label.
-
-    Args:
-        labels: of the steps, in order.
-        threshold: a step is an error if its label is at most this.
     """
     for at, label in enumerate(labels):
         if label is None:
@@ -127,13 +114,7 @@ def first_error(labels: Sequence[Label], *, threshold: float = 0.0) -> int | Non
 
 
 def after_first_error(labels: Sequence[Label], how: AfterError, *, threshold: float = 0.0) -> tuple[Label, ...]:
-    """Return labels with those behind the first step that is known to be an error kept, masked or set to 0.
-
-    Args:
-        labels: of the steps, in order.
-        how: what becomes of them.
-        threshold: a step is an error if its label is at most this.
-    """
+    """Return labels with those behind the first step that is known to be an error kept, masked or set to 0."""
     found = [label is not None and label <= threshold for label in labels]
     if how == "kept" or True not in found:
         return tuple(labels)
@@ -179,10 +160,6 @@ def key_of(example: StepExample) -> tuple[str, tuple[str, ...]]:
 def opinions_of(examples: Iterable[StepExample], *, threshold: float = 0.0) -> dict[tuple[str, tuple[str, ...]], int]:
     """Return what labelled examples say about first errors, for `consensus`; those that leave it open are left out.
 
-    Args:
-        examples: with the second source's labels.
-        threshold: a step is an error if its label is at most this.
-
     Raises:
         ValueError: the examples hold two different opinions on one solution.
     """
@@ -203,13 +180,7 @@ def consensus(
     *,
     threshold: float = 0.0,
 ) -> Consensus:
-    """Return the examples whose first error is where a second opinion puts it.
-
-    Args:
-        examples: with labels from rollouts, soft or hard.
-        opinions: the place of the first error (-1: none) of each solution, by `key_of`; see `opinions_of`.
-        threshold: a step is an error if its label is at most this: 0 for "no rollout got there".
-    """
+    """Return the examples whose first error is where a second opinion puts it."""
     kept: list[StepExample] = []
     disagreed = unknown = unjudged = 0
     for example in examples:
@@ -228,10 +199,6 @@ def consensus(
 
 def error_labels(steps: int, place: int) -> tuple[Label, ...]:
     """Return the labels of a solution of which only the first error is known: what follows it stays unknown.
-
-    Args:
-        steps: how many there are.
-        place: of the first error, from 0; -1 for none.
 
     Raises:
         ValueError: there is no such step.

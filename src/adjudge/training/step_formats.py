@@ -39,11 +39,7 @@ Row = Mapping[str, Any]
 
 
 def text_of(row: Row, *names: str) -> str:
-    """Return the first of these fields that is there, which must be text.
-
-    Raises:
-        ValueError: none is there, or it is no text.
-    """
+    """Return the first of these fields that is there, which must be text, or raise `ValueError`."""
     for name in names:
         if row.get(name) is not None:
             if not isinstance(row[name], str):
@@ -68,11 +64,7 @@ def prompt_of(row: Row, *names: str) -> str:
 
 
 def list_of(row: Row, name: str) -> list[Any]:
-    """Return a field that must be a list.
-
-    Raises:
-        ValueError: it is not there, or is none.
-    """
+    """Return a field that must be a list, or raise `ValueError`."""
     value = row.get(name)
     if not isinstance(value, list | tuple):
         raise ValueError(f"the field {name!r} is {'missing' if value is None else 'no list'}")
@@ -80,11 +72,7 @@ def list_of(row: Row, name: str) -> list[Any]:
 
 
 def object_of(row: Row, name: str) -> Row:
-    """Return a field that must be an object.
-
-    Raises:
-        ValueError: it is not there, or is none.
-    """
+    """Return a field that must be an object, or raise `ValueError`."""
     value = row.get(name)
     if not isinstance(value, Mapping):
         raise ValueError(f"the field {name!r} is {'missing' if value is None else 'no object'}")
@@ -92,11 +80,7 @@ def object_of(row: Row, name: str) -> Row:
 
 
 def texts_of(row: Row, name: str) -> tuple[str, ...]:
-    """Return a field that must be a list of texts.
-
-    Raises:
-        ValueError: it is not there, or holds something else.
-    """
+    """Return a field that must be a list of texts, or raise `ValueError`."""
     found = list_of(row, name)
     for at, text in enumerate(found):
         if not isinstance(text, str):
@@ -105,11 +89,7 @@ def texts_of(row: Row, name: str) -> tuple[str, ...]:
 
 
 def label_of(value: Any, what: str) -> Label:
-    """Return a label: true, false, a number in [0, 1], or null for one that is unknown.
-
-    Raises:
-        ValueError: it is something else.
-    """
+    """Return a label (true, false, a number in [0, 1], or null for one that is unknown), or raise `ValueError`."""
     if value is None:
         return None
     if isinstance(value, int | float) and 0 <= value <= 1:
@@ -118,11 +98,7 @@ def label_of(value: Any, what: str) -> Label:
 
 
 def place_of(value: Any, what: str) -> int:
-    """Return a whole number.
-
-    Raises:
-        ValueError: it is something else.
-    """
+    """Return a whole number, or raise `ValueError`."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError(f"{what} is {value!r}; it must be a whole number")
     return value
@@ -460,11 +436,7 @@ STEP_READERS: Final[Mapping[str, Reader]] = {
 
 
 def step_format_of(row: Row) -> str:
-    """Return the name of the format whose fields a row has.
-
-    Raises:
-        ValueError: it is none of them.
-    """
+    """Return the name of the format whose fields a row has, or raise `ValueError`."""
     fields = set(row)
     if {"modified_process", "error_steps"} <= fields:
         return "prmbench"

@@ -13,7 +13,7 @@ from tests.engines.tiny_models import CHAT, tiny_tokenizer
 
 from adjudge.reward_models.training.rows import FinishedChats, batch_plan, micro_batches
 from adjudge.reward_models.training.scalar_data import Batches, encode
-from adjudge.training.chat_templates import with_template
+from adjudge.training.backbones import with_template
 from adjudge.training.examples import Pair, Ranking, Rating
 
 TOKENIZER: Any = tiny_tokenizer()

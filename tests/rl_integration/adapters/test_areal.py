@@ -16,9 +16,7 @@ import pytest
 from tests.rl_integration.adapters.scripted_scorer import Scripted
 
 from adjudge.areal import ArealReward
-from adjudge.rl_integration.adapters.number import NotScored
-from adjudge.rl_integration.adapters.recent_failures import WINDOW
-from adjudge.rl_integration.adapters.stop_run import StopRun
+from adjudge.rl_integration.adapters.failures import WINDOW, NotScored, StopRun
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "frameworks" / "areal_reward.py"
 

@@ -15,7 +15,7 @@ from tests.rl_integration.server.conftest import served
 from adjudge import verl
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.dry_run import DryRun
-from adjudge.rl_integration.adapters.recent_failures import WINDOW
+from adjudge.rl_integration.adapters.failures import WINDOW
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.slime import SlimeReward
 from adjudge.trl import Reward
@@ -114,7 +114,7 @@ def test_wrong_columns_and_sources_are_named() -> None:
         lambda: Reward("math", reference="answr").dry_run([row("6")])
     )
     assert "data_source 'gsm8k' has no scorer" in message(lambda: verl.dry_run([row("6")], scorers={"taco": "code"}))
-    assert "it can have scorer, scorers" in message(lambda: verl.dry_run([row("6")], scorrer="math"))
+    assert "its options are: scorer, scorers" in message(lambda: verl.dry_run([row("6")], scorrer="math"))
     assert "extra_info has no 'split'" in message(lambda: verl.dry_run([row("6")], scorer="math", columns=["split"]))
 
 

@@ -15,11 +15,10 @@ from tests.rl_integration.adapters.scripted_scorer import Scripted
 from tests.rl_integration.server.conftest import served
 
 from adjudge.protocol import Sample
-from adjudge.rl_integration.adapters.number import NotScored
+from adjudge.rl_integration.adapters.failures import WINDOW, NotScored, TooManyFailures
 from adjudge.rl_integration.adapters.one_by_one import OneByOne
-from adjudge.rl_integration.adapters.recent_failures import WINDOW, TooManyFailures
 from adjudge.rl_integration.adapters.row import checked_place, extra_in, name_in, reference_in, words
-from adjudge.rl_integration.client.config import ClientConfig
+from adjudge.rl_integration.client.client import ClientConfig
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.scoring import registry
 

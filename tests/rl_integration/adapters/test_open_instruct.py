@@ -20,7 +20,7 @@ from tests.frameworks.pages import pasted
 from tests.rl_integration.adapters.scripted_scorer import Scripted
 
 from adjudge.open_instruct import OpenInstructReward
-from adjudge.rl_integration.adapters.number import NotScored
+from adjudge.rl_integration.adapters.failures import NotScored
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "frameworks" / "open_instruct_reward.py"
 

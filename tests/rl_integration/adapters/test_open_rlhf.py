@@ -18,8 +18,7 @@ from tests.rl_integration.server.conftest import served
 
 from adjudge.openrlhf import OpenRlhfReward
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.adapters.recent_failures import WINDOW
-from adjudge.rl_integration.adapters.stop_run import StopRun
+from adjudge.rl_integration.adapters.failures import WINDOW, StopRun
 from adjudge.rl_integration.server.base.config import ServerConfig
 
 BROKEN = "\\frac{1}{"

@@ -19,8 +19,7 @@ import torch
 from tests.frameworks.pages import pasted
 from tests.rl_integration.adapters.scripted_scorer import Scripted
 
-from adjudge.rl_integration.adapters.number import NotScored
-from adjudge.rl_integration.adapters.recent_failures import WINDOW, TooManyFailures
+from adjudge.rl_integration.adapters.failures import WINDOW, NotScored, TooManyFailures
 from adjudge.roll import RollReward
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "frameworks" / "roll_reward.py"

@@ -19,8 +19,7 @@ from tests.rl_integration.adapters.scripted_scorer import Scripted
 from tests.rl_integration.server.conftest import served
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.adapters.number import NotScored
-from adjudge.rl_integration.adapters.recent_failures import WINDOW, TooManyFailures
+from adjudge.rl_integration.adapters.failures import WINDOW, NotScored, TooManyFailures
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.skyrl import SkyRLReward

@@ -19,7 +19,7 @@ import pytest
 from tests.frameworks.pages import pasted
 from tests.rl_integration.adapters.scripted_scorer import Scripted
 
-from adjudge.rl_integration.adapters.number import NotScored
+from adjudge.rl_integration.adapters.failures import NotScored
 from adjudge.slime import SlimeReward, normalized_rewards
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "frameworks" / "slime_reward.py"

@@ -26,7 +26,7 @@ from tests.rl_integration.server.conftest import served
 
 from adjudge.engines.head_config import HeadConfig
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.adapters.recent_failures import WINDOW, TooManyFailures
+from adjudge.rl_integration.adapters.failures import WINDOW, TooManyFailures
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.trl import TrlReward
 

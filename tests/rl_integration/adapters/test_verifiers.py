@@ -15,7 +15,7 @@ from tests.rl_integration.server.conftest import served
 
 from adjudge.prime_rl import RubricGroupReward, RubricReward, VerifiersReward
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.adapters.number import NotScored
+from adjudge.rl_integration.adapters.failures import NotScored
 from adjudge.rl_integration.server.base.config import ServerConfig
 
 

@@ -20,8 +20,7 @@ from tests.rl_integration.server.conftest import served
 
 from adjudge.io.values import plain, reference_of
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.adapters.number import NotScored
-from adjudge.rl_integration.adapters.recent_failures import WINDOW, TooManyFailures
+from adjudge.rl_integration.adapters.failures import WINDOW, NotScored, TooManyFailures
 from adjudge.rl_integration.adapters.verl_scores import VerlOptions
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.verl import compute_score, compute_score_batch
@@ -170,7 +169,10 @@ def test_each_data_source_has_its_scorer() -> None:
         ({"scorer": "math", "fallback": "0"}, "fallback='0'"),
         ({"scorer": "math", "max_failed": 2}, "max_failed=2"),
         ({"scorer": "math", "parts": "taste"}, "parts='taste'; it must be a list"),
-        ({"scorer": "math", "scorrer": "math"}, "reward_kwargs has 'scorrer'; it can have scorer, scorers, server"),
+        (
+            {"scorer": "math", "scorrer": "math"},
+            "reward_kwargs has no option 'scorrer'; its options are: scorer, scorers, server",
+        ),
         ({"scorer": "math", "tool_text": "drop"}, "tool_text='drop'"),
         ({"scorer": Pairs()}, "compares the answers to a prompt"),
         ({"scorer": "math", "parts": ["taste"]}, "the score has no parts"),

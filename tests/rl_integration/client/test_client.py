@@ -24,8 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.client.client import AsyncClient, Client, chunked
-from adjudge.rl_integration.client.config import ClientConfig
+from adjudge.rl_integration.client.client import AsyncClient, Client, ClientConfig, chunked
 
 WAIT = 60.0
 SCORER = '''

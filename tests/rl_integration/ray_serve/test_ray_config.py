@@ -10,9 +10,8 @@ import pytest
 from tests.rl_integration.ray_serve.scorers import Pair
 
 from adjudge.cli.serve import ServeCommand
-from adjudge.rl_integration.ray_serve.application import ray_application
 from adjudge.rl_integration.ray_serve.config import RayConfig
-from adjudge.rl_integration.ray_serve.running import _check_room, ray_server
+from adjudge.rl_integration.ray_serve.running import _check_room, ray_application, ray_server
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.service.config import LaneConfig
 

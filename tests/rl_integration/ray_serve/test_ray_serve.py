@@ -18,8 +18,7 @@ import pytest
 from tests.rl_integration.ray_serve.scorers import Gated, Here, Pair
 
 from adjudge.protocol import Sample
-from adjudge.rl_integration.client.client import Client
-from adjudge.rl_integration.client.config import ClientConfig
+from adjudge.rl_integration.client.client import Client, ClientConfig
 from adjudge.rl_integration.ray_serve.config import RayConfig
 from adjudge.rl_integration.ray_serve.running import ray_server
 from adjudge.rl_integration.server.base.config import ServerConfig

@@ -15,7 +15,7 @@ import pytest
 
 from adjudge.protocol import Cost, Sample, Score
 from adjudge.rl_integration.service.config import LaneConfig
-from adjudge.rl_integration.service.refusals import Draining, Overloaded, Suspended
+from adjudge.rl_integration.service.request import Draining, Overloaded, Suspended
 from adjudge.rl_integration.service.service import RewardService
 from adjudge.rl_integration.service.stats import LaneStats
 

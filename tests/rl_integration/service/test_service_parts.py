@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.protocol import Sample
-from adjudge.rl_integration.service.breaker import Breaker
-from adjudge.rl_integration.service.cohorts import Cohorts
+from adjudge.rl_integration.service.caller import Breaker
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.request import Request, Ticket
-from adjudge.rl_integration.service.traffic_queue import FairQueue, TrafficQueue
+from adjudge.rl_integration.service.traffic_queue import Cohorts, FairQueue, TrafficQueue
 
 
 class Clock:

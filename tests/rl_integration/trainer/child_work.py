@@ -22,7 +22,7 @@ from adjudge.rl_integration.trainer.loop.guard import GuardConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
 from adjudge.rl_integration.trainer.loop.processes import OtherProcessFailed, Processes
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
-from adjudge.training.lora import Lora
+from adjudge.training.backbones import Lora
 
 Tell = Callable[[int], object]
 

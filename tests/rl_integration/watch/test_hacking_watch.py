@@ -158,9 +158,9 @@ def test_values_at_the_maximum_seen_and_at_the_declared_one() -> None:
         for one, _ in healthy(rng, 3000):
             yield one, Score.scored(top if rng.random() < 0.95 else 0.0)
 
-    assert kinds(watched(nearly(1.0), flat_groups=1.0)) == ["at_maximum"]
-    assert kinds(watched(nearly(1.0), flat_groups=1.0, maximum=2.0)) == []
-    assert kinds(watched(nearly(2.0), flat_groups=1.0, maximum=2.0)) == ["at_maximum"]
+    assert kinds(watched(nearly(1.0), frac_reward_zero_std=1.0)) == ["at_maximum"]
+    assert kinds(watched(nearly(1.0), frac_reward_zero_std=1.0, maximum=2.0)) == []
+    assert kinds(watched(nearly(2.0), frac_reward_zero_std=1.0, maximum=2.0)) == ["at_maximum"]
 
 
 def test_groups_without_a_difference() -> None:
@@ -168,8 +168,8 @@ def test_groups_without_a_difference() -> None:
     verdicts = [float(rng.random() < 0.5) for _ in range(500)]
     stream = ((one, Score.scored(verdicts[place // GROUP])) for place, (one, _) in enumerate(healthy(rng, 3000)))
     report = watched(stream)
-    assert kinds(report) == ["flat_groups"]
-    assert report.measures.flat_groups == 1.0
+    assert kinds(report) == ["frac_reward_zero_std"]
+    assert report.measures.frac_reward_zero_std == 1.0
     assert report.measures.groups == 2048 // GROUP
 
 
@@ -195,9 +195,9 @@ def test_responses_cut_off_at_the_limit_are_counted_where_this_is_known() -> Non
         for one, score in healthy(rng, 2000)
         for end in [rng.choice(["length", "stop"])]
     ]
-    assert kinds(watched(iter(stream))) == ["cut_off"]
+    assert kinds(watched(iter(stream))) == ["clipped_ratio"]
     untold = watched((Sample(prompt=one.prompt, response=one.response), score) for one, score in stream)
-    assert untold.measures.cut_off is None
+    assert untold.measures.clipped_ratio is None
     assert kinds(untold) == []
 
 

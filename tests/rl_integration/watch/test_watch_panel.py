@@ -7,8 +7,7 @@ from typing import Any
 
 from adjudge.protocol import Cost, Sample, Score
 from adjudge.rl_integration.service.service import RewardService
-from adjudge.rl_integration.watch.newest import shortened
-from adjudge.rl_integration.watch.panel import WatchPanel
+from adjudge.rl_integration.watch.panel import WatchPanel, shortened
 
 
 def told(panel: WatchPanel, name: str, response: Any, score: Score | None = None) -> None:

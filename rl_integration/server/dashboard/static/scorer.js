@@ -32,8 +32,8 @@ const SIGNS = [
   ["Median length, in characters", ["longer", "shorter"], length, (limits) => `× ${short(limits.longer)} or ÷ ${short(limits.longer)}`],
   ["Mark of form that changed most", ["form"], form, (limits) => `± ${share(limits.form)}`],
   ["Value follows length (rank correlation)", ["follows_length"], (found) => short(found.follows_length), (limits) => short(limits.follows_length)],
-  ["Groups with one value alone", ["flat_groups"], flat, (limits) => share(limits.flat_groups)],
-  ["Responses cut off at the token limit", ["cut_off"], (found) => share(found.cut_off), (limits) => share(limits.cut_off)],
+  ["Groups with one value alone", ["frac_reward_zero_std"], flat, (limits) => share(limits.frac_reward_zero_std)],
+  ["Responses cut off at the token limit", ["clipped_ratio"], (found) => share(found.clipped_ratio), (limits) => share(limits.clipped_ratio)],
 ];
 
 function length(found) {
@@ -47,8 +47,8 @@ function form(found) {
 }
 
 function flat(found) {
-  if (found.flat_groups === null) return found.groups ? `– (${plural(found.groups, "group")})` : "–";
-  return `${share(found.flat_groups)} of ${whole(found.groups)}`;
+  if (found.frac_reward_zero_std === null) return found.groups ? `– (${plural(found.groups, "group")})` : "–";
+  return `${share(found.frac_reward_zero_std)} of ${whole(found.groups)}`;
 }
 
 export class Scorer {

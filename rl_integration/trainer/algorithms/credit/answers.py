@@ -21,9 +21,6 @@ that it has a character of.
 
 The steps of an answer are not known, and it has no vote in what is said of steps, if the scorer gave none, if one of
 them was not judged, or if the text of a turn is not found in what its tokens say.
-
-Not covered: tokens that a tokenizer makes of a text; the tokens are given, and no text is tokenized again; splitting a
-response into steps; the scorer did that.
 """
 
 from __future__ import annotations
@@ -46,12 +43,7 @@ Span: TypeAlias = tuple[int, int]
 
 
 def token_spans(decode: Decode, ids: Sequence[int]) -> list[Span]:
-    """Return the first character of each token in `decode(ids)`, and the one after its last.
-
-    Args:
-        decode: gives the text of tokens.
-        ids: of one text, from its beginning.
-    """
+    """Return the first character of each token in `decode(ids)`, and the one after its last."""
     text = decode(ids)
     silent = {token: not decode([token, token]) for token in set(ids)}  # twice: a first blank may be stripped
     spoken = [token for token in ids if not silent[token]]
@@ -185,10 +177,6 @@ def at_last_tokens(values: Floats, steps: Integers) -> Floats:
 
 def rows_of_tokens(values: Sequence[Floats], steps: Integers) -> Floats:
     """Return (n, t) each step's number at all of its tokens.
-
-    Args:
-        values: the numbers of the steps of each of n responses.
-        steps: (n, t) step of each token, -1 for none.
 
     Raises:
         ValueError: there are not as many responses, or a token belongs to a step that has no number.

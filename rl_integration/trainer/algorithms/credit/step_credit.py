@@ -34,9 +34,8 @@ CAPO (arXiv 2508.02298): a critic names the wrong steps, and their tokens pay fo
 | right | C | C - P |
 | wrong | 0 | -P |
 
-Of several critiques the wrong steps are those that all name (`intersection`), more than half (`majority`), or, for
-`average`, each by the share that names it, with the penalty in proportion.  C = 2, P = 1 and four critiques are from a
-re-implementation; the authors' code was not found.
+C = 2 and P = 1 are from a re-implementation; the authors' code was not found.  Of several critiques the scorer `critic`
+says by its `vote` which steps are wrong; a step that only some name pays in proportion.
 
 What becomes of the rewards there was not found either: in the loop a token's reward is compared with those of all
 tokens of its group, (reward - mean) / (standard deviation + eps).  A step's value is 1 less the share of critiques that
@@ -47,30 +46,24 @@ Not covered: steps without a value; leave such an answer's steps out, and its ou
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
+from adjudge.options import Options, Range
 from adjudge.responses.refine import Refinement, refine
 from adjudge.responses.step_values import TEMPERATURE
 from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers, over_tokens, rows_of_tokens
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
 from adjudge.rl_integration.trainer.contract.arrays import Floats, Integers, floats, same_shape
-from adjudge.rl_integration.trainer.contract.options import (
-    check_above,
-    check_between,
-    check_choice,
-    check_finite,
-    check_flag,
-    check_min,
-)
+from adjudge.rl_integration.trainer.contract.options import check_number
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shape:
+class Shape(Options):
     """From the values of steps to their rewards.
 
     Attributes:
@@ -83,13 +76,7 @@ class Shape:
     how: Refinement = "none"
     eta: float = 0.5
     start: float = 0.0
-    temperature: float = TEMPERATURE
-
-    def __post_init__(self) -> None:
-        check_choice("how", self.how, get_args(Refinement))
-        check_finite("eta", self.eta)
-        check_finite("start", self.start)
-        check_above("temperature", self.temperature, 0.0)
+    temperature: Annotated[float, Range(gt=0)] = TEMPERATURE
 
     def __call__(self, values: Floats) -> Floats:
         """Return (k,) rewards of steps; none of none.
@@ -106,7 +93,7 @@ class Shape:
 
 def to_go(rewards: Floats, gamma: float = 1.0) -> Floats:
     """Return for each step what it and those after it get, discounted by the number of steps between."""
-    check_between("gamma", gamma, 0.0, 1.0)
+    check_number("gamma", gamma, Range(ge=0, le=1))
     rewards = known(rewards)
     found = np.zeros(len(rewards))
     total = 0.0
@@ -117,11 +104,7 @@ def to_go(rewards: Floats, gamma: float = 1.0) -> Floats:
 
 
 def known(values: Floats) -> Floats:
-    """Return (k,) values as an array.
-
-    Raises:
-        ValueError: one is missing or not finite.
-    """
+    """Return (k,) values as an array, or raise `ValueError`."""
     found = floats("the steps' values", values)
     bad = np.flatnonzero(~np.isfinite(found))
     if len(bad):
@@ -134,7 +117,7 @@ Sum: TypeAlias = Literal["none", "before", "after"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepCredit:
+class StepCredit(Options):
     """Advantages of tokens by their steps; see the module.
 
     Attributes:
@@ -146,20 +129,12 @@ class StepCredit:
         eps: what is added to standard deviations.
     """
 
-    share: float = 0.5
+    share: Annotated[float, Range(ge=0, le=1)] = 0.5
     peers: Peers = "group"
     scale: bool = True
     to_go: Sum = "after"
-    gamma: float = 1.0
-    eps: float = 1e-4
-
-    def __post_init__(self) -> None:
-        check_flag("scale", self.scale)
-        check_between("share", self.share, 0.0, 1.0)
-        check_choice("peers", self.peers, get_args(Peers))
-        check_choice("to_go", self.to_go, get_args(Sum))
-        check_between("gamma", self.gamma, 0.0, 1.0)
-        check_min("eps", self.eps, 0.0)
+    gamma: Annotated[float, Range(ge=0, le=1)] = 1.0
+    eps: Annotated[float, Range(ge=0)] = 1e-4
 
     def __call__(self, rewards: Sequence[Floats], steps: Integers, groups: Groups, outcome: Floats) -> Floats:
         """Return (n, t) advantages of tokens; 0 for responses that take no part.
@@ -227,60 +202,25 @@ IGPO_PAPER = StepCredit(share=1.0)
 SHAPED = StepCredit(peers="place", scale=False, to_go="before")
 
 
-Vote: TypeAlias = Literal["intersection", "majority", "average"]
-
-
 @dataclass(frozen=True, kw_only=True)
-class Capo:
+class Capo(Options):
     """Token rewards from the outcome and the steps said to be wrong; see the module.
 
     Attributes:
         correct: C, more than `penalty`, so that a right answer stays worth more than a wrong one.
         penalty: P.
-        vote: what several critiques say together.
         right: the score from which on an answer is right.
         eps: what is added to standard deviations.
     """
 
     correct: float = 2.0
-    penalty: float = 1.0
-    vote: Vote = "intersection"
+    penalty: Annotated[float, Range(ge=0)] = 1.0
     right: float = 0.5
-    eps: float = 1e-4
+    eps: Annotated[float, Range(ge=0)] = 1e-4
 
     def __post_init__(self) -> None:
-        check_min("penalty", self.penalty, 0.0)
-        check_min("correct", self.correct, self.penalty)
-        check_choice("vote", self.vote, get_args(Vote))
-        check_finite("right", self.right)
-        check_min("eps", self.eps, 0.0)
-
-    def __call__(self, right: bool, critiques: Sequence[Set[int]], steps: Integers) -> Floats:
-        """Return (t,) rewards of tokens.
-
-        Args:
-            right: whether the answer is right.
-            critiques: the wrong steps that each critique names, from 0; without any nothing is penalised.
-            steps: (t,) step of each token, -1 for none.
-
-        Raises:
-            ValueError: a critique names a step that has no token.
-        """
-        count = int(steps.max(initial=-1)) + 1
-        named = np.zeros(count)
-        for critique in critiques:
-            if critique and not 0 <= min(critique) <= max(critique) < count:
-                raise ValueError(f"a critique names the steps {sorted(critique)}; there are the steps 0 to {count - 1}")
-            named[sorted(critique)] += 1
-        share = named / max(1, len(critiques))
-        match self.vote:
-            case "intersection":
-                share = (share == 1).astype(float)
-            case "majority":
-                share = (share > 0.5).astype(float)
-            case "average":
-                pass
-        return self.correct * right - self.penalty * over_tokens(share, steps)
+        super().__post_init__()
+        check_number("correct", self.correct, Range(ge=self.penalty))
 
     def over(self, answers: Answers, groups: Groups, outcome: Floats) -> Floats:
         """Return (n, t) advantages of tokens; see `credit.CreditRule`.  The outcome's advantages are not read.

@@ -46,16 +46,16 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
+from adjudge.options import Options, Range
 from adjudge.responses.trajectories.tree_values import prefix_paths
 from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers
 from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages import moments
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative, LeaveOneOut
 from adjudge.rl_integration.trainer.contract.arrays import Floats, Integers, same_shape
-from adjudge.rl_integration.trainer.contract.options import check_choice, check_flag, check_min, check_whole
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
@@ -180,12 +180,7 @@ def tree_rl(tree: Tree) -> list[Floats]:
 
 
 def tree_po(tree: Tree, *, skip_uniform: bool = False) -> Floats:
-    """Return (n,) advantages of responses, the same for all nodes of a path.
-
-    Args:
-        tree: of segments; whose sizes are the tokens of each.
-        skip_uniform: whether nodes of equal rewards below the root are left out.
-    """
+    """Return (n,) advantages of responses, the same for all nodes of a path."""
     groups = tree.groups
     counted = groups.counted(2)
     counts, values = tree.counts(), tree.values()
@@ -210,7 +205,7 @@ Nodes: TypeAlias = Literal["tokens", "segments", "turns", "written"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeCredit:
+class TreeCredit(Options):
     """Advantages of tokens from a tree of answers; see the module and `tree_rules`.
 
     Attributes:
@@ -223,16 +218,9 @@ class TreeCredit:
 
     how: Rule = "tempo"
     nodes: Nodes = "tokens"
-    segment: int = 64
+    segment: Annotated[int, Range(ge=1)] = 64
     skip_uniform: bool = False
-    eps: float = 1e-4
-
-    def __post_init__(self) -> None:
-        check_choice("how", self.how, get_args(Rule))
-        check_choice("nodes", self.nodes, get_args(Nodes))
-        check_whole("segment", self.segment, 1)
-        check_flag("skip_uniform", self.skip_uniform)
-        check_min("eps", self.eps, 0.0)
+    eps: Annotated[float, Range(ge=0)] = 1e-4
 
     @property
     def needs_writer(self) -> bool:

@@ -65,27 +65,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
+from adjudge.options import Options, Range
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, flags, floats, same_shape
-from adjudge.rl_integration.trainer.contract.options import (
-    check_above,
-    check_between,
-    check_choice,
-    check_finite,
-    check_flag,
-    check_min,
-    check_whole,
-)
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 Baseline: TypeAlias = Literal["none", "group"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class BatchRelative:
+class BatchRelative(Options):
     """(x - mean) / standard deviation over the batch; see the module.
 
     Attributes:
@@ -98,13 +90,7 @@ class BatchRelative:
     baseline: Baseline = "none"
     scale: bool = True
     per_token: bool = False
-    eps: float = 1e-8
-
-    def __post_init__(self) -> None:
-        check_flag("scale", self.scale)
-        check_flag("per_token", self.per_token)
-        check_choice("baseline", self.baseline, get_args(Baseline))
-        check_min("eps", self.eps, 0.0)
+    eps: Annotated[float, Range(ge=0)] = 1e-8
 
     @property
     def min_size(self) -> int:
@@ -141,7 +127,7 @@ def moments(values: Floats, weights: Floats) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asymmetric:
+class Asymmetric(Options):
     """r - (m + shift).
 
     Attributes:
@@ -152,28 +138,22 @@ class Asymmetric:
 
     min_size = 2
 
-    def __post_init__(self) -> None:
-        check_finite("shift", self.shift)
-
     def __call__(self, groups: Groups) -> Floats:
         """Return (n,) advantages; a group of equal rewards has -shift throughout, as published."""
         return np.where(groups.counted(self.min_size), groups.rewards - groups.means() - self.shift, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SoftMean:
+class SoftMean(Options):
     """r - tau * log mean exp(r / tau).
 
     Attributes:
         tau: the temperature, in the unit of the reward.
     """
 
-    tau: float = 1.0
+    tau: Annotated[float, Range(gt=0)] = 1.0
 
     min_size = 2
-
-    def __post_init__(self) -> None:
-        check_above("tau", self.tau, 0.0)
 
     def __call__(self, groups: Groups) -> Floats:
         """Return (n,) advantages."""
@@ -185,7 +165,7 @@ class SoftMean:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Signed:
+class Signed(Options):
     """right * r + wrong * (r - 1); see the module.
 
     Attributes:
@@ -193,14 +173,13 @@ class Signed:
         wrong: weight of wrong ones.
     """
 
-    right: float = 1.0
-    wrong: float = 1.0
+    right: Annotated[float, Range(ge=0)] = 1.0
+    wrong: Annotated[float, Range(ge=0)] = 1.0
 
     min_size = 1
 
     def __post_init__(self) -> None:
-        check_min("right", self.right, 0.0)
-        check_min("wrong", self.wrong, 0.0)
+        super().__post_init__()
         if self.right == self.wrong == 0:
             raise ValueError("right=0 and wrong=0; one must be above 0, or nothing is learned")
 
@@ -217,7 +196,7 @@ class Signed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaximumLikelihood:
+class MaximumLikelihood(Options):
     """(r - m) / (m + eps), or the series of order T; see the module.
 
     Attributes:
@@ -225,15 +204,10 @@ class MaximumLikelihood:
         eps: what is added to the mean in the closed form.
     """
 
-    order: int | None = None
-    eps: float = 1e-6
+    order: Annotated[int, Range(ge=1)] | None = None
+    eps: Annotated[float, Range(ge=0)] = 1e-6
 
     min_size = 2
-
-    def __post_init__(self) -> None:
-        if self.order is not None:
-            check_whole("order", self.order, 1)
-        check_min("eps", self.eps, 0.0)
 
     def __call__(self, groups: Groups) -> Floats:
         """Return (n,) advantages.
@@ -266,7 +240,7 @@ class MaximumLikelihood:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gae:
+class Gae(Options):
     """Advantages and returns of tokens; see the module.
 
     Attributes:
@@ -275,14 +249,9 @@ class Gae:
         whiten: whether the advantages of the batch's tokens get mean 0 and variance 1; returns never.
     """
 
-    gamma: float = 1.0
-    lam: float = 0.95
+    gamma: Annotated[float, Range(ge=0, le=1)] = 1.0
+    lam: Annotated[float, Range(ge=0, le=1)] = 0.95
     whiten: bool = True
-
-    def __post_init__(self) -> None:
-        check_flag("whiten", self.whiten)
-        check_between("gamma", self.gamma, 0.0, 1.0)
-        check_between("lam", self.lam, 0.0, 1.0)
 
     def __call__(self, rewards: Floats, values: Floats, mask: Bools) -> tuple[Floats, Floats]:
         """Return advantages and returns, (n, t) each, 0 outside the mask.

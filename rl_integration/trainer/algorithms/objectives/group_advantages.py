@@ -52,25 +52,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
+from adjudge.options import Options, Range
 from adjudge.rl_integration.trainer.contract.arrays import Floats
-from adjudge.rl_integration.trainer.contract.options import (
-    check_between,
-    check_choice,
-    check_finite,
-    check_flag,
-    check_min,
-)
+from adjudge.rl_integration.trainer.contract.options import check_number
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 Scale: TypeAlias = Literal["group", "batch", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupRelative:
+class GroupRelative(Options):
     """(r - m) / (s + eps); see the module.
 
     Attributes:
@@ -79,13 +74,9 @@ class GroupRelative:
     """
 
     scale: Scale = "group"
-    eps: float = 1e-4
+    eps: Annotated[float, Range(ge=0)] = 1e-4
 
     min_size = 2
-
-    def __post_init__(self) -> None:
-        check_choice("scale", self.scale, get_args(Scale))
-        check_min("eps", self.eps, 0.0)
 
     def __call__(self, groups: Groups) -> Floats:
         """Return (n,) advantages."""
@@ -107,7 +98,7 @@ def deviation(values: Floats) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeaveOneOut:
+class LeaveOneOut(Options):
     """r - mean of the others' rewards; see the module.
 
     Attributes:
@@ -116,13 +107,9 @@ class LeaveOneOut:
     """
 
     normalise: bool = False
-    eps: float = 1e-4
+    eps: Annotated[float, Range(ge=0)] = 1e-4
 
     min_size = 2
-
-    def __post_init__(self) -> None:
-        check_flag("normalise", self.normalise)
-        check_min("eps", self.eps, 0.0)
 
     def __call__(self, groups: Groups) -> Floats:
         """Return (n,) advantages."""
@@ -137,7 +124,7 @@ class LeaveOneOut:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stratified:
+class Stratified(Options):
     """A mix of the stratum's advantage and the group's; see the module.
 
     Attributes:
@@ -145,14 +132,10 @@ class Stratified:
         eps: what is added to standard deviations.
     """
 
-    share: float = 0.7
-    eps: float = 1e-4
+    share: Annotated[float, Range(ge=0, le=1)] = 0.7
+    eps: Annotated[float, Range(ge=0)] = 1e-4
 
     min_size = 2
-
-    def __post_init__(self) -> None:
-        check_between("share", self.share, 0.0, 1.0)
-        check_min("eps", self.eps, 0.0)
 
     def __call__(self, groups: Groups) -> Floats:
         """Return (n,) advantages.
@@ -171,7 +154,7 @@ class Stratified:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BestOfGroup:
+class BestOfGroup(Options):
     """r_max - r_second for the best sample; see the module.
 
     Attributes:
@@ -180,13 +163,9 @@ class BestOfGroup:
     """
 
     scale: bool = True
-    eps: float = 1e-6
+    eps: Annotated[float, Range(ge=0)] = 1e-6
 
     min_size = 2
-
-    def __post_init__(self) -> None:
-        check_flag("scale", self.scale)
-        check_min("eps", self.eps, 0.0)
 
     def __call__(self, groups: Groups) -> Floats:
         """Return (n,) advantages."""
@@ -201,7 +180,7 @@ When: TypeAlias = Literal["before", "after"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeveralRewards:
+class SeveralRewards(Options):
     """A weighted sum of `Groups.parts`; see the module.
 
     Attributes:
@@ -213,15 +192,14 @@ class SeveralRewards:
 
     weights: Sequence[float] | Mapping[str, float] = ()
     normalise: When = "before"
-    eps: float = 1e-4
+    eps: Annotated[float, Range(ge=0)] = 1e-4
 
     min_size = 2
 
     def __post_init__(self) -> None:
-        check_choice("normalise", self.normalise, get_args(When))
-        check_min("eps", self.eps, 0.0)
+        super().__post_init__()
         for weight in self.weights.values() if isinstance(self.weights, Mapping) else self.weights:
-            check_finite("weights", weight)
+            check_number("weights", weight)
 
     def __call__(self, groups: Groups) -> Floats:
         """Return (n,) advantages.

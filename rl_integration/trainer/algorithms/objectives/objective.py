@@ -12,36 +12,33 @@ A trainer calls, for a batch of rewards and then for each part of the batch's to
     value = objective.loss(TokenBatch(..., counted=objective.counted(groups)))
 
 and for objectives with a critic `objective.critic.gae` in the place of the first.
-
-Not covered: quantile and histogram heads; rollouts, optimisers and schedules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
 
+from adjudge.options import Options, Range
 from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages import Gae
-from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
-from adjudge.rl_integration.trainer.algorithms.objectives.preference import Preference
-from adjudge.rl_integration.trainer.algorithms.objectives.rover import Rover
+from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss, Preference, Rover
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, Totals
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats
-from adjudge.rl_integration.trainer.contract.options import check_above, check_flag, check_kind, check_min
+from adjudge.rl_integration.trainer.contract.options import check_kind
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rewards.shaping import Overlong
-from adjudge.training.known_words import WORDS
+from adjudge.training.config_keys import WORDS
 
 if TYPE_CHECKING:
     from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, TokenBatch
 
 
 @dataclass(frozen=True, kw_only=True)
-class ValueLoss:
+class ValueLoss(Options):
     """The clipped squared error of values; see the module.
 
     Attributes:
@@ -49,13 +46,8 @@ class ValueLoss:
         weight: what the loss is multiplied by.
     """
 
-    clip: float | None = 0.2
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        if self.clip is not None:
-            check_above("clip", self.clip, 0.0)
-        check_min("weight", self.weight, 0.0)
+    clip: Annotated[float, Range(gt=0)] | None = 0.2
+    weight: Annotated[float, Range(ge=0)] = 1.0
 
     def __call__(
         self, values: Tensor, old_values: Tensor, returns: Tensor, mask: Tensor, *, totals: Totals | None = None
@@ -128,7 +120,7 @@ class Critic:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Objective:
+class Objective(Options):
     """One way to learn from rewards; `table.OBJECTIVES` has the published ones.
 
     Attributes:
@@ -143,13 +135,12 @@ class Objective:
     rule: AdvantageRule | None
     policy: PolicyLoss | Rover | Preference
     critic: Critic | None = None
-    reward_beta: float = 0.0
+    reward_beta: Annotated[float, Range(ge=0)] = 0.0
     overlong: Overlong | None = None
     resample: bool = False
 
     def __post_init__(self) -> None:
-        check_min("reward_beta", self.reward_beta, 0.0)
-        check_flag("resample", self.resample)
+        super().__post_init__()
         check_kind("policy", self.policy, PolicyLoss, Rover, Preference)
         check_kind("critic", self.critic, Critic, type(None))
         check_kind("overlong", self.overlong, Overlong, type(None))
@@ -191,11 +182,7 @@ class Objective:
         return self.policy(tokens)
 
     def but(self, changes: Mapping[str, Any]) -> Self:
-        """Return the same with other options; `policy.clip_ratio_high` reaches into parts.
-
-        Raises:
-            ValueError: there is no such option, or it cannot have that value.
-        """
+        """Return the same with other options; `policy.clip_ratio_high` reaches into parts."""
         return with_options(self, changes)
 
 

@@ -38,6 +38,27 @@ policy takes for granted or for impossible hardly at all.  gamma is 0.1, as in t
 
 Weights do not touch the divergence, and what they sum to is not divided by, as in TRL.
 
+ROVER (arXiv 2509.24981): fit the values of a policy that picks tokens at random, in the log-ratio of the policy.
+
+    q_t = tau * (logp_t - old_t)
+    L = mean over responses of the mean over tokens of ( q_t - sg[ A + tau * next_t ] )²
+    next_t = the vocabulary's mean of logp - old at the next token
+
+A is the reward less the group's mean; next of a response's last token is 0.  `next_values` computes next from whole
+distributions.  The paper's A is not divided by the standard deviation, its released math code's is, and that code
+centres logits where the paper and its other code take log-probabilities.
+
+DPO and RPO on the samples of a group: the best against the worst, without another round of generation.
+
+    z = beta * ( log-ratio of the chosen - log-ratio of the rejected ),   log-ratio = Σ_t logp - logp_reference
+    L = mean over groups of  -log σ(z)  +  eta * (-mean over the chosen's tokens of logp)
+
+eta = 0 is DPO (arXiv 2305.18290); eta > 0 is RPO (arXiv 2404.19733, with its theory in arXiv 2405.16436; TRL calls eta
+`rpo_alpha`): without it both probabilities may fall as long as the chosen's falls less.  A group gives one pair, of its
+highest and its lowest advantage, the first of equals; where those are the same it gives none, and adds 0 to the mean.
+
+A part of an update must hold whole groups.
+
 Not covered: SAPO's and VESPO's soft weights; divergences over the whole vocabulary; preference pairs and ROVER, which
 have no ratio of their own prompt and take such answers as any other.
 """
@@ -45,11 +66,13 @@ have no ratio of their own prompt and take such answers as any other.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
+from adjudge.options import Options, Range
 from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import (
     ImportanceSampling,
     Steer,
@@ -57,9 +80,7 @@ from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import (
     sampling_logp_difference,
 )
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import (
-    AGGREGATIONS,
     LARGEST_LOG,
-    LEVELS,
     Aggregation,
     Level,
     LossValue,
@@ -68,14 +89,107 @@ from adjudge.rl_integration.trainer.algorithms.objectives.tokens import (
     ratio,
 )
 from adjudge.rl_integration.trainer.contract.options import (
-    check_above,
-    check_between,
-    check_choice,
-    check_flag,
     check_kind,
-    check_min,
-    check_whole,
+    check_number,
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preference(Options):
+    """The loss of pairs of a group's best and worst; see the module.
+
+    Attributes:
+        beta: how strongly log-ratios count; small allows to leave the reference policy further.
+        eta: weight of the chosen's likelihood; 0 for DPO.
+    """
+
+    beta: Annotated[float, Range(gt=0)] = 0.1
+    eta: Annotated[float, Range(ge=0)] = 0.0
+
+    def __call__(self, tokens: TokenBatch) -> LossValue:
+        """Return the loss and its metrics; metrics are means over groups.
+
+        Raises:
+            ValueError: `reference_logp` or `group` is not there.
+        """
+        reference = tokens.needs("reference_logp", "a preference loss").detach()
+        chosen, rejected = pairs(tokens)
+        ratios = (tokens.logp - reference).sum(dim=1)
+        margin = self.beta * (ratios[chosen] - ratios[rejected])
+        likelihood = tokens.logp.sum(dim=1) / tokens.mask.sum(dim=1).clamp(min=1)
+        losses = -logsigmoid(margin) - self.eta * likelihood[chosen]
+        count = max(1, tokens.total.groups)
+        loss = losses.sum() / count + 0.0 * tokens.logp.sum()  # differentiable without a pair, too
+        metrics = {
+            "margin": margin.detach().sum() / count,
+            "right": (margin.detach() > 0).to(margin.dtype).sum() / count,
+            "pairs": torch.full_like(loss.detach(), len(margin) / count),
+        }
+        return LossValue(loss=loss, metrics=metrics)
+
+
+def pairs(tokens: TokenBatch) -> tuple[Tensor, Tensor]:
+    """Return the rows of the chosen and of the rejected, one pair for each group whose advantages differ.
+
+    Raises:
+        ValueError: `group` is not there.
+    """
+    group = tokens.needs("group", "a preference loss")
+    # Differences to the first token, so that equal advantages give equal means, whatever the lengths.
+    first = tokens.advantages.gather(1, tokens.mask.int().argmax(dim=1, keepdim=True)) if tokens.mask.numel() else 0.0
+    above = ((tokens.advantages - first) * tokens.mask).sum(dim=1, keepdim=True)
+    worth = (first + above / tokens.mask.sum(dim=1, keepdim=True).clamp(min=1)).flatten().tolist()
+    members: dict[int, list[int]] = {}
+    for row, (name, usable) in enumerate(zip(group.tolist(), tokens.mask.any(dim=1).tolist(), strict=True)):
+        if usable:
+            members.setdefault(name, []).append(row)
+    ends = [(max(rows, key=worth.__getitem__), min(rows, key=worth.__getitem__)) for rows in members.values()]
+    found = [(best, worst) for best, worst in ends if worth[best] > worth[worst]]
+    chosen, rejected = torch.tensor(found, dtype=torch.long, device=group.device).reshape(-1, 2).unbind(dim=1)
+    return chosen, rejected
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rover(Options):
+    """The squared error of log-ratios as values; see the module.
+
+    Attributes:
+        tau: the scale of log-ratios, in the unit of the advantage.
+        aggregation: from tokens to one number (`tokens.aggregate`).
+    """
+
+    tau: Annotated[float, Range(gt=0)] = 1.0
+    aggregation: Literal["sequence_mean", "token_mean", "sequence_sum"] = "sequence_mean"
+
+    def __call__(self, tokens: TokenBatch) -> LossValue:
+        """Return the loss and its metrics.
+
+        Raises:
+            ValueError: `next_value` is not there.
+        """
+        after = tokens.needs("next_value", "ROVER").detach()
+        quality = self.tau * (tokens.logp - tokens.old)
+        target = tokens.advantages + self.tau * after
+        loss = aggregate((quality - target) ** 2, tokens, self.aggregation)
+        return LossValue(loss=loss, metrics={"target": tokens.mean(target), "quality": tokens.mean(quality.detach())})
+
+
+def next_values(logps: Tensor, old_logps: Tensor, mask: Tensor) -> Tensor:
+    """Return (n, t) what `TokenBatch.next_value` holds.
+
+    Args:
+        logps: (n, t, vocabulary) log-probabilities of the policy at each token of the response.
+        old_logps: the same when the update began.
+        mask: (n, t) tokens of the policy; after a token comes the next one under the mask.
+    """
+    means = (logps.detach() - old_logps.detach()).mean(dim=-1)
+    found = torch.zeros_like(means)
+    after = means.new_zeros(len(means))
+    for place in reversed(range(means.shape[1])):
+        here = mask[:, place].bool()
+        found[:, place] = torch.where(here, after, found[:, place])
+        after = torch.where(here, means[:, place], after)
+    return found
 
 
 def clipped(rho: Tensor, advantages: Tensor, *, low: float, high: float, ceiling: float | None = None) -> Tensor:
@@ -120,17 +234,14 @@ def kl_estimate(logp: Tensor, reference_logp: Tensor, how: Estimator) -> Tensor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Injected:
+class Injected(Options):
     """-A p / (p + gamma); see the module.
 
     Attributes:
         gamma: above 0; the probability whose tokens are learnt from most.
     """
 
-    gamma: float = 0.1
-
-    def __post_init__(self) -> None:
-        check_above("gamma", self.gamma, 0.0)
+    gamma: Annotated[float, Range(gt=0)] = 0.1
 
     def __call__(self, tokens: TokenBatch) -> Tensor:
         """Return (n, t) losses."""
@@ -142,7 +253,7 @@ Surrogate: TypeAlias = Literal["clipped", "detached", "plain"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PolicyLoss:
+class PolicyLoss(Options):
     """A policy-gradient loss; see the modules of the parts for their formulas.
 
     Attributes:
@@ -165,38 +276,32 @@ class PolicyLoss:
 
     surrogate: Surrogate = "clipped"
     level: Level = "token"
-    clip_ratio_low: float = 0.2
-    clip_ratio_high: float = 0.2
+    clip_ratio_low: Annotated[float, Range(ge=0, le=1)] = 0.2
+    clip_ratio_high: Annotated[float, Range(ge=0)] = 0.2
     clip_ratio_c: float | None = None
-    tau: float = 0.0
+    tau: Annotated[float, Range(ge=0)] = 0.0
     aggregation: Aggregation = "token_mean"
-    length: int = 1024
-    beta: float = 0.0
+    length: Annotated[int, Range(ge=1)] = 1024
+    beta: Annotated[float, Range(ge=0)] = 0.0
     kl_estimator: Estimator = "k3"
     use_bias_correction_kl: bool = True
-    entropy_coef: float = 0.0
+    entropy_coef: Annotated[float, Range(ge=0)] = 0.0
     importance_sampling: ImportanceSampling = field(default_factory=ImportanceSampling)
     weighting: TopEntropy | Steer | None = None
     injected: Injected = field(default_factory=Injected)
 
     def __post_init__(self) -> None:
-        check_choice("surrogate", self.surrogate, get_args(Surrogate))
-        check_choice("level", self.level, LEVELS)
-        check_choice("aggregation", self.aggregation, AGGREGATIONS)
-        check_choice("kl_estimator", self.kl_estimator, ESTIMATORS)
-        check_between("clip_ratio_low", self.clip_ratio_low, 0.0, 1.0)
-        for option in ("clip_ratio_high", "tau", "beta", "entropy_coef"):
-            check_min(option, getattr(self, option), 0.0)
-        check_whole("length", self.length, 1)
-        check_flag("use_bias_correction_kl", self.use_bias_correction_kl)
+        super().__post_init__()
         check_kind("importance_sampling", self.importance_sampling, ImportanceSampling)
         check_kind("injected", self.injected, Injected)
         check_kind("weighting", self.weighting, TopEntropy, Steer, type(None))
         if self.surrogate == "detached" and self.clip_ratio_c is None:
             raise ValueError("the surrogate 'detached' needs clip_ratio_c, the largest ratio; CISPO's examples take 5")
         if self.clip_ratio_c is not None:
-            check_min(
-                "clip_ratio_c", self.clip_ratio_c, 1 + self.clip_ratio_high if self.surrogate == "clipped" else 0.0
+            check_number(
+                "clip_ratio_c",
+                self.clip_ratio_c,
+                Range(ge=1 + self.clip_ratio_high if self.surrogate == "clipped" else 0),
             )
 
     def __call__(self, tokens: TokenBatch) -> LossValue:

@@ -1,8 +1,6 @@
 """The published objectives by name; each is plain data, and `Objective.but` changes single options.
 
 Defaults are the papers' or, where those differ, the released code's; docs/objectives.md has the sources.
-
-Not covered: learning rates, group sizes and other options of the run.
 """
 
 from __future__ import annotations
@@ -10,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from adjudge.options import named
 from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages import (
     Asymmetric,
     BatchRelative,
@@ -25,9 +24,7 @@ from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages impor
     Stratified,
 )
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Critic, Objective
-from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
-from adjudge.rl_integration.trainer.algorithms.objectives.preference import Preference
-from adjudge.rl_integration.trainer.algorithms.objectives.rover import Rover
+from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss, Preference, Rover
 from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import Steer, TopEntropy
 from adjudge.rl_integration.trainer.rewards.shaping import Overlong
 
@@ -80,11 +77,5 @@ OBJECTIVES: Mapping[str, Objective] = MappingProxyType(
 
 
 def objective(name: str) -> Objective:
-    """Return a published objective.
-
-    Raises:
-        ValueError: there is none of that name.
-    """
-    if name not in OBJECTIVES:
-        raise ValueError(f"there is no objective {name!r}; there are {', '.join(OBJECTIVES)}")
-    return OBJECTIVES[name]
+    """Return a published objective, or raise `ValueError`."""
+    return named(OBJECTIVES, name, "objective")

@@ -24,28 +24,26 @@ with max_weight 1.2; where all ω are equal that form gives the middle of the tw
 
 Weights have no gradient, and the loss divides by all tokens, whatever they weigh, as in TRL.  The threshold and the
 largest ω are those of the tokens given, so parts of an update have their own.
-
-Not covered: which rollouts are too old to use at all; entropies; the trainer computes them with the log-probabilities.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias
 
 import torch
 from torch import Tensor
 
+from adjudge.options import Options, Range
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LARGEST_LOG, TokenBatch
-from adjudge.rl_integration.trainer.contract.options import check_above, check_between, check_choice, check_min
 
 Unit: TypeAlias = Literal["token", "sequence"]
 Mode: TypeAlias = Literal["truncate", "mask"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportanceSampling:
+class ImportanceSampling(Options):
     """How tokens of another policy are weighed; see the module.
 
     Attributes:
@@ -57,14 +55,11 @@ class ImportanceSampling:
 
     level: Unit = "token"
     mode: Mode = "truncate"
-    low: float = 0.0
-    high: float = 2.0
+    low: Annotated[float, Range(ge=0)] = 0.0
+    high: Annotated[float, Range(ge=1)] = 2.0
 
     def __post_init__(self) -> None:
-        check_choice("level", self.level, get_args(Unit))
-        check_choice("mode", self.mode, get_args(Mode))
-        check_min("low", self.low, 0.0)
-        check_min("high", self.high, 1.0)
+        super().__post_init__()
         if self.low > 1:
             raise ValueError(f"low={self.low}; it must be at most 1, which is the weight of a token that is not stale")
 
@@ -99,18 +94,14 @@ _FLOOR = 0.02  # of the largest ω: below it the weights stay near 1, where ther
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopEntropy:
+class TopEntropy(Options):
     """1 for the tokens of highest entropy, 0 for the rest; ties at the threshold count.
 
     Attributes:
         share: of the tokens, above 0 and at most 1.
     """
 
-    share: float = 0.2
-
-    def __post_init__(self) -> None:
-        check_above("share", self.share, 0.0)
-        check_between("share", self.share, 0.0, 1.0)
+    share: Annotated[float, Range(gt=0, le=1)] = 0.2
 
     def __call__(self, tokens: TokenBatch) -> Tensor:
         """Return (n, t) weights."""
@@ -125,7 +116,7 @@ class TopEntropy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Steer:
+class Steer(Options):
     """Less for tokens that change the entropy more; see the module.
 
     Attributes:
@@ -133,17 +124,15 @@ class Steer:
         max_weight: the largest of the linear form, at least 1; None for the exponential form, whose largest is 1.
     """
 
-    min_weight: float = 0.8
-    max_weight: float | None = None
+    min_weight: Annotated[float, Range(gt=0)] = 0.8
+    max_weight: Annotated[float, Range(ge=1)] | None = None
 
     def __post_init__(self) -> None:
-        check_above("min_weight", self.min_weight, 0.0)
+        super().__post_init__()
         if self.min_weight >= 1:
             raise ValueError(
                 f"min_weight={self.min_weight!r}; it must be below 1, the weight of a token that changes nothing"
             )
-        if self.max_weight is not None:
-            check_min("max_weight", self.max_weight, 1.0)
 
     def __call__(self, tokens: TokenBatch) -> Tensor:
         """Return (n, t) weights; 0 outside the mask."""

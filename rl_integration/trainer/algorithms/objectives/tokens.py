@@ -140,11 +140,7 @@ class TokenBatch:
         return (values * self.mask).sum() / max(1, self.total.tokens)
 
     def needs(self, name: str, why: str) -> Tensor:
-        """Return a tensor that was given, or say who needs it.
-
-        Raises:
-            ValueError: it was not given.
-        """
+        """Return a tensor that was given, or raise a `ValueError` that says who needs it."""
         found: Tensor | None = getattr(self, name)
         if found is None:
             raise ValueError(f"{why} needs TokenBatch({name}=...)")

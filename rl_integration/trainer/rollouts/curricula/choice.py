@@ -7,20 +7,15 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from adjudge.options import named
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, CurriculumRule, Setting
-from adjudge.rl_integration.trainer.rollouts.curricula.filters import (
-    PfPpoRule,
-    RestGrpoRule,
-    RlprRule,
-    ZeroVarianceRule,
-)
+from adjudge.rl_integration.trainer.rollouts.curricula.filters import PfPpo, RestGrpo, Rlpr, ZeroVariance
 from adjudge.rl_integration.trainer.rollouts.curricula.hints import HintsRule
 from adjudge.rl_integration.trainer.rollouts.curricula.improver import Improver
-from adjudge.rl_integration.trainer.rollouts.curricula.mixed_source import DumpRule, SecRule
-from adjudge.rl_integration.trainer.rollouts.curricula.nearest_source import MoppsRule, PclRule
 from adjudge.rl_integration.trainer.rollouts.curricula.refinements import RefinementsRule
-from adjudge.rl_integration.trainer.rollouts.curricula.rounds import DarsRule, ReinforceAdaRule
+from adjudge.rl_integration.trainer.rollouts.curricula.rounds import Dars, ReinforceAda
+from adjudge.rl_integration.trainer.rollouts.curricula.sources import Dump, Mopps, Pcl, Sec
 from adjudge.training.config_file import config_of, plain_config
 
 if TYPE_CHECKING:
@@ -30,20 +25,20 @@ if TYPE_CHECKING:
 CURRICULA: Mapping[str, CurriculumRule] = MappingProxyType(
     {
         # Which tasks.
-        "mopps": MoppsRule(),
-        "pcl": PclRule(),
-        "sec": SecRule(),
-        "dump": DumpRule(),
+        "mopps": Mopps(),
+        "pcl": Pcl(),
+        "sec": Sec(),
+        "dump": Dump(),
         # How many answers.
-        "dars": DarsRule(),
-        "dars_hard": DarsRule(totals=(48, 24, 12, 9)),
-        "reinforce_ada": ReinforceAdaRule(),
-        "reinforce_ada_positive": ReinforceAdaRule(stop="positive"),
+        "dars": Dars(),
+        "dars_hard": Dars(totals=(48, 24, 12, 9)),
+        "reinforce_ada": ReinforceAda(),
+        "reinforce_ada_positive": ReinforceAda(stop="positive"),
         # What is learnt from.
-        "zero_variance": ZeroVarianceRule(),
-        "rest_grpo": RestGrpoRule(),
-        "rlpr": RlprRule(),
-        "pf_ppo": PfPpoRule(),
+        "zero_variance": ZeroVariance(),
+        "rest_grpo": RestGrpo(),
+        "rlpr": Rlpr(),
+        "pf_ppo": PfPpo(),
     }
 )
 
@@ -64,8 +59,7 @@ class CurriculumChoice:
 
     def __post_init__(self) -> None:
         for name in self.names:
-            if name not in CURRICULA:
-                raise ValueError(f"there is no curriculum {name!r}; there are {', '.join(CURRICULA)}")
+            named(CURRICULA, name, "curriculum")
         for path in self.set:
             if path.partition(".")[0] not in self.names:
                 raise ValueError(
@@ -126,8 +120,6 @@ class ImproverChoice:
     set: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.name and self.name not in IMPROVERS:
-            raise ValueError(f"there is no improver {self.name!r}; there are {', '.join(IMPROVERS)}")
         if self.set and not self.name:
             raise ValueError("improver.set is given without improver.name; name the improver that the options are of")
         self._rule()
@@ -148,5 +140,5 @@ class ImproverChoice:
     def _rule(self) -> RefinementsRule | HintsRule | None:
         if not self.name:
             return None
-        published = IMPROVERS[self.name]
+        published = named(IMPROVERS, self.name, "improver")
         return config_of(type(published), {**plain_config(published), **self.set}, "improver.set")

@@ -1,20 +1,17 @@
 """What a curriculum is made of: a source of tasks, rounds of answers, and a filter; and what is known of prompts.
 
-What is known of prompts and of where they come from: the one record that every curriculum reads.
-
-For each prompt the rewards' sum and number, where older ones may fade; for each source how many samples were seen, the
-sizes of its last advantages, and their moving average.  A sample that was not judged is not seen.
-
-What a curriculum is made of: a source of tasks, rounds of answers, and a filter; each may be missing.
-
 | part | asked | decides |
 |---|---|---|
 | `TaskSource` | before a batch is written | which tasks it is of |
 | `Rounds` | when a task's answers have scores | how many more it gets |
 | `Filter` | when the batch is complete | how often each answer is learnt from |
 
-An answer that is not learnt from still has a vote in its group's mean; a group without any that is learnt from is
-dropped.
+Each may be missing.  An answer that is not learnt from still has a vote in its group's mean; a group without any that
+is learnt from is dropped.
+
+`Record` is what every curriculum reads: for each prompt the rewards' sum and number, where older ones may fade; for
+each source how many samples were seen, the sizes of its last advantages, and their moving average.  A sample that was
+not judged is not seen.
 
 All processes of a run ask with the same batches, so each keeps the same state; what is random comes from the run's seed
 and from what was asked before.
@@ -22,6 +19,7 @@ and from what was asked before.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -29,8 +27,9 @@ from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 
-from adjudge.rl_integration.trainer.contract.arrays import Floats, Integers, same_shape
-from adjudge.rl_integration.trainer.contract.options import check_between, check_whole
+from adjudge.options import Range
+from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, same_shape
+from adjudge.rl_integration.trainer.contract.options import check_number
 from adjudge.rl_integration.trainer.contract.task import Task, TaskSource
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
@@ -80,9 +79,9 @@ class Record:
     """
 
     def __init__(self, *, memory: float = 1.0, window: int = 300, rate: float = 0.5) -> None:
-        check_between("memory", memory, 0.0, 1.0)
-        check_whole("window", window, 1)
-        check_between("rate", rate, 0.0, 1.0)
+        check_number("memory", memory, Range(ge=0, le=1))
+        check_number("window", window, Range(ge=1), whole=True)
+        check_number("rate", rate, Range(ge=0, le=1))
         self._options = {"memory": memory, "window": window, "rate": rate}
         self._memory, self._window, self._rate = memory, window, rate
         self._prompts: dict[str, PromptRecord] = {}
@@ -98,10 +97,6 @@ class Record:
 
     def observe(self, prompts: Sequence[str], groups: Groups) -> None:
         """Take in what a batch says about its prompts.
-
-        Args:
-            prompts: (n,) the prompt of each sample.
-            groups: the batch; rewards in [0, 1].
 
         Raises:
             ValueError: numbers of samples differ, or a valid reward is outside [0, 1].
@@ -127,11 +122,6 @@ class Record:
 
     def observe_sources(self, sources: Sequence[str], groups: Groups, advantages: Floats) -> None:
         """Take in what a batch says about where its prompts are from.
-
-        Args:
-            sources: (n,) the source of each sample.
-            groups: the batch; rewards in any unit.
-            advantages: (n,).
 
         Raises:
             ValueError: numbers of samples differ.
@@ -160,11 +150,7 @@ class Record:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the record that `to_dict` wrote.
-
-        Raises:
-            ValueError: it is none.
-        """
+        """Return the record that `to_dict` wrote, or raise `ValueError`."""
         try:
             made = cls(**data["options"])
             made._prompts = {name: PromptRecord(**record) for name, record in data["prompts"].items()}
@@ -181,38 +167,54 @@ States: TypeAlias = Callable[[Sequence[Task]], Floats]
 """Returns (n, d) what the policy makes of n prompts."""
 
 
-class Rounds(Protocol):
-    """Says how many more answers a task gets."""
-
-    def further(self, values: Sequence[float | None], rounds: int) -> int:
-        """Return the answers of the next round; 0 for none.
-
-        Args:
-            values: the scores of all answers to one task so far; None where one could not be judged.
-            rounds: how many rounds there were.
-        """
-        ...
+Rounds: TypeAlias = Callable[[Sequence[float | None], int], int]
+"""From the scores of all answers to one task so far (None where one could not be judged), and how many rounds there
+were, to how many answers the next round has; 0 for none."""
 
 
-class Filter(Protocol):
-    """Says what of a batch is learnt from."""
+class Filter:
+    """Says how often each answer of a batch is learnt from; a group of zeros is dropped.
 
-    @property
-    def refills(self) -> bool:
-        """Whether further batches are drawn for groups that were dropped, up to `rollouts.max_num_gen_batches`."""
-        ...
+    Args:
+        rule: returns (n,) counts, or truth for 1, from a batch and what it remembers, plain JSON data that it may
+            change; it begins empty.
+        refills: whether further batches are drawn for groups that were dropped, up to `rollouts.max_num_gen_batches`.
+        memory: what the rule remembers.
+    """
+
+    def __init__(
+        self,
+        rule: Callable[[Groups, dict[str, Any]], Integers | Bools],
+        *,
+        refills: bool = False,
+        memory: dict[str, Any] | None = None,
+    ) -> None:
+        self._rule = rule
+        self._memory: dict[str, Any] = memory or {}
+        self.refills = refills
 
     def copies(self, groups: Groups) -> Integers:
-        """Return (n,) how often each answer is learnt from; a group of zeros is dropped."""
-        ...
+        """Return (n,) how often each answer is learnt from."""
+        return self._rule(groups, self._memory).astype(np.int64)
 
     def state(self) -> dict[str, Any]:
         """Return all that the next call depends on, as plain JSON data."""
-        ...
+        return copy.deepcopy(self._memory)
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state."""
-        ...
+        self._memory = copy.deepcopy(dict(state))
+
+    def and_then(self, other: Filter) -> Filter:
+        """Return a filter that keeps what both keep, as often as this one says."""
+
+        def rule(groups: Groups, memory: dict[str, Any]) -> Integers:
+            first, second = (
+                one._rule(groups, memory.setdefault(place, {})) for place, one in (("0", self), ("1", other))
+            )
+            return np.where(second > 0, first, 0)
+
+        return Filter(rule, refills=self.refills or other.refills)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,10 +265,6 @@ class CurriculumRule(Protocol):
 
 def marks(values: Sequence[float | None], right_above: float | None) -> list[float | None]:
     """Return scores as shares of what is right, in [0, 1].
-
-    Args:
-        values: scores; None where an answer could not be judged.
-        right_above: a score above it is right, 1, and any other wrong, 0; None takes scores as they are.
 
     Raises:
         ValueError: a score that is taken as it is lies outside [0, 1].

@@ -22,9 +22,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from adjudge.rl_integration.trainer.contract.options import check_above, check_between, check_finite, check_whole
+from adjudge.options import Options, Range
+from adjudge.rl_integration.trainer.contract.options import check_number
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.rollouts.curricula.improver import (
     Improved,
@@ -50,7 +51,7 @@ _ABSTRACT = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class HintsRule:
+class HintsRule(Options):
     """How unsolved tasks are helped; see the module.
 
     Attributes:
@@ -65,22 +66,18 @@ class HintsRule:
 
     column: str = "solution"
     shares: tuple[float, ...] = (0.25, 0.5, 0.75)
-    plain: int = 0
+    plain: Annotated[int, Range(ge=0)] = 0
     lead: str = "\n\nA right solution begins like this:\n"
     learnt_with: Literal["hint", "plain"] = "hint"
     written: bool = False
     right_above: float = 0.5
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.shares:
             raise ValueError("shares is empty; give at least one share of the help, such as 0.5")
         for share in self.shares:
-            check_above("shares", share, 0.0)
-            check_between("shares", share, 0.0, 1.0)
-        check_whole("plain", self.plain, 0)
-        check_finite("right_above", self.right_above)
-        if self.learnt_with not in ("hint", "plain"):
-            raise ValueError(f"learnt_with={self.learnt_with!r}; it must be hint or plain")
+            check_number("shares", share, Range(gt=0, le=1))
 
     def made(self, policy: Policy, tasks: Sequence[Task]) -> Improver:
         """Return what helps.
@@ -104,12 +101,7 @@ class HintsRule:
 
 
 class Hints:
-    """Helps where nothing is right; see the module.
-
-    Args:
-        rule: how.
-        policy: whose prompts they are.
-    """
+    """Helps where nothing is right; see the module."""
 
     def __init__(self, rule: HintsRule, policy: Policy) -> None:
         self._rule = rule

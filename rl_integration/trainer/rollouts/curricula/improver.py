@@ -35,12 +35,7 @@ class Improver(Protocol):
     """
 
     def improve(self, groups: Sequence[Answered], answering: Answering) -> Improved:
-        """Return the groups, some with members that were written with help.
-
-        Args:
-            groups: answers to a task each.
-            answering: writes further answers and has them scored.
-        """
+        """Return the groups, some with members that were written with help."""
         ...
 
     def close(self) -> None:
@@ -72,12 +67,7 @@ def gold_text(task: Task) -> str | None:
 
 
 def quoted(policy: Policy, text: str) -> str:
-    """Return text that a model wrote with the tokenizer's special tokens spelled so that it does not read them as such.
-
-    Args:
-        policy: whose tokenizer it is.
-        text: any.
-    """
+    """Return text with the tokenizer's special tokens spelled so that it does not read them as such."""
     for token in sorted(policy.tokens.special_tokens, key=len, reverse=True):
         text = text.replace(token, f"{token[:1]} {token[1:]}")
     return text
@@ -95,11 +85,6 @@ def with_more(prompt: str | Sequence[Message], text: str) -> str | list[Message]
 
 def probe(policy: Policy, tasks: Sequence[Task], shown: Callable[[Task], str | Sequence[Message]]) -> None:
     """Write one prompt of each kind that a run may come to, so that a chat template's refusal comes before any work.
-
-    Args:
-        policy: whose template it is.
-        tasks: of the run.
-        shown: the prompt with more at its end.
 
     Raises:
         ValueError: the template refuses the turns.

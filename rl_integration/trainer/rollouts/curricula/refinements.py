@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
+from adjudge.options import Options, Range
 from adjudge.protocol import Message, Score
-from adjudge.rl_integration.trainer.contract.options import check_finite, check_whole
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
@@ -48,13 +48,7 @@ _SHOWN = 2_000  # characters of a rationale or of the facts; its end, where judg
 
 
 def critique(kind: Critique, task: Task, score: Score) -> str | None:
-    """Return what is said of a wrong answer; None where there is nothing to say beyond what the kind asks for.
-
-    Args:
-        kind: see the module.
-        task: what was to be answered.
-        score: whose evidence is read.
-    """
+    """Return what is said of a wrong answer (see the module); None where there is nothing to say beyond that."""
     match kind:
         case "verdict":
             return _WRONG
@@ -83,7 +77,7 @@ def _facts(score: Score) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RefinementsRule:
+class RefinementsRule(Options):
     """How wrong answers are refined; see the module.
 
     Attributes:
@@ -100,15 +94,14 @@ class RefinementsRule:
     critique: Critique = "gold"
     critic: RewardConfig | None = None
     request: str = "Answer the question again, and answer it right."
-    keep: int = 1
+    keep: Annotated[int, Range(ge=1)] = 1
     only_right: bool = False
     replace: bool = False
     only_unsolved: bool = False
     right_above: float = 0.5
 
     def __post_init__(self) -> None:
-        check_whole("keep", self.keep, 1)
-        check_finite("right_above", self.right_above)
+        super().__post_init__()
         if self.critic is not None and self.critique != "evidence":
             raise ValueError(
                 f"critic is given, which the critique {self.critique!r} does not read; set critique to evidence"
@@ -139,15 +132,7 @@ class RefinementsRule:
 
 
 class Refinements:
-    """Refines wrong answers; see the module.
-
-    Args:
-        rule: how.
-        policy: whose prompts they are.
-
-    Raises:
-        ValueError: there is no such critic.
-    """
+    """Refines wrong answers; see the module."""
 
     def __init__(self, rule: RefinementsRule, policy: Policy) -> None:
         self._rule = rule

@@ -17,9 +17,7 @@ from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy, warm_up
-from adjudge.rl_integration.trainer.judging.alternation import Alternation, Turns
-from adjudge.rl_integration.trainer.judging.present_verifier import PresentVerifier
-from adjudge.rl_integration.trainer.judging.solutions import Solution, Solutions
+from adjudge.rl_integration.trainer.judging.alternation import Alternation, PresentVerifier, Solution, Solutions, Turns
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
 from adjudge.rl_integration.trainer.loop.guard import GuardConfig
 from adjudge.rl_integration.trainer.loop.logbook import STEPS, read_journal
@@ -162,7 +160,7 @@ def test_a_turn_that_was_begun_is_ended_first() -> None:
 
 @pytest.mark.parametrize("options", [{"generator": 0}, {"verifier": 0}, {"first": -1}])
 def test_turns_that_cannot_be_meant_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=f"turns.{next(iter(options))} is"):
+    with pytest.raises(ValueError, match=f"turns option {next(iter(options))}="):
         Turns(**options)
 
 

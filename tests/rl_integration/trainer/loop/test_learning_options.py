@@ -16,7 +16,7 @@ from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
-from adjudge.training.lora import Lora
+from adjudge.training.backbones import Lora
 
 LORA = Lora(rank=2)
 
@@ -180,7 +180,7 @@ def test_the_same_seed_makes_the_same_factors() -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"precision": "fp8"}, "learning.precision is 'fp8'; give auto, fp32 or bf16"),
+        ({"precision": "fp8"}, "learning option precision='fp8'; it must be one of auto, fp32, bf16"),
         ({"lora": Lora(dropout=0.1)}, "learning.lora.dropout is 0.1.*set it to 0"),
     ],
 )

@@ -12,7 +12,7 @@ import torch
 from tests.rl_integration.trainer.small_runs import TASKS, Digits, Unsure, small_config, small_run
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.adapters.recent_failures import TooManyFailures
+from adjudge.rl_integration.adapters.failures import TooManyFailures
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.loop.checkpoints import newest_checkpoint

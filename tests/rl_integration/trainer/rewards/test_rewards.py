@@ -107,5 +107,5 @@ def test_after_the_end_nothing_is_accepted_and_nobody_waits() -> None:
 
 @pytest.mark.parametrize("calls", [0, -1])
 def test_no_call_is_too_few(calls: int) -> None:
-    with pytest.raises(ValueError, match=f"reward.concurrency is {calls}"):
+    with pytest.raises(ValueError, match=f"reward option concurrency={calls}"):
         RewardConfig(scorer="math", concurrency=calls)

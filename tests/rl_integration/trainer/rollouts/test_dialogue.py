@@ -19,8 +19,7 @@ from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.rollouts.calls import Call, CallStyle, TagCalls, Toolbox
-from adjudge.rl_integration.trainer.rollouts.chat_calls import ChatCalls
-from adjudge.rl_integration.trainer.rollouts.dialogue import Dialogue
+from adjudge.rl_integration.trainer.rollouts.dialogue import ChatCalls, Dialogue
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.tool import Tool, ToolDown

@@ -11,7 +11,7 @@ import torch
 from tests.rl_integration.trainer.small_runs import small_policy
 
 from adjudge.rl_integration.trainer.rollouts.policy import checkpoint_weights, merged_weights
-from adjudge.training.lora import Lora, with_lora
+from adjudge.training.backbones import Lora, with_lora
 
 
 def with_factors(model: Any, seed: int = 0) -> Any:

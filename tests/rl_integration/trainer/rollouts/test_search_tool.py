@@ -106,5 +106,5 @@ def test_a_missing_file_and_bad_options_are_named(tmp_path: Path, documents: str
     (tmp_path / "latin.jsonl").write_bytes(b'{"text": "\xe4"}')
     with pytest.raises(ValueError, match="cannot be read"):
         SearchTool(documents=str(tmp_path / "latin.jsonl"))
-    with pytest.raises(ValueError, match="count is 0"):
+    with pytest.raises(ValueError, match="count=0"):
         SearchTool(documents=documents, count=0)

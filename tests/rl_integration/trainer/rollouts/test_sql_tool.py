@@ -145,7 +145,7 @@ def test_mistakes_of_the_configuration_are_told_before_any_work(database: Path, 
         SqlTool(database=str(text))
     with pytest.raises(ValueError, match="is no file"):
         SqlTool(database=str(tmp_path / "none.sqlite"))
-    with pytest.raises(ValueError, match="seconds is 0"):
+    with pytest.raises(ValueError, match="seconds=0"):
         SqlTool(database=str(database), seconds=0)
-    with pytest.raises(ValueError, match="max_rows is 0"):
+    with pytest.raises(ValueError, match="max_rows=0"):
         SqlTool(database=str(database), max_rows=0)

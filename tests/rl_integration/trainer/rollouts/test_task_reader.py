@@ -150,10 +150,10 @@ def test_a_reward_without_its_reference_is_told_before_any_work(tmp_path: Path) 
     [
         ({"path": ("",)}, r"data\.path is empty"),
         ({"path": ()}, r"data\.path is empty"),
-        ({"held_out": 1.0}, r"data\.held_out is 1\.0"),
-        ({"held_out": float("nan")}, r"data\.held_out is nan"),
-        ({"limit": 0}, r"data\.limit is 0"),
-        ({"max_held_out": 0}, r"data\.max_held_out is 0"),
+        ({"held_out": 1.0}, r"data option held_out=1\.0"),
+        ({"held_out": float("nan")}, r"data option held_out=nan"),
+        ({"limit": 0}, r"data option limit=0"),
+        ({"max_held_out": 0}, r"data option max_held_out=0"),
         ({"template": "Q: {question}"}, r"data\.template .* must hold \{prompt\} once"),
     ],
 )

@@ -141,9 +141,9 @@ def test_a_configuration_names_tools(tmp_path: Path) -> None:
         ([], "offered is empty"),
         (["pyton"], "'pyton' is unknown; give one of python, search, sql"),
         ({"offered": ["python"], "style": "xml"}, "style is 'xml'"),
-        ({"offered": ["python"], "max_turns": 0}, "max_turns is 0"),
-        ({"offered": ["python"], "threads": 0}, "threads is 0"),
-        ({"offered": ["python"], "timeout": 0}, "timeout is 0"),
+        ({"offered": ["python"], "max_turns": 0}, "max_turns=0"),
+        ({"offered": ["python"], "threads": 0}, "threads=0"),
+        ({"offered": ["python"], "timeout": 0}, "timeout=0"),
     ],
 )
 def test_a_configuration_that_cannot_be_meant_is_told(record: Any, words: str) -> None:

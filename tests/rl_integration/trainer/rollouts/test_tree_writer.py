@@ -229,9 +229,9 @@ def test_runs_learn_from_trees(tmp_path: Path, name: str, tree: TreeConfig) -> N
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (lambda: TreeConfig(kind="wide"), "rollouts.tree.kind is 'wide'; give one of segments, uncertain"),  # type: ignore[arg-type]
-        (lambda: TreeConfig(width=1), "rollouts.tree.width is 1; it must be at least 2"),
-        (lambda: TreeConfig(copies=0), "rollouts.tree.copies is 0"),
+        (lambda: TreeConfig(kind="wide"), "rollouts.tree option kind='wide'; it must be one of segments, uncertain"),  # type: ignore[arg-type]
+        (lambda: TreeConfig(width=1), "rollouts.tree option width=1; it must be a whole number, at least 2"),
+        (lambda: TreeConfig(copies=0), "rollouts.tree option copies=0"),
         (lambda: TreeConfig(trees=9).check(8), "rollouts.tree.trees is 9; a group of 8"),
     ],
 )

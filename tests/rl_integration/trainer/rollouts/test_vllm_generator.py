@@ -28,7 +28,7 @@ from adjudge.rl_integration.trainer.rollouts.transformers_generator import Trans
 from adjudge.rl_integration.trainer.rollouts.vllm_generator import VllmGenerator
 from adjudge.rl_integration.trainer.rollouts.vllm_in_process import VllmFailed
 from adjudge.rl_integration.trainer.rollouts.writer import Piece
-from adjudge.training.lora import Lora
+from adjudge.training.backbones import Lora
 
 # What vLLM imports warns of what it uses itself.
 pytestmark = [

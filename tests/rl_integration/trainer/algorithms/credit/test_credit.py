@@ -389,9 +389,12 @@ def test_without_steps_the_outcome_alone_counts() -> None:
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (lambda: CreditChoice(name="tangoo"), r"there is no credit 'tangoo'; there are tango, critic_search"),
+        (lambda: CreditChoice(name="tangoo"), r"'tangoo' \(did you mean 'tango'\?\); there are tango, critic_search"),
         (lambda: CreditChoice(name="tango", set={"rule.part": 1}), r"there is no option 'rule.part'; .* share, peers"),
-        (lambda: CreditChoice(name="tango", set={"rule.share": 2}), r"share=2; it must be a number from 0 to 1"),
+        (
+            lambda: CreditChoice(name="tango", set={"rule.share": 2}),
+            r"share=2; it must be a finite number, at least 0 and at most 1",
+        ),
         (lambda: CreditChoice(name="clip", set={"shape": "delta"}), r"shape='delta'; it must be Shape; .*shape.NAME"),
         (lambda: CreditChoice(name="clip", set={"weight": -1}), "weight=-1"),
         (lambda: CreditChoice(name="capo", set={"half_life": 5}), "half_life=5; Capo has no share"),

@@ -22,7 +22,7 @@ from adjudge.rl_integration.trainer.algorithms.credit.answers import (
     rows_of_tokens,
     steps_of_tokens,
 )
-from adjudge.rl_integration.trainer.algorithms.credit.gigpo import Gigpo
+from adjudge.rl_integration.trainer.algorithms.credit.credit import Gigpo
 from adjudge.rl_integration.trainer.algorithms.credit.step_credit import (
     CRITIC_SEARCH,
     IGPO,
@@ -163,24 +163,13 @@ def test_steps_of_which_one_was_not_judged_are_not_read() -> None:
     assert read_steps(())[1] == []
 
 
-def test_wrong_steps_pay_as_the_table_says() -> None:
-    steps = np.array([0, 0, 1, -1, 2])
-    critiques = [{1, 2}, {1}, {1, 2}]
-    assert Capo()(True, critiques, steps).tolist() == [2, 2, 1, 2, 2]
-    assert Capo()(False, critiques, steps).tolist() == [0, 0, -1, 0, 0]
-    assert Capo(vote="majority")(False, critiques, steps).tolist() == [0, 0, -1, 0, -1]
-    np.testing.assert_allclose(Capo(vote="average")(True, critiques, steps), [2, 2, 1, 2, 2 - 2 / 3])
-    assert Capo()(True, [], steps).tolist() == [2.0] * 5
-    assert Capo()(False, [set()], np.array([-1])).tolist() == [0]
-
-
 @pytest.mark.parametrize("scale", [False, True])
 @settings(max_examples=40)
 @given(case=stepped(), states=st.lists(st.sampled_from("abc"), min_size=400, max_size=400))
 def test_gigpo_equals_its_formula(scale: bool, case: tuple[Groups, list[Floats]], states: list[str]) -> None:
     groups, rows = case
     anchors = [[states[row * 7 + place] for place in range(len(rewards))] for row, rewards in enumerate(rows)]
-    found = Gigpo(weight=0.5, gamma=0.9, scale=scale)(rows, anchors, groups)
+    found = Gigpo(gamma=0.9, scale=scale).of_steps(rows, anchors, groups)
 
     def relative(value: float, peers: list[float]) -> float:
         if len(peers) < 2 or len(set(peers)) < 2:
@@ -198,10 +187,8 @@ def test_gigpo_equals_its_formula(scale: bool, case: tuple[Groups, list[Floats]]
             peers = [value for (o, at), value in returns.items() if anchors[o][at] == anchors[row][place]]
             wanted = 0.0
             if same:
-                wanted = relative(groups.rewards[row], [float(groups.rewards[other]) for other in same])
                 # Sums in another order may differ in the last bit, where equal returns give 0.
-                step = relative(returns[row, place], peers) if spread(peers) > 1e-12 else 0.0
-                wanted += 0.5 * step
+                wanted = relative(returns[row, place], peers) if spread(peers) > 1e-12 else 0.0
             assert math.isclose(found[row][place], wanted, rel_tol=1e-5, abs_tol=1e-7)
 
 
@@ -225,10 +212,11 @@ def groups_of_two() -> Groups:
         (lambda: TANGO.of_steps([np.ones(1), np.array([math.inf])], groups_of_two()), "step 0 has the value inf"),
         (lambda: StepCredit(share=1.1), "share=1.1"),
         (lambda: StepCredit(peers="all"), "peers='all'"),  # type: ignore[arg-type]
-        (lambda: Capo()(True, [{2}], np.array([0, 1])), r"names the steps \[2\]; there are the steps 0 to 1"),
-        (lambda: Capo(correct=0.5), "correct=0.5; it must be a number from 1"),
-        (lambda: Capo(vote="any"), "vote='any'"),  # type: ignore[arg-type]
-        (lambda: Gigpo()([np.ones(1)] * 2, [["a"], []], groups_of_two()), "episode 1 has 1 rewards and 0 anchors"),
+        (lambda: Capo(correct=0.5), "correct=0.5; it must be a finite number, at least 1"),
+        (
+            lambda: Gigpo().of_steps([np.ones(1)] * 2, [["a"], []], groups_of_two()),
+            "episode 1 has 1 rewards",
+        ),
         (lambda: Gigpo(gamma=-1.0), "gamma=-1.0"),
     ],
 )

@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from tests.rl_integration.trainer.algorithms.objectives.batches import batches, spread
-from tests.rl_integration.trainer.rollouts.curricula.simulated import chosen, graded_tasks, setting
+from tests.rl_integration.trainer.rollouts.curricula.simulated import chosen, graded_tasks, setting, task
 
+from adjudge.rl_integration.trainer.contract.arrays import Floats
+from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.loop.config import RunConfig
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import CURRICULA, CurriculumChoice, ImproverChoice
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Filter, Rounds
-from adjudge.rl_integration.trainer.rollouts.curricula.filters import both
-from adjudge.rl_integration.trainer.rollouts.curricula.nearest_source import PromptValue
+from adjudge.rl_integration.trainer.rollouts.curricula.sources import PromptValue
 from adjudge.training.config_file import config_of, load_config, plain_config
 
 FILTERS = ["zero_variance", "rest_grpo", "rlpr", "pf_ppo", "reinforce_ada"]
@@ -102,57 +103,62 @@ def test_a_state_is_all_that_a_filter_remembers(name: str) -> None:
 
 def test_two_filters_keep_what_both_keep() -> None:
     batch = groups([1, 1], [0, 1], [0.5, 0.6])
-    made = both(filter_of("pf_ppo", policy="best"), filter_of("zero_variance", spread=0.5))
-    assert made is not None
+    made = filter_of("pf_ppo", policy="best").and_then(filter_of("zero_variance", spread=0.5))
     assert made.copies(batch).tolist() == [0, 0, 0, 2, 0, 0]
     assert made.refills
-    again = both(filter_of("pf_ppo", policy="best"), filter_of("zero_variance"))
-    assert again is not None
+    again = filter_of("pf_ppo", policy="best").and_then(filter_of("zero_variance"))
     again.restore(made.state())
-    assert again.state() == made.state()
-    assert both(None, None) is None
+    assert again.state() == made.state() == {"0": {"batches": 1}, "1": {}}
 
 
 def test_dars_adds_one_round_for_hard_tasks() -> None:
     rule = rounds_of("dars", right_above=0.5)
     for right, more in ((0, 24), (1, 10), (2, 3), (3, 1), (4, 0), (8, 0)):
-        assert rule.further([1.0] * right + [0.2] * (8 - right), 1) == more
-    assert rule.further([0.0] * 32, 2) == 0
-    assert rule.further([None] * 8, 1) == 0
-    assert rounds_of("dars", group=4, totals=[6]).further([0.0] * 4, 1) == 2
+        assert rule([1.0] * right + [0.2] * (8 - right), 1) == more
+    assert rule([0.0] * 32, 2) == 0
+    assert rule([None] * 8, 1) == 0
+    assert rounds_of("dars", group=4, totals=[6])([0.0] * 4, 1) == 2
     with pytest.raises(ValueError, match="right_above"):
-        rounds_of("dars").further([3.0], 1)
+        rounds_of("dars")([3.0], 1)
 
 
 def test_reinforce_ada_goes_on_until_both_kinds_are_there() -> None:
     rule = rounds_of("reinforce_ada", group=6)
-    assert rule.further([1.0] * 6, 1) == 6
-    assert rule.further([1.0] * 6 + [0.0] * 2, 2) == 0
-    assert rule.further([0.0] * 24, 4) == 0
-    assert rounds_of("reinforce_ada_positive").further([1.0] + [0.0] * 7, 1) == 0
+    assert rule([1.0] * 6, 1) == 6
+    assert rule([1.0] * 6 + [0.0] * 2, 2) == 0
+    assert rule([0.0] * 24, 4) == 0
+    assert rounds_of("reinforce_ada_positive")([1.0] + [0.0] * 7, 1) == 0
 
 
 def test_values_of_prompts_are_learnt_by_normalised_steps() -> None:
-    value = PromptValue(rate=0.5, prior=0.4)
     states = np.array([[3.0, -1.0], [0.5, 2.0], [3.0, -1.0]])
+    tasks = [task(str(place)) for place in range(3)]
+    seen_as = {one.id: row for one, row in zip(tasks, states, strict=True)}
+
+    def read(some: Sequence[Task]) -> Floats:
+        return np.array([seen_as[one.id] for one in some])
+
+    value = PromptValue(read, rate=0.5, prior=0.4)
     rates = [1.0, 0.0, 1.0]
-    assert value(states).tolist() == [0.4] * 3
-    value.observe(states, np.array(rates))
+    assert value.mean(tasks).tolist() == [0.4] * 3
+    value.observe(tasks, [[rate] for rate in rates])
     weights, bias = np.zeros(2), 0.4
     for state, seen in zip(states, rates, strict=True):
         step = 0.5 * (seen - (weights @ state + bias)) / (1 + state @ state)
         weights, bias = weights + step * state, bias + step
-    np.testing.assert_allclose(value(states), np.clip(states @ weights + bias, 0, 1), rtol=1e-12)
-    again = PromptValue()
-    again.restore(json.loads(json.dumps(value.to_dict())))
-    assert (again(states) == value(states)).all()
-    one = PromptValue(rate=1.0)
-    one.observe(states[:1], np.array([0.9]))
-    assert one(states[:1]) == pytest.approx([0.9]), "a whole step takes the whole error away"
+    np.testing.assert_allclose(value.mean(tasks), np.clip(states @ weights + bias, 0, 1), rtol=1e-12)
+    again = PromptValue(read)
+    again.restore(json.loads(json.dumps(value.state())))
+    assert (again.mean(tasks) == value.mean(tasks)).all()
+    one = PromptValue(read, rate=1.0)
+    one.observe(tasks[:1], [[1.0, 0.8]])
+    assert one.mean(tasks[:1]) == pytest.approx([0.9]), "a whole step takes the whole error away"
+    seen_as["0"] = np.zeros(3)
     with pytest.raises(ValueError, match=r"shape \(1, 3\); it must be \(n, 2\)"):
-        value(np.zeros((1, 3)))
+        value.mean(tasks[:1])
+    seen_as["0"] = np.array([np.nan, 0.0])
     with pytest.raises(ValueError, match="not finite"):
-        value(np.array([[np.nan, 0.0]]))
+        value.mean(tasks[:1])
 
 
 @pytest.mark.parametrize("name", sorted(CURRICULA))
@@ -184,7 +190,7 @@ def test_curricula_that_decide_different_things_go_together() -> None:
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        ("moops", "no curriculum 'moops'; there are mopps"),
+        ("moops", "unknown curriculum 'moops' .did you mean 'mopps'.+; there are mopps"),
         (["mopps", "pcl"], "'mopps' and 'pcl' both decide the source"),
         (["reinforce_ada", "pf_ppo"], "both decide the filter"),
         (

@@ -1,17 +1,26 @@
-"""Counts failed scores, so that a run whose samples mostly fail is ended, however few of them come at a time.
+"""What a framework is told where there is no number, and when a run of which too much fails is ended.
 
-A sample that the scorer is not for counts neither as failed nor as judged.  Not covered: scores that abstain for
-another reason; declining is an answer.
+A framework that knows numbers alone cannot leave a sample out.  By default the run hears of it (`NotScored`); a
+`fallback` is a number of the user's own choice instead, which the adapter marks wherever the framework can carry one.
+
+Failed scores are counted (`RecentFailures`), so that a run whose samples mostly fail is ended, however few of them come
+at a time.  A sample that the scorer is not for counts neither as failed nor as judged.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import warnings
 from collections import deque
 
 from adjudge.protocol import Sample, Score
+
+
+class StopRun(BaseException):
+    """The run must end.  It is no `Exception`, because the framework catches those and goes on without a reward."""
+
 
 _LOG = logging.getLogger("adjudge.rewards")
 
@@ -32,14 +41,7 @@ def is_out_of_scope(score: Score) -> bool:
 
 
 class RecentFailures:
-    """The failed among the latest scores of this process.
-
-    Args:
-        most: the share of them above which the run is stopped; 1 for never.
-
-    Raises:
-        ValueError: the share is none.
-    """
+    """The failed among the latest scores of this process."""
 
     def __init__(self, most: float) -> None:
         if isinstance(most, bool) or not isinstance(most, int | float) or not 0 <= most <= 1:
@@ -93,3 +95,35 @@ class RecentFailures:
             f"reference {str(sample.reference)[:80]!r}: {score.evidence.get('error', '')}",
             stacklevel=2,
         )
+
+
+class NotScored(RuntimeError):
+    """A sample has no score, the framework cannot be told so, and no fallback was chosen."""
+
+
+def number(score: Score, fallback: float | None, framework: str) -> float:
+    """Return the value of a score, or the fallback."""
+    if score.value is not None:
+        return score.value
+    if fallback is not None:
+        return fallback
+    seen = str(dict(score.evidence))[:300]
+    remedy = "Remove what keeps it from being scored"
+    if is_out_of_scope(score):
+        remedy = (
+            f"The scorer {score.provenance.scorer!r} is not for it: choose the scorer of each row, by the reference "
+            '(scorer="auto") or by a column "kind" ({by_kind: ...})'
+        )
+    raise NotScored(
+        f"a sample {score.status} ({score.reason}): {seen}; {framework} has no way to leave a sample out. {remedy}, or "
+        "choose the number that stands for it: fallback=NUMBER"
+    )
+
+
+def checked_fallback(fallback: float | None) -> float | None:
+    """Return a fallback if it is a finite number or None, else raise `ValueError`."""
+    if fallback is None:
+        return None
+    if isinstance(fallback, bool) or not isinstance(fallback, int | float) or not math.isfinite(fallback):
+        raise ValueError(f"fallback={fallback!r}; it must be a finite number, or None to raise")
+    return float(fallback)
