@@ -32,7 +32,7 @@ def options() -> dict[str, dict[str, tuple[Any, ...]]]:
     """Each option, with the scorers that have it and the choices that it leaves them."""
     found: dict[str, dict[str, tuple[Any, ...]]] = defaultdict(dict)
     for name in registry.BUILTIN:
-        kind = registry.resolve(name)
+        kind: Any = registry.resolve(name)
         if dataclasses.is_dataclass(kind):
             known = declared(kind)
             for field in dataclasses.fields(kind):
