@@ -120,7 +120,7 @@ def test_signatures_change_with_the_seed() -> None:
 
 def test_options_out_of_range_are_named() -> None:
     for permutations, seed, ngram in ((0, 0, 5), (5000, 0, 5), (1, -1, 5), (1, 0, 0)):
-        with pytest.raises(ValueError, match="choose"):
+        with pytest.raises(ValueError, match="it must be"):
             MinHash(permutations=permutations, seed=seed, ngram=ngram)
     with pytest.raises(ValueError, match="more permutations"):
         Bands.of(0.01, 16)
