@@ -5,13 +5,14 @@ Not covered: quantised weights (QLoRA).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from adjudge.options import Count, Options, Range
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lora:
+class Lora(Options, what="lora option"):
     """Train small factors beside the weights instead of the weights (LoRA, arXiv 2106.09685); merged when saved.
 
     Attributes:
@@ -23,19 +24,14 @@ class Lora:
 
     shorthand: ClassVar[str] = "rank"
 
-    rank: int = 16
-    alpha: float = 32.0
-    dropout: float = 0.0
+    rank: Count = 16
+    alpha: Annotated[float, Range(gt=0)] = 32.0
+    dropout: Annotated[float, Range(ge=0, lt=1)] = 0.0
     targets: tuple[str, ...] = ("all-linear",)
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
-        if self.rank < 1:
-            raise ValueError(f"lora.rank is {self.rank!r}; it must be at least 1")
-        if not 0 < self.alpha < math.inf:
-            raise ValueError(f"lora.alpha is {self.alpha!r}; it must be above 0")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"lora.dropout is {self.dropout!r}; it must be at least 0 and below 1")
+        super().__post_init__()
         if not self.targets:
             raise ValueError("lora.targets is empty; name layers, or give all-linear")
 

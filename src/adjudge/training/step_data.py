@@ -14,7 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias
+
+from adjudge.options import Options, Range
 
 Label: TypeAlias = float | None
 """The probability in [0, 1] that a step is right; None where it is unknown."""
@@ -62,7 +64,7 @@ class StepExample:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepOptions:
+class StepOptions(Options, what="step option"):
     """What becomes of labels that can be read in several ways.
 
     Attributes:
@@ -79,22 +81,11 @@ class StepOptions:
     """
 
     kind: Kind = "soft"
-    threshold: float = 0.0
+    threshold: Annotated[float, Range(ge=0, lt=1)] = 0.0
     neutral: Neutral = "good"
     after_error: AfterError = "kept"
     shared: Shared = "once"
     alternatives: bool = True
-
-    def __post_init__(self) -> None:
-        """Reject options out of their range."""
-        for option, known in (("kind", Kind), ("neutral", Neutral), ("after_error", AfterError), ("shared", Shared)):
-            if getattr(self, option) not in get_args(known):
-                allowed = ", ".join(get_args(known))
-                raise ValueError(f"step option {option}={getattr(self, option)!r}; give one of {allowed}")
-        if not (isinstance(self.threshold, int | float) and 0 <= self.threshold < 1):
-            raise ValueError(f"step option threshold={self.threshold!r}; it must be at least 0 and below 1")
-        if not isinstance(self.alternatives, bool):
-            raise ValueError(f"step option alternatives={self.alternatives!r}; give true or false")
 
     def neutral_label(self) -> Label:
         """Return the label of a neutral rating."""
