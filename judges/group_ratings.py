@@ -11,10 +11,11 @@ import hashlib
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge.engines.interface import Fault
 from adjudge.judges.listwise import grouped
+from adjudge.options import Count, Range
 from adjudge.prompts.asking import Answer, ask, cost_of
 from adjudge.prompts.reading import NumberListReader
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, require_text, shortened
@@ -40,23 +41,13 @@ class DeepSeekGrmJudge(ModelScorer):
     name: ClassVar[str] = "deepseek_grm"
     groupwise: ClassVar[bool] = True
 
-    samples: int = 4
-    quorum: float = 0.5
-    most: int = 16
+    samples: Count = 4
+    quorum: Annotated[float, Range(gt=0, le=1)] = 0.5
+    most: Count = 16
     output: Literal["sum", "unit"] = "sum"
     temperature: float = 0.5
     max_tokens: int = 4096
     longest: int = 20_000
-
-    def __post_init__(self) -> None:
-        """Reject options out of range."""
-        super().__post_init__()
-        self.require("output", ("sum", "unit"))
-        if self.samples < 1 or self.most < 1 or not 0 < self.quorum <= 1:
-            raise ValueError(
-                f"{self.name}: samples={self.samples}, most={self.most}, quorum={self.quorum}; give one sample and one "
-                "response at least, and a share above 0 and at most 1"
-            )
 
     def templates(self) -> tuple[Template, ...]:
         """Return the prompt."""

@@ -6,10 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from adjudge.engines.interface import Engine, Fault, LabelLogprobs, Sampling
 from adjudge.judges.budget import BudgetForced
+from adjudge.options import Count, Range, Share
 from adjudge.prompts.asking import Answer, Reader, cost_of
 from adjudge.prompts.reading import WHOLE
 from adjudge.prompts.scorer import Case, ModelScorer, Unsure, shortened
@@ -40,7 +41,6 @@ def _variants(label: str, cases: Sequence[str]) -> tuple[str, ...]:
 
 
 Combine: TypeAlias = Literal["mean", "median", "majority"]
-COMBINES: tuple[Combine, ...] = ("mean", "median", "majority")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,28 +156,18 @@ class LanguageJudge(ModelScorer):
     criteria: str = ""
     rubric: Any = None
     readout: Literal["text", "probabilities"] = "text"
-    min_mass: float = 0.5
+    min_mass: Share = 0.5
     low_mass: Literal["abstain", "sample"] = "abstain"
-    samples: int = 1
+    samples: Count = 1
     combine: Combine = "mean"
-    quorum: float = 0.5
+    quorum: Share = 0.5
     top_p: float = 1.0
-    extend: int = 0
+    extend: Annotated[int, Range(ge=0)] = 0
     template: str = ""
 
     def __post_init__(self) -> None:
         """Reject options out of range, and options that the prompt has no place for."""
         super().__post_init__()
-        self.require("readout", ("text", "probabilities"))
-        self.require("low_mass", ("abstain", "sample"))
-        self.require("combine", COMBINES)
-        for option, low in (("min_mass", 0.0), ("quorum", 0.0)):
-            if not low <= getattr(self, option) <= 1:
-                raise ValueError(f"{self.name}: {option} is {getattr(self, option)!r}; it must be between 0 and 1")
-        if self.samples < 1 or self.extend < 0:
-            raise ValueError(
-                f"{self.name}: samples={self.samples}, extend={self.extend}; one text, no extension at least"
-            )
         if self.samples > 1 and self.temperature == 0:
             raise ValueError(
                 f"{self.name}: samples={self.samples} with temperature=0; all would be the same: set a temperature"

@@ -18,9 +18,10 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from adjudge.engines.interface import Fault
+from adjudge.options import Count, Range
 from adjudge.prompts.asking import Answer, ask, cost_of
 from adjudge.prompts.reading import answers
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error
@@ -115,17 +116,13 @@ class ListwiseJudge(ModelScorer):
     groupwise: ClassVar[bool] = True
 
     criteria: str = "how correct, helpful and complete the answer is"
-    window: int = 5
-    rounds: int = 4
+    window: Annotated[int, Range(ge=2, le=_MOST)] = 5
+    rounds: Count = 4
     longest: int = 12_000
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
         super().__post_init__()
-        if not 2 <= self.window <= _MOST:
-            raise ValueError(f"{self.name}: window is {self.window!r}; it must be from 2 to {_MOST}")
-        if self.rounds < 1:
-            raise ValueError(f"{self.name}: rounds is {self.rounds!r}; it must be at least 1")
         if self.no_verdict != "failed":
             raise ValueError(
                 f"{self.name}: no_verdict is {self.no_verdict!r}; a ranking that cannot be read is nobody's own "

@@ -18,13 +18,13 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from adjudge.engines.interface import Fault
 from adjudge.judges.language_judge import LanguageJudge, Opinion
+from adjudge.options import Share
 from adjudge.prompts.reading import LabelReader
 from adjudge.prompts.scorer import Case
 from adjudge.prompts.template import Value
 from adjudge.protocol import NO_COST, Sample, Score, split_reasoning
 
 Policy: TypeAlias = Literal["both", "average", "sum", "weighted"]
-POLICIES: tuple[Policy, ...] = ("both", "average", "sum", "weighted")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +145,7 @@ class PairwiseJudge(LanguageJudge):
     against: Literal["reference", "group"] = "reference"
     orders: Literal["both", "one"] = "both"
     policy: Policy = "both"
-    tie: float = 0.5
+    tie: Share = 0.5
     labels: Mapping[str, float] = field(default_factory=lambda: {"A": 1.0, "B": -1.0, "tie": 0.0})
     output: Literal["unit", "signed"] = "unit"
     window: int = 0
@@ -154,12 +154,6 @@ class PairwiseJudge(LanguageJudge):
     def __post_init__(self) -> None:
         """Reject options out of range and labels that the prompt does not ask for."""
         super().__post_init__()
-        self.require("against", ("reference", "group"))
-        self.require("orders", ("both", "one"))
-        self.require("policy", POLICIES)
-        self.require("output", ("unit", "signed"))
-        if not 0 <= self.tie <= 1:
-            raise ValueError(f"{self.name}: tie is {self.tie!r}; it must be between 0 and 1")
         worth = self.advantages
         if not (any(value > 0 for value in worth.values()) and any(value < 0 for value in worth.values())):
             raise ValueError(f"{self.name}: labels is {self.labels!r}; one must stand for a win and one for a loss")

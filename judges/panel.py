@@ -26,11 +26,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 from adjudge.extras import install_hint
 from adjudge.judges.dawid_skene import DawidSkene
-from adjudge.options import options_of
+from adjudge.options import Count, check_options, options_of
 from adjudge.protocol import Sample, Score
 from adjudge.scoring.compose.composite import Composite, missing, no_number
 from adjudge.scoring.compose.part import Part, check_names, check_unweighted, score_all
@@ -167,7 +167,7 @@ class Panel(Composite):
     parts: tuple[Part, ...]
     weights: Literal["equal"] | DawidSkene | Stacking = "equal"
     vote: Vote = "mean"
-    quorum: int | None = None
+    quorum: Count | None = None
     threshold: float = 0.5
     name: str = "panel"
 
@@ -177,12 +177,9 @@ class Panel(Composite):
         check_names(self.parts, inside=self.name)
         check_unweighted(self.parts, inside=self.name)
         names = {part.name for part in self.parts}
-        if self.vote not in get_args(Vote):
-            raise ValueError(f"Panel.vote is {self.vote!r}; it must be one of {', '.join(get_args(Vote))}")
-        if self.quorum is not None and not (type(self.quorum) is int and 1 <= self.quorum <= len(names)):
-            raise ValueError(f"Panel.quorum is {self.quorum!r}; it must be between 1 and {len(names)}, or None for all")
-        if not math.isfinite(self.threshold):
-            raise ValueError(f"Panel.threshold is {self.threshold!r}; it must be a finite number")
+        check_options(self, "Panel option")
+        if (self.quorum or 1) > len(names):
+            raise ValueError(f"Panel option quorum={self.quorum!r}; it must be at most {len(names)}, the members")
         if isinstance(self.weights, DawidSkene):
             if set(self.weights.classes) != {YES, NO}:
                 raise ValueError(f'a panel votes "1" or "0", and its weights know {", ".join(self.weights.classes)}')

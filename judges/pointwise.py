@@ -57,7 +57,6 @@ class Judge(LanguageJudge):
     def __post_init__(self) -> None:
         """Reject scales and labels that are none, and such as the prompt does not ask for."""
         super().__post_init__()
-        self.require("output", ("unit", "scale"))
         if self.scale is not None and self.labels is not None:
             raise ValueError(f"{self.name}: it has a scale and labels; give one of them")
         if self.scale is not None:

@@ -26,10 +26,10 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 
 from adjudge.judges.listwise import Field, grouped
-from adjudge.options import options_of
+from adjudge.options import Count, Range, check_options, options_of
 from adjudge.prompts.scorer import guard
 from adjudge.protocol import Sample, Score, Scorer, Verifier, response_text, split_reasoning
 from adjudge.runtime.contract import is_groupwise
@@ -245,11 +245,11 @@ class Tournament(Composite):
     judge: Scorer | Verifier
     format: Format = "swiss"
     ranking: Ranking = "points"
-    rounds: int | None = None
-    ridge: float = 0.1
+    rounds: Count | None = None
+    ridge: Annotated[float, Range(gt=0)] = 0.1
     reasoning: Literal["strip", "keep"] = "strip"
-    shortest: int = 2
-    longest: int = 50_000
+    shortest: Count = 2
+    longest: Count = 50_000
     seed: int = 0
     name: str = "tournament"
 
@@ -261,21 +261,14 @@ class Tournament(Composite):
                 f"the judge of {self.name!r} compares groups by itself, and a tournament hands it two responses; use "
                 "it without a tournament, or give a pairwise judge"
             )
-        if self.format not in get_args(Format):
-            raise ValueError(f"Tournament.format is {self.format!r}; it must be one of {', '.join(get_args(Format))}")
+        check_options(self, "Tournament option")
         if self.format == "knock_out" and self.ranking == "points":
             object.__setattr__(self, "ranking", "place")
         fitting = ("place",) if self.format == "knock_out" else ("points", "bradley_terry")
         if self.ranking not in fitting:
             raise ValueError(f"Tournament.ranking is {self.ranking!r}; a {self.format} has {' or '.join(fitting)}")
-        if self.rounds is not None and (self.format != "swiss" or self.rounds < 1):
-            raise ValueError(f"Tournament.rounds is {self.rounds!r}; only a Swiss tournament has rounds, at least 1")
-        if not (math.isfinite(self.ridge) and self.ridge > 0):
-            raise ValueError(f"Tournament.ridge is {self.ridge!r}; it must be a finite number above 0")
-        if self.reasoning not in ("strip", "keep"):
-            raise ValueError(f'Tournament.reasoning is {self.reasoning!r}; it must be "strip" or "keep"')
-        if min(self.shortest, self.longest) < 1:
-            raise ValueError(f"Tournament.shortest and longest are {self.shortest} and {self.longest}; need at least 1")
+        if self.rounds is not None and self.format != "swiss":
+            raise ValueError(f"Tournament option rounds={self.rounds!r}; only a Swiss tournament has rounds")
         if self.ranking == "bradley_terry":
             numpy_module()  # asked for here, so that a missing package is not found after the judge was paid
 

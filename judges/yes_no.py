@@ -95,7 +95,6 @@ class YesNoJudge(LanguageJudge):
         given = (self.questions,) if isinstance(self.questions, str | Mapping) else tuple(self.questions)
         object.__setattr__(self, "questions", tuple(question_of(entry) for entry in given))
         super().__post_init__()
-        self.require("output", ("share", "log_odds"))
         if not self.questions:
             raise ValueError(f"{self.name}: it has no questions; give one at least")
 

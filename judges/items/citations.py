@@ -18,7 +18,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal
 
 from adjudge.engines.interface import Fault
 from adjudge.judges.items.citation_pages import Page, pages_of
@@ -36,6 +36,7 @@ from adjudge.judges.items.citation_rules import (
     unsupported,
 )
 from adjudge.judges.items.item import one_line
+from adjudge.options import Count, Range, Share
 from adjudge.prompts.asking import Answer, cost_of
 from adjudge.prompts.reading import LabelReader, json_object, keyed_lines
 from adjudge.prompts.scorer import Case, ModelScorer, shortened
@@ -178,35 +179,20 @@ class CitationScorer(ModelScorer):
     version: ClassVar[str] = "1"
     needs_reference: ClassVar[bool] = True
 
-    ratio: float = TRAINING_RATIO
+    ratio: Share = TRAINING_RATIO
     only_right: bool = True
     normalise: Normalise = "none"
-    max_pages: int = 20
+    max_pages: Count = 20
     excess: Literal["zero", "ignore"] = "zero"
     idle: Literal["scale", "ignore"] = "scale"
-    page_characters: int = 20_000
-    all_characters: int = 100_000
+    page_characters: Annotated[int, Range(ge=100)] = 20_000
+    all_characters: Annotated[int, Range(ge=100)] = 100_000
     grounded: bool = True
     truncated: Literal["zero", "grade"] = "zero"
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
         super().__post_init__()
-        ratio: Any = self.ratio
-        if isinstance(ratio, bool) or not isinstance(ratio, int | float) or not 0 <= ratio <= 1:
-            raise ValueError(f"{self.name}: ratio is {ratio!r}; it must be a number in [0, 1]")
-        for option, allowed in (
-            ("only_right", (True, False)),
-            ("normalise", get_args(Normalise)),
-            ("excess", ("zero", "ignore")),
-            ("idle", ("scale", "ignore")),
-            ("grounded", (True, False)),
-            ("truncated", ("zero", "grade")),
-        ):
-            self.require(option, allowed)
-        self.require_count("max_pages")
-        self.require_count("page_characters", 100)
-        self.require_count("all_characters", 100)
         if self.only_right and self.ratio == 1:
             raise ValueError(f"{self.name}: with ratio=1 the outcome is not asked for; set only_right=False")
         if self.groupwise and not self.only_right:

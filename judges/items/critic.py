@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from adjudge.engines.interface import Fault
+from adjudge.options import Count
 from adjudge.prompts.asking import Answer, cost_of
 from adjudge.prompts.reading import answers as places_of
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
@@ -177,19 +178,14 @@ class CriticScorer(ModelScorer):
     version: ClassVar[str] = "2"
 
     ask: Literal["first", "all"] = "first"
-    critiques: int = 1
+    critiques: Count = 1
     vote: Vote = "majority"
     value: Literal["clean", "share", "before"] = "clean"
-    max_steps: int = 100
+    max_steps: Count = 100
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
         super().__post_init__()
-        self.require("ask", ("first", "all"))
-        self.require("vote", VOTES)
-        self.require("value", ("clean", "share", "before"))
-        self.require_count("critiques")
-        self.require_count("max_steps")
         self.sampling(n=self.critiques)
 
     def templates(self) -> tuple[Template, ...]:

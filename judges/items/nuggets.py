@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args
 
 from adjudge.judges.items.item import SUPPORT, Item, Verdicts, ask_items
+from adjudge.options import Count
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
 from adjudge.prompts.template import Template, load_template
 from adjudge.protocol import Sample, Score
@@ -133,15 +134,12 @@ class NuggetScorer(ModelScorer):
     needs_reference: ClassVar[bool] = True
 
     metric: Metric = "strict_vital"
-    per_call: int = 10
-    samples: int = 1
+    per_call: Count = 10
+    samples: Count = 1
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
         super().__post_init__()
-        self.require("metric", METRICS)
-        self.require_count("per_call")
-        self.require_count("samples")
         self.sampling(n=self.samples)
 
     def templates(self) -> tuple[Template, ...]:

@@ -21,9 +21,11 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 from adjudge.engines.interface import Engine, Sampling
 from adjudge.judges.items.principles import RuleListReader, numbered
+from adjudge.options import Count, Options, Range
 from adjudge.prompts.asking import Answer, Retry, ask, cost_of
 from adjudge.prompts.reading import LabelReader
 from adjudge.prompts.template import Rendered, Template, Value, load_template
@@ -45,7 +47,7 @@ class Writing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GameConfig:
+class GameConfig(Options, what="GameConfig option"):
     """How the game is played.
 
     Attributes:
@@ -60,29 +62,19 @@ class GameConfig:
         seed: where the random numbers start.
     """
 
-    rounds: int = 3
-    reflections: int = 2
-    batch: int = 4
-    max_rules: int = 10
-    temperature: float = 0.8
+    rounds: Annotated[int, Range(ge=0)] = 3
+    reflections: Annotated[int, Range(ge=0)] = 2
+    batch: Count = 4
+    max_rules: Count = 10
+    temperature: Annotated[float, Range(gt=0)] = 0.8
     max_tokens: int = 1024
-    attempts: int = 3
-    unseen: float = 0.5
+    attempts: Count = 3
+    unseen: Annotated[float, Range(gt=0, lt=1)] = 0.5
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Reject a game that cannot be played."""
-        for name, least in (("rounds", 0), ("reflections", 0), ("batch", 1), ("max_rules", 1), ("attempts", 1)):
-            if type(getattr(self, name)) is not int or getattr(self, name) < least:
-                raise ValueError(
-                    f"GameConfig.{name} is {getattr(self, name)!r}; it must be a whole number from {least}"
-                )
-        if not 0 < self.unseen < 1:
-            raise ValueError(f"GameConfig.unseen is {self.unseen!r}; it must be between 0 and 1")
-        if not self.temperature > 0:
-            raise ValueError(
-                f"GameConfig.temperature is {self.temperature!r}; it must be above 0, or all texts are alike"
-            )
+        super().__post_init__()
         Sampling(max_tokens=self.max_tokens, temperature=self.temperature, seed=self.seed)
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from adjudge.engines.interface import Fault
 from adjudge.judges.items.item import one_line
+from adjudge.options import Count
 from adjudge.prompts.asking import Answer, cost_of
 from adjudge.prompts.reading import LabelReader, json_value
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
@@ -81,7 +82,7 @@ class PrincipleScorer(ModelScorer):
     version: ClassVar[str] = "1"
 
     principles: tuple[str, ...] = ()
-    samples: int = 1
+    samples: Count = 1
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
@@ -89,7 +90,6 @@ class PrincipleScorer(ModelScorer):
         object.__setattr__(self, "principles", tuple(self.principles))
         if self.principles:
             read_principles(self.principles)
-        self.require_count("samples")
         self.sampling(n=self.samples)
 
     def templates(self) -> tuple[Template, ...]:

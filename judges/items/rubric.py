@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Final, Literal, Protocol, Self, TypeAlias
 
 from adjudge.engines.interface import Fault
 from adjudge.judges.items.formulas import (
-    COMBINES,
     Combine,
     check_combine,
     checklist_item,
@@ -25,6 +24,7 @@ from adjudge.judges.items.formulas import (
     worst_value,
 )
 from adjudge.judges.items.item import JUDGED, Item, Verdicts, ask_items, criteria_text, read_rubric
+from adjudge.options import Count, options_of
 from adjudge.prompts.asking import Answer, cost_of
 from adjudge.prompts.reading import NumberReader
 from adjudge.prompts.scorer import Case, ModelScorer, mean_and_error, shortened
@@ -110,7 +110,7 @@ def _degree(score: Score) -> Score:
     return Score.failed("part_failed", error=f"the check says {score.value!r}; a rubric takes numbers in [0, 1]")
 
 
-Formula: TypeAlias = Combine | Literal["implicit"]
+Formula: TypeAlias = Literal[Combine, "implicit"]
 IMPLICIT: Final = "implicit"
 
 
@@ -148,8 +148,8 @@ class RubricScorer(ModelScorer):
     needs_reference: ClassVar[bool] = True
 
     combine: Formula = "mean"
-    per_call: int = 1
-    samples: int = 1
+    per_call: Count = 1
+    samples: Count = 1
     unsure: Literal["never", "worst", "abstain"] = "worst"
     checks: Checks | Mapping[str, Any] = field(default_factory=Checks)
     isolation: Isolation = "bubblewrap"
@@ -159,23 +159,13 @@ class RubricScorer(ModelScorer):
         super().__post_init__()
         if not isinstance(self.checks, Checks):
             object.__setattr__(self, "checks", Checks(self.checks))
-        self.require("combine", (*COMBINES, IMPLICIT))
-        self.require("unsure", ("never", "worst", "abstain"))
-        self.require("isolation", ("bubblewrap", "none"))
-        self.require_count("per_call")
-        self.require_count("samples")
         self.sampling(n=self.samples)
 
     @classmethod
     def from_spec(cls, body: Any, loader: Loader) -> Self:
         """Read `{engine: .., combine: .., checks: {NAME: SPEC}, ..}`."""
         known = [item.name for item in fields(cls)]
-        if not isinstance(body, Mapping) or "engine" not in body:
-            raise ValueError(f"{cls.name} takes a mapping of options with an engine, such as {{engine: openai:MODEL}}")
-        for key in body:
-            if key not in known:
-                raise ValueError(f"{cls.name} has no option {key!r}; its options are: {', '.join(known)}")
-        given: dict[str, Any] = dict(body)
+        given = options_of(body, known, inside=cls.name, required=("engine",), example="{engine: openai:MODEL}")
         if isinstance(checks := given.get("checks"), Mapping):
             given["checks"] = {str(name): loader.scorer(spec) for name, spec in checks.items()}
         return cls(**given)

@@ -1,34 +1,181 @@
 """Baselines to print beside every result: rules without training, and preference models fitted on the other prompts.
 
-Each contest is decided by a model that saw nothing of its prompts: the groups are dealt to folds, and a fold's contests
-are scored by the model fitted on all other folds.  So every row of a small corpus is held out once.
+A contest is won by the better of two answers if it gets the higher score; a tie counts half.  Each contest is decided
+by a model that saw nothing of its prompts: the groups are dealt to folds, and a fold's contests are scored by the model
+fitted on all other folds.  So every row of a small corpus is held out once.  Intervals come from a bootstrap over
+groups (prompts), since the contests of one prompt are not independent: an interval over pairs would be too narrow.
 
-Not covered: models of others; put their `Share` (`contests.share`) beside these.
+Not covered: models of others; put their `Share` (`share`) beside these.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from adjudge.reward_models.baselines.contests import (
-    RULES,
-    Answer,
-    Contest,
-    Floats,
-    Share,
-    contests_of_pairs,
-    contests_of_ratings,
-    share,
-    wins,
-)
-from adjudge.reward_models.baselines.features import ChatFeatures, FeatureOptions
-from adjudge.reward_models.baselines.fitting import Example, fit_weights
-from adjudge.reward_models.baselines.preference_weights import PreferenceWeights
-from adjudge.training.examples import Pair, Rating, opening
+from adjudge.protocol import Message
+from adjudge.reward_models.baselines.features import FeatureOptions
+from adjudge.reward_models.baselines.preference_model import ChatFeatures, fit_weights
+from adjudge.statistics.intervals import RESAMPLES, middle, resampled
+from adjudge.training.examples import Example, Pair, Rating, opening
+
+Floats = npt.NDArray[np.float64]
+_PARTNERS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A response with its prompt.
+
+    Attributes:
+        prompt: text, or the chat turns that were answered.
+        response: text.
+        group: its prompt's group; nothing is learnt from a group that is held out.
+    """
+
+    prompt: str | Sequence[Message]
+    response: str
+    group: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contest:
+    """Two answers of which the first is better.
+
+    Attributes:
+        better: the better one.
+        worse: the worse one; to the same prompt, if the data have such.
+        source: the cell of the corpus it belongs to.
+        weight: how much it counts.
+    """
+
+    better: Answer
+    worse: Answer
+    source: str = ""
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """A share of contests won.
+
+    Attributes:
+        value: the share, in [0, 1].
+        low: lower end of the 95 % interval.
+        high: upper end.
+        contests: how many there were.
+        groups: of how many prompts.
+    """
+
+    value: float
+    low: float
+    high: float
+    contests: int
+    groups: int
+
+    def __str__(self) -> str:
+        return f"{100 * self.value:.1f} [{100 * self.low:.1f}, {100 * self.high:.1f}]"
+
+
+def contests_of_pairs(pairs: Sequence[Pair]) -> list[Contest]:
+    """Return the contests that preference pairs are; ties, and soft labels at 1/2, are none."""
+    found = []
+    for pair in pairs:
+        chance = 0.5 if pair.tie else 1.0 if pair.probability is None else pair.probability
+        group = pair.group or opening(pair.prompt)
+        sides = [Answer(prompt=pair.prompt, response=text, group=group) for text in (pair.chosen, pair.rejected)]
+        better, worse = sides if chance > 0.5 else sides[::-1]
+        if chance != 0.5 and pair.weight:
+            found.append(Contest(better=better, worse=worse, source=pair.source, weight=pair.weight))
+    return found
+
+
+def contests_of_ratings(ratings: Sequence[Rating], *, seed: int = 0) -> list[Contest]:
+    """Return contests between right and wrong answers to *different* prompts of one source.
+
+    For corpora with one answer for each prompt.  Each answer of the rarer kind meets eight of the other, drawn at
+    random.  A score that knows only how hard a prompt looks wins some of them: rules without training show how many.
+    """
+    chooser = random.Random(seed)
+    found = []
+    for source in sorted({rating.source for rating in ratings}):
+        sides: tuple[list[Answer], list[Answer]] = ([], [])
+        for rating in ratings:
+            if rating.source == source and rating.values[0] is not None and rating.values[0] != 0.5:
+                group = rating.group or opening(rating.prompt)
+                answer = Answer(prompt=rating.prompt, response=rating.response, group=group)
+                sides[rating.values[0] > 0.5].append(answer)
+        rare = int(len(sides[1]) < len(sides[0]))
+        for answer in sides[rare]:
+            for partner in chooser.sample(sides[1 - rare], min(_PARTNERS, len(sides[1 - rare]))):
+                better, worse = (answer, partner) if rare else (partner, answer)
+                found.append(Contest(better=better, worse=worse, source=source))
+    return found
+
+
+RULES: Mapping[str, Callable[[Answer], float]] = {
+    "longer wins": lambda answer: float(len(answer.response)),
+    "shorter wins": lambda answer: -float(len(answer.response)),
+    "more steps win": lambda answer: float(steps_in(answer.response)),
+    "fewer steps win": lambda answer: -float(steps_in(answer.response)),
+}
+"""Scores that need no training; "chance" is 1/2 by definition."""
+
+
+def steps_in(text: str) -> int:
+    """Return how many steps a text seems to have: paragraphs if there are several, else lines that are not blank."""
+    paragraphs = sum(1 for part in text.split("\n\n") if part.strip())
+    return paragraphs if paragraphs > 1 else sum(1 for line in text.split("\n") if line.strip())
+
+
+def wins(contests: Sequence[Contest], score: Callable[[Answer], float]) -> Floats:
+    """Return 1, 0.5 or 0 for each contest: won, tied, lost."""
+    margins = np.array([score(contest.better) - score(contest.worse) for contest in contests], dtype=np.float64)
+    won: Floats = np.where(margins == 0, 0.5, margins > 0)
+    return won
+
+
+def share(
+    contests: Sequence[Contest],
+    won: Floats,
+    *,
+    against: Floats | None = None,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> Share:
+    """Return the share of contests won, with its 95 % percentile interval over resampled groups.
+
+    Args:
+        contests: at least one.
+        won: what `wins` returned for them.
+        against: what it returned for another score; the share is then the difference, in [-1, 1].
+        seed: of the bootstrap; with one seed two scores meet the same resamples.
+        resamples: how many.
+    """
+    names = {name: at for at, name in enumerate(sorted({a.group for c in contests for a in (c.better, c.worse)}))}
+    one = np.array([names[contest.better.group] for contest in contests])
+    other = np.array([names[contest.worse.group] for contest in contests])
+    weights = np.array([contest.weight for contest in contests])
+    values = weights * (won if against is None else won - against)
+    drawn = []
+    for times in resampled(len(names), seed=seed, rounds=resamples):
+        count = np.where(one == other, times[one], times[one] * times[other])
+        if total := float(count @ weights):
+            drawn.append(float(count @ values) / total)
+    low, high = middle(drawn)
+    return Share(
+        value=float(values.sum() / weights.sum()),
+        low=low,
+        high=high,
+        contests=len(contests),
+        groups=len(names),
+    )
+
 
 LONGER = "longer wins"
 _MODELS: Mapping[str, FeatureOptions] = {"preference model": FeatureOptions()}
@@ -111,12 +258,13 @@ def held_out_wins(
     won = np.zeros(len(contests))
     for out, places in sorted(needed.items(), key=lambda one: sorted(one[0])):
         known = [example for example, home in zip(examples, homes, strict=True) if home not in out]
-        weights = fit_weights(known, chats)
-
-        def reward(answer: Answer, weights: PreferenceWeights = weights) -> float:
-            return weights.reward_of(chats[chats.number(answer.prompt, answer.response)])
-
-        won[places] = wins([contests[place] for place in places], reward)
+        model = fit_weights(known, chats)
+        mine = [contests[place] for place in places]
+        better, worse = (
+            np.array(chats.rewards(model, [chats.number(side.prompt, side.response) for side in sides]))
+            for sides in ([contest.better for contest in mine], [contest.worse for contest in mine])
+        )
+        won[places] = np.where(better == worse, 0.5, better > worse)
     return won
 
 

@@ -2,8 +2,8 @@ r"""Numbers and equations of a text, and whether its arithmetic holds.
 
 Reads what solutions of word problems are made of: `3 * 4 = 12`, `6 eggs + 3 eggs = 9 eggs`, `$1.50 x 2 = $3`,
 `20% * 50 = 10`, `<<16-3=13>>`, `3 \times 4 = 12`, `\frac{1}{2} + 1 = 1.5`.  Words between a number and an operator
-are taken for units.  The text is read once from left to right (linear time), and nothing of it is evaluated as a
-program.
+are taken for units.  The text is read once from left to right (linear time).  A side is worked out as Python reads
+it, from numbers and the four operations alone: nothing else of a text is ever evaluated.
 
 Not covered: letters for numbers, products without a sign, powers, roots, and "20% of 50": such a side is unknown and
 counts neither way.
@@ -11,11 +11,14 @@ counts neither way.
 
 from __future__ import annotations
 
+import ast
 import itertools
 import math
+import operator
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
 _DIGITS = 15  # longer numbers are no amounts, and a float does not hold them
 _TERMS = 32  # numbers and signs on one side of an equation; longer ones are left out
@@ -66,16 +69,12 @@ class Equation:
         operators: the signs between them, such as "*-".
         result: the number on the right.
         holds: whether the left side comes to the right one, up to rounding in the last place written.
-        start: first character of the left side.
-        end: one past the last character of the result.
     """
 
     operands: tuple[float, ...]
     operators: str
     result: float
     holds: bool
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +101,8 @@ def numbers(text: str, *, words: bool = False) -> list[float]:
 
 def equations(text: str) -> list[Equation]:
     """Return the equations of a text in order, at most 400: a side with an operator, "=", and a side beside it."""
-    return list(itertools.islice(_equations(text), _EQUATIONS))
-
-
-def _equations(text: str) -> Iterator[Equation]:
-    start = 0
-    for line in text.split("\n"):  # no equation goes on behind a line's end, and most lines have none
-        if "=" in line:
-            for found in _equations_of_line(line):
-                yield replace(found, start=found.start + start, end=found.end + start)
-        start += len(line) + 1
+    lines = (line for line in text.split("\n") if "=" in line)  # no equation goes on behind a line's end
+    return list(itertools.islice(itertools.chain.from_iterable(map(_equations_of_line, lines)), _EQUATIONS))
 
 
 def _equations_of_line(text: str) -> Iterator[Equation]:
@@ -126,7 +117,7 @@ def _equations_of_line(text: str) -> Iterator[Equation]:
             side = sides[-1]
             if token.kind in ("number", "(") and side and side[-1].kind in ("number", ")", "%"):
                 if token.start == side[-1].end:  # 5(0.29): a product without a sign
-                    side.append(replace(token, kind="?"))
+                    side.append(_Token("?", 0.0, 0, token.start, token.end))
                     continue
                 yield from _read(sides)  # two numbers in a row: the second begins something else
                 sides = [[]]
@@ -181,12 +172,12 @@ def _read(sides: list[list[_Token]]) -> Iterator[Equation]:
         signs = "".join(
             token.kind
             for before, token in itertools.pairwise(left)
-            if token.kind in _RANK and before.kind in ("number", ")", "%")
+            if token.kind in _SIGNS and before.kind in ("number", ")", "%")
         )
         places = max((token.places for token in right if token.kind == "number"), default=0)
         near = _ROUNDED * 10.0**-places if places else 0.0
         holds = abs(value - result) <= max(near, 1e-6 * abs(result))
-        yield Equation(operands, signs, result, holds, left[0].start, right[-1].end)
+        yield Equation(operands, signs, result, holds)
 
 
 def _without_open_brackets(side: list[_Token]) -> list[_Token]:
@@ -203,54 +194,37 @@ def _evaluated(side: list[_Token]) -> float | None:
     """The value of a side; None if it is malformed, too long, or no finite number."""
     if not side or len(side) > _TERMS:
         return None
-    values: list[float] = []
-    waiting: list[str] = []
-    ready = False  # whether a value has just ended
+    written: list[str] = []
     for token in side:
-        if token.kind == "number":
-            values.append(token.value)
-            ready = True
-        elif token.kind == "%" and ready:
-            values[-1] /= 100
-        elif token.kind == "(" and not ready:
-            waiting.append("(")
-        elif token.kind == ")" and ready:
-            while waiting and waiting[-1] != "(":
-                if not _apply(values, waiting.pop()):
-                    return None
-            if not waiting:
+        if token.kind == "%":
+            if not written or not written[-1][0].isdigit():
                 return None
-            waiting.pop()
-        elif token.kind == "-" and not ready:
-            waiting.append("~")  # a minus before a number
-        elif token.kind in "+-*/" and ready:
-            while waiting and waiting[-1] != "(" and _RANK[waiting[-1]] >= _RANK[token.kind]:
-                if not _apply(values, waiting.pop()):
-                    return None
-            waiting.append(token.kind)
-            ready = False
+            written[-1] = f"({written[-1]}/100.0)"
         else:
-            return None
-    if not ready:
+            written.append(repr(token.value) if token.kind == "number" else token.kind)
+    try:
+        value = _value_of(ast.parse("".join(written), mode="eval").body)
+    except (SyntaxError, ValueError, KeyError, ZeroDivisionError):
         return None
-    while waiting:
-        if waiting[-1] == "(" or not _apply(values, waiting.pop()):
-            return None
-    return values[0] if len(values) == 1 and math.isfinite(values[0]) else None
+    return value if math.isfinite(value) else None
 
 
-_RANK = {"+": 1, "-": 1, "*": 2, "/": 2, "~": 3}
+_SIGNS = "+-*/"
+_DO: Final[Mapping[type[ast.operator], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
 
 
-def _apply(values: list[float], sign: str) -> bool:
-    if sign == "~":
-        values[-1] = -values[-1]
-        return True
-    other = values.pop()
-    if sign == "/" and other == 0:
-        return False
-    one = values.pop()
-    values.append(
-        one + other if sign == "+" else one - other if sign == "-" else one * other if sign == "*" else one / other
-    )
-    return True
+def _value_of(node: ast.expr) -> float:
+    """The value of a sum, difference, product or quotient; another expression raises `KeyError`."""
+    match node:
+        case ast.Constant(value=float(value)):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value_of(operand)
+        case ast.BinOp(left=left, op=sign, right=right):
+            return float(_DO[type(sign)](_value_of(left), _value_of(right)))
+    raise KeyError(type(node).__name__)

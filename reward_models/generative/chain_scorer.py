@@ -10,12 +10,12 @@ with `dialect: vllm`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from adjudge.engines.interface import Fault, LabelLogprobs, Sampling
+from adjudge.options import Count, Range, Share
 from adjudge.prompts.asking import Answer, NoVerdict, Reader, ask, ask_labels
 from adjudge.prompts.reading import LabelReader, frame
 from adjudge.prompts.scorer import Case, ModelScorer, Unsure, mean_and_error, shortened
@@ -23,7 +23,6 @@ from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import NO_COST, THINK_END, THINK_START, Cost, Score
 from adjudge.reward_models.generative.assistant_turn import CLOSE, OPEN, own_turn
 from adjudge.reward_models.generative.decision import (
-    COMBINES,
     LABELS,
     YES,
     YES_NO,
@@ -183,14 +182,14 @@ class ChainScorer(ModelScorer):
     version: ClassVar[str] = "2"
     chain_template: ClassVar[str]
 
-    chains: int = 1
+    chains: Count = 1
     readout: Literal["direct", "probabilities", "votes"] = "probabilities"
     combine: Combine = "mean"
-    quorum: float = 0.5
-    min_mass: float = 0.5
+    quorum: Annotated[float, Range(gt=0, le=1)] = 0.5
+    min_mass: Share = 0.5
     low_mass: Literal["abstain", "sample"] = "abstain"
-    decision_temperature: float = 1.0
-    double_checks: int = 0
+    decision_temperature: Annotated[float, Range(gt=0)] = 1.0
+    double_checks: Annotated[int, Range(ge=0)] = 0
     double_check: str = "Let me double check."
     top_p: float = 1.0
     output: Literal["share", "log_odds"] = "share"
@@ -200,26 +199,12 @@ class ChainScorer(ModelScorer):
     def __post_init__(self) -> None:
         """Reject options out of range, and a prompt that asks for something else than Yes or No."""
         super().__post_init__()
-        self.require("readout", self.readouts())
-        self.require("combine", COMBINES)
-        self.require("low_mass", ("abstain", "sample"))
-        self.require("output", ("share", "log_odds"))
-        for option, least in (("chains", 1), ("double_checks", 0)):
-            value = getattr(self, option)
-            if type(value) is not int or value < least:
-                raise ValueError(f"{self.name}: {option} is {value!r}; it must be a whole number from {least}")
+        if self.readout not in self.readouts():
+            allowed = ", ".join(self.readouts())
+            raise ValueError(f"{self.name} option readout={self.readout!r}; it must be one of {allowed}")
         if self.chains > 1 and self.temperature == 0:
             raise ValueError(
                 f"{self.name}: chains={self.chains} with temperature=0; all would be the same: set a temperature"
-            )
-        if not (0 < self.quorum <= 1 and 0 <= self.min_mass <= 1):
-            raise ValueError(
-                f"{self.name}: quorum={self.quorum!r}, min_mass={self.min_mass!r}; shares are at most 1, and a "
-                "quorum is above 0"
-            )
-        if not (math.isfinite(self.decision_temperature) and self.decision_temperature > 0):
-            raise ValueError(
-                f"{self.name}: decision_temperature is {self.decision_temperature!r}; it must be a number above 0"
             )
         if not self.double_check.strip():
             raise ValueError(f"{self.name}: double_check is empty; say what makes the model look again")

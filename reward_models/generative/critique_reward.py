@@ -17,11 +17,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge.engines.checkpoint_notes import CheckpointNotes, Normalizer
 from adjudge.engines.interface import Fault, Generation, Sampling
 from adjudge.engines.loading import engine_of
+from adjudge.options import Count, Range
 from adjudge.prompts.asking import NoVerdict
 from adjudge.prompts.scorer import mean_and_error, shortened
 from adjudge.protocol import NO_COST, Cost
@@ -58,12 +59,12 @@ class CritiqueReward(RewardScorer):
     model: str = ""
     engine: Any = None
     ask: str = ""
-    critiques: int = 1
+    critiques: Count = 1
     max_tokens: int | None = None
     temperature: float = 0.0
     top_p: float = 1.0
     seed: int = 0
-    quorum: float = 0.5
+    quorum: Annotated[float, Range(gt=0, le=1)] = 0.5
     no_verdict: Literal["failed", "floor"] = "failed"
 
     def __post_init__(self) -> None:
@@ -75,16 +76,10 @@ class CritiqueReward(RewardScorer):
                 "model: FOLDER"
             )
         engine_of(self.spec)  # a spec that is none is told now
-        if type(self.critiques) is not int or self.critiques < 1:
-            raise ValueError(f"{self.name}: critiques is {self.critiques!r}; it must be a whole number from 1")
         if self.critiques > 1 and self.temperature == 0:
             raise ValueError(
                 f"{self.name}: critiques={self.critiques} with temperature=0; all would be the same: set a temperature"
             )
-        if self.no_verdict not in ("failed", "floor"):
-            raise ValueError(f"{self.name}: no_verdict is {self.no_verdict!r}; it must be one of failed, floor")
-        if not 0 < self.quorum <= 1:
-            raise ValueError(f"{self.name}: quorum is {self.quorum!r}; it must be above 0 and at most 1")
         self._sampling(_TOKENS if self.max_tokens is None else self.max_tokens)
 
     @property

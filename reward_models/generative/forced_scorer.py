@@ -20,9 +20,10 @@ from typing import Any, ClassVar
 from adjudge import wire
 from adjudge.engines.interface import Fault, TextLogprobs
 from adjudge.fingerprints import fingerprint_of
+from adjudge.options import Count
 from adjudge.prompts.scorer import EngineScorer
 from adjudge.protocol import NO_COST, Cost, Message, Sample, Score
-from adjudge.responses.pooling import POOLINGS, Pooling, pooled
+from adjudge.responses.pooling import Pooling, pooled
 
 _LONGEST_REFERENCE = 4_000  # characters; an answer, not an essay
 
@@ -61,13 +62,7 @@ class ForcedScorer(EngineScorer):
     needs_reference: ClassVar[bool | None] = True
 
     pooling: Pooling = "mean_p"
-    longest: int = 200_000
-
-    def __post_init__(self) -> None:
-        """Reject options out of range."""
-        super().__post_init__()
-        self.require("pooling", POOLINGS)
-        self.require_count("longest")
+    longest: Count = 200_000
 
     @property
     def fingerprint(self) -> str:

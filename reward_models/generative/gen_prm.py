@@ -21,12 +21,13 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from adjudge.engines.interface import Fault, Sampling
 from adjudge.fingerprints import signed
+from adjudge.options import Count
 from adjudge.prompts.asking import NoVerdict, Reader
 from adjudge.prompts.escaping import escape
 from adjudge.prompts.scorer import Case
 from adjudge.prompts.template import Rendered, Template, load_template
 from adjudge.protocol import Score
-from adjudge.responses.aggregate import AGGREGATES, Aggregate, aggregate
+from adjudge.responses.aggregate import Aggregate, aggregate
 from adjudge.responses.steps import Step
 from adjudge.reward_models.generative.chain_scorer import Chain, Draft, Found, VerdictReader, cost_of
 from adjudge.reward_models.generative.think_prm import StepScorer, as_turns, step_scores
@@ -95,16 +96,13 @@ class GenPrm(StepScorer):
 
     aggregate: Aggregate = "min"
     executor: Any = None
-    max_programs: int = 3
+    max_programs: Count = 3
 
     def __post_init__(self) -> None:
         """Reject options out of range, and an executor that is none."""
         super().__post_init__()
-        self.require("aggregate", AGGREGATES)
         if self.output != "share":
             raise ValueError(f"{self.name}: output is {self.output!r}; steps are aggregated as shares: leave it out")
-        if type(self.max_programs) is not int or self.max_programs < 1:
-            raise ValueError(f"{self.name}: max_programs is {self.max_programs!r}; it must be a whole number from 1")
         if self.executor is not None and not _runs(self.executor):
             raise ValueError(
                 f"{self.name}: executor is {self.executor!r}; give an object with `run(source) -> text` and a text "

@@ -19,10 +19,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
+from adjudge.options import Count, options_of
 from adjudge.prompts.scorer import Case
 from adjudge.protocol import NO_COST, Message, Sample, Score, StepScore, content_text
 from adjudge.responses.pooling import Pooling
@@ -80,15 +81,11 @@ class InformationGain(ForcedScorer):
     lead: str = "<answer>"
     terminal: Any = None
     malformed: float = -2.0
-    max_turns: int = 64
+    max_turns: Count = 64
 
     def __post_init__(self) -> None:
         """Reject options out of range, and a terminal scorer that is none."""
         super().__post_init__()
-        if not math.isfinite(self.malformed):
-            raise ValueError(f"{self.name}: malformed is {self.malformed!r}; it must be a finite number")
-        if type(self.max_turns) is not int or self.max_turns < 1:
-            raise ValueError(f"{self.name}: max_turns is {self.max_turns!r}; it must be a whole number from 1")
         if self.terminal is not None and (
             not callable(getattr(self.terminal, "score", None)) or getattr(self.terminal, "groupwise", False)
         ):
@@ -100,16 +97,9 @@ class InformationGain(ForcedScorer):
     @classmethod
     def from_spec(cls, body: Any, loader: Any) -> Self:
         """Read the options of a spec; `terminal` may be a spec itself, such as `token_f1`."""
-        if not isinstance(body, Mapping):
-            raise ValueError(f"{cls.name} takes a mapping of options, not {body!r}; it needs an engine")
-        known = list(cls.__dataclass_fields__)
-        for key in body:
-            if key not in known:
-                raise ValueError(f"{cls.name} has no option {key!r}; its options are: {', '.join(known)}")
-        if "engine" not in body:
-            raise ValueError(f"{cls.name} needs the option 'engine'")
-        terminal = body.get("terminal")
-        return cls(**{**body, "terminal": None if terminal is None else loader.scorer(terminal)})
+        given = options_of(body, list(cls.__dataclass_fields__), inside=cls.name, required=("engine",))
+        terminal = given.get("terminal")
+        return cls(**{**given, "terminal": None if terminal is None else loader.scorer(terminal)})
 
     async def judge(self, cases: Sequence[Case]) -> list[Score]:
         """Return one score per case, in order."""

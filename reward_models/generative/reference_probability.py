@@ -110,13 +110,6 @@ class ReferenceProbability(ForcedScorer):
     lead: str = ""
     debias: bool = True
 
-    def __post_init__(self) -> None:
-        """Reject options out of range."""
-        super().__post_init__()
-        self.require("place", PLACES)
-        if not isinstance(self.debias, bool):
-            raise ValueError(f"{self.name}: debias is {self.debias!r}; it must be true or false")
-
     async def judge(self, cases: Sequence[Case]) -> list[Score]:
         """Return one score per case, in order."""
         samples, special = [case.sample for case in cases], self.special_tokens

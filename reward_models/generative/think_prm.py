@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from adjudge.engines.interface import Fault
+from adjudge.options import Count
 from adjudge.prompts.reading import answers as places_of
 from adjudge.prompts.scorer import Case, require_text
 from adjudge.prompts.template import Rendered
 from adjudge.protocol import THINK_END, Message, Sample, Score, StepScore, response_text
-from adjudge.responses.steps import SPLITTINGS, Splitting, Step, given_steps, split_steps
+from adjudge.responses.steps import Splitting, Step, given_steps, split_steps
 from adjudge.reward_models.generative.chain_scorer import ChainScorer, Found, VerdictReader
 
 
@@ -32,14 +33,7 @@ class StepScorer(ChainScorer):
     """
 
     splitting: Splitting = "blank_line"
-    max_steps: int = 64
-
-    def __post_init__(self) -> None:
-        """Reject options out of range."""
-        super().__post_init__()
-        self.require("splitting", SPLITTINGS)
-        if type(self.max_steps) is not int or self.max_steps < 1:
-            raise ValueError(f"{self.name}: max_steps is {self.max_steps!r}; it must be a whole number from 1")
+    max_steps: Count = 64
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` if the reference is no text, or `extra["steps"]` is no list of texts."""

@@ -34,15 +34,15 @@ Not covered: telling a model's format from its weights.  Models that adjudge tra
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge.engines.checkpoint_notes import CheckpointNotes
 from adjudge.engines.interface import Engine, Fault
+from adjudge.options import Range, options_of, suggestion
 from adjudge.prompts.escaping import escape
 from adjudge.protocol import Message
 from adjudge.reward_models.process.rows import Piece, RowTokens, StepRow, step_row
@@ -76,15 +76,14 @@ class MarkerFormat(StepFormat):
     kind: ClassVar[str] = "marker"
 
     marker: str = "<extra_0>"
-    positive: int = 1
+    positive: Annotated[int, Range(ge=0)] = 1
     system: str = QWEN_SYSTEM
 
     def __post_init__(self) -> None:
         """Reject an empty marker."""
+        super().__post_init__()
         if not self.marker:
             raise ValueError("format 'marker': marker is empty; give the text that stands behind each step")
-        if self.positive < 0:
-            raise ValueError(f"format 'marker': positive is {self.positive!r}; it must be the number of a class")
 
     def row(self, tokens: RowTokens, problem: Problem, steps: Sequence[str]) -> StepRow | Fault:
         """Return the row of a solution."""
@@ -126,6 +125,7 @@ class SignFormat(StepFormat):
 
     def __post_init__(self) -> None:
         """Reject signs and tags that are none."""
+        super().__post_init__()
         if not self.tag or not self.good or not self.bad:
             raise ValueError("format 'signs': tag, good and bad must not be empty")
         if self.good == self.bad:
@@ -169,6 +169,7 @@ class SignTurnsFormat(StepFormat):
 
     def __post_init__(self) -> None:
         """Reject signs that are none."""
+        super().__post_init__()
         if not self.good or not self.bad or self.good == self.bad:
             raise ValueError(f"format 'sign_turns': good is {self.good!r} and bad {self.bad!r}; give two signs")
 
@@ -222,16 +223,13 @@ class StepEndFormat(StepFormat):
     pieces: Literal["apart", "joined"] = "apart"
     begin: bool = True
     output: Literal["class", "sigmoid", "raw", "validity"] = "class"
-    positive: int = 1
+    positive: Annotated[int, Range(ge=0)] = 1
 
     def __post_init__(self) -> None:
         """Reject options that contradict themselves."""
-        self._need("pieces", ("apart", "joined"))
-        self._need("output", ("class", "sigmoid", "raw", "validity"))
+        super().__post_init__()
         if self.before != "chat" and self.before.count("{problem}") != 1:
             raise ValueError(f"format {self.kind!r}: before is {self.before!r}; it must be 'chat', or hold {{problem}}")
-        if self.positive < 0:
-            raise ValueError(f"format {self.kind!r}: positive is {self.positive!r}; it must be the number of a class")
 
     @property
     def bounded(self) -> bool:
@@ -321,8 +319,7 @@ def format_of(spec: Any) -> StepFormat:
         ((kind, options),) = spec.items()
     if not isinstance(kind, str) or kind not in KINDS or not isinstance(options, Mapping | None):
         known = [*KINDS, *PUBLISHED]
-        near = difflib.get_close_matches(str(kind), known, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        hint = suggestion(str(kind), known)
         raise ValueError(f"{spec!r} is no format of process models{hint}; give one of {', '.join(known)}")
     return _made(kind, options or {})
 
@@ -350,10 +347,4 @@ def spec_of(form: StepFormat) -> dict[str, Any]:
 
 def _made(kind: str, options: Mapping[str, Any]) -> StepFormat:
     make = KINDS[kind]
-    known = list(inspect.signature(make).parameters)
-    for option in options:
-        if option not in known:
-            near = difflib.get_close_matches(str(option), known, n=1)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
-            raise ValueError(f"the format {kind!r} has no option {option!r}{hint}; its options are {', '.join(known)}")
-    return make(**options)
+    return make(**options_of(options, list(inspect.signature(make).parameters), inside=f"the format {kind!r}"))

@@ -16,10 +16,11 @@ import itertools
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from adjudge.engines.interface import Engine, Fault, Prompt, TextLogprobs
 from adjudge.engines.loading import engine_of
+from adjudge.options import Range
 from adjudge.prompts.escaping import escape
 from adjudge.protocol import Provenance
 from adjudge.responses.aggregate import Aggregate
@@ -63,7 +64,7 @@ class ImplicitRewardScorer(StepScorer):
 
     engine: Any
     reference_engine: Any
-    beta: float = 0.05
+    beta: Annotated[float, Range(gt=0)] = 0.05
     aggregate: Aggregate = "sum"
     threshold: float = 0.0
     chat: bool = True
@@ -74,8 +75,6 @@ class ImplicitRewardScorer(StepScorer):
         super().__post_init__()
         engine_of(self.engine)
         engine_of(self.reference_engine)
-        if not 0 < self.beta < float("inf"):
-            raise ValueError(f"{self.name}: beta is {self.beta!r}; it must be above 0")
         self.lowest  # noqa: B018 raises if there is no floor
 
     @property

@@ -18,6 +18,7 @@ from operator import add
 from typing import Any, ClassVar, TypeAlias, cast
 
 from adjudge.engines.interface import Engine, Fault, LabelLogprobs, Labels, Prompt, TokenLogits
+from adjudge.options import check_options
 from adjudge.prompts.escaping import escape
 from adjudge.protocol import NO_COST, Cost, Message, content_text
 from adjudge.reward_models.process.rows import RowTokens, StepRow, Unfit
@@ -54,6 +55,10 @@ class StepFormat(ABC):
 
     kind: ClassVar[str]
 
+    def __post_init__(self) -> None:
+        """Check the options."""
+        check_options(self, f"format {self.kind!r}: option")
+
     @property
     def bounded(self) -> bool:
         """Whether all values are probabilities, in [0, 1]."""
@@ -70,13 +75,6 @@ class StepFormat(ABC):
     def options(self) -> dict[str, Any]:
         """Return the fields as plain data, for fingerprints."""
         return {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
-
-    def _need(self, option: str, allowed: Sequence[Any]) -> None:
-        value = getattr(self, option)
-        if value not in allowed:
-            raise ValueError(
-                f"format {self.kind!r}: {option} is {value!r}; it must be one of {', '.join(map(str, allowed))}"
-            )
 
 
 def problem_text(problem: Problem) -> str:

@@ -12,23 +12,23 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge.engines.interface import Fault
 from adjudge.fingerprints import fingerprint_of
+from adjudge.options import Count, Range, check_options
 from adjudge.prompts.scorer import guard
 from adjudge.protocol import Provenance, Sample, Score, StepScore, response_text, split_reasoning
 from adjudge.responses.aggregate import (
-    AGGREGATES,
     EDGE,
     Aggregate,
     aggregate,
     first_below,
     needs_probabilities,
 )
-from adjudge.responses.refine import REFINEMENTS, Refinement, refine
+from adjudge.responses.refine import Refinement, refine
 from adjudge.responses.step_values import TEMPERATURE
-from adjudge.responses.steps import SPLITTINGS, Splitting, Step, given_steps, split_steps
+from adjudge.responses.steps import Splitting, Step, given_steps, split_steps
 from adjudge.reward_models.process.rows import Unfit
 from adjudge.reward_models.process.step_format import Reading
 
@@ -145,38 +145,18 @@ class StepScorer(ABC):
     aggregate: Aggregate = "min"
     eta: float = 0.5
     start: float = 0.0
-    temperature: float = TEMPERATURE
+    temperature: Annotated[float, Range(gt=0)] = TEMPERATURE
     threshold: float = 0.5
     reasoning: Literal["strip", "keep"] = "strip"
     truncated: Literal["floor", "score"] = "floor"
-    max_steps: int = 200
-    longest_step: int = 4_000
-    longest: int = 50_000
+    max_steps: Count = 200
+    longest_step: Count = 4_000
+    longest: Count = 50_000
     floor: float | None = None
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
-        for option, allowed in (
-            ("split", SPLITTINGS),
-            ("refine", REFINEMENTS),
-            ("aggregate", AGGREGATES),
-            ("reasoning", ("strip", "keep")),
-            ("truncated", ("floor", "score")),
-        ):
-            if getattr(self, option) not in allowed:
-                raise ValueError(
-                    f"{self.name}: {option} is {getattr(self, option)!r}; it must be one of {', '.join(allowed)}"
-                )
-        for option in ("max_steps", "longest_step", "longest"):
-            if getattr(self, option) < 1:
-                raise ValueError(f"{self.name}: {option} is {getattr(self, option)!r}; it must be at least 1")
-        for option in ("eta", "start", "temperature", "threshold"):
-            if not math.isfinite(getattr(self, option)):
-                raise ValueError(f"{self.name}: {option} is {getattr(self, option)!r}; it must be a finite number")
-        if self.temperature <= 0:
-            raise ValueError(f"{self.name}: temperature is {self.temperature!r}; it must be above 0")
-        if self.floor is not None and not math.isfinite(self.floor):
-            raise ValueError(f"{self.name}: floor is {self.floor!r}; it must be a finite number, or None")
+        check_options(self, f"{self.name} option")
 
     @abstractmethod
     async def judge(self, solutions: Sequence[Solution]) -> list[Judged | Fault]:

@@ -17,10 +17,11 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge.engines.loading import engine_of
 from adjudge.fingerprints import fingerprint_of
+from adjudge.options import Count, Range, Share, check_options
 from adjudge.protocol import Provenance, Sample, Score
 from adjudge.reward_models.safety.documents import Document, Form, View, folded
 from adjudge.reward_models.safety.reading import Reading, read
@@ -121,16 +122,6 @@ class Categories:
 
 Long = Literal["windows", "unsafe", "failed", "abstain"]
 
-_CHOICES: Mapping[str, tuple[str, ...]] = {
-    "view": ("response", "prompt", "both"),
-    "form": ("text", "chat"),
-    "value": ("probability", "decision"),
-    "reasoning": ("keep", "strip"),
-    "empty": ("zero", "safe"),
-    "long": ("windows", "unsafe", "failed", "abstain"),
-    "normalise": ("none", "fold"),
-}
-
 
 @dataclass(frozen=True, kw_only=True)
 class SafetyClassifier:
@@ -169,24 +160,20 @@ class SafetyClassifier:
     form: Form = "text"
     value: Value = "probability"
     categories: tuple[str, ...] = ()
-    threshold: float = 0.5
+    threshold: Share = 0.5
     thresholds: Mapping[str, float] = field(default_factory=dict)
     ignore: tuple[str, ...] = ()
     reasoning: Reasoning = "keep"
     empty: Literal["zero", "safe"] = "zero"
-    window: int = 0
-    overlap: int = 200
+    window: Annotated[int, Range(ge=0)] = 0
+    overlap: Annotated[int, Range(ge=0)] = 200
     long: Long = "windows"
-    longest: int = 200_000
+    longest: Count = 200_000
     normalise: Literal["none", "fold"] = "none"
 
     def __post_init__(self) -> None:
         """Reject options that mean nothing; nothing is loaded yet."""
-        for option, known in _CHOICES.items():
-            if getattr(self, option) not in known:
-                raise ValueError(
-                    f"{self.name}: {option} is {getattr(self, option)!r}; it must be one of {', '.join(known)}"
-                )
+        check_options(self, f"{self.name} option")
         if bool(self.model) == (self.engine is not None):
             raise ValueError(
                 f"{self.name}: model is {self.model!r} and engine is {self.engine!r}; give one of the two, such as "
@@ -200,13 +187,9 @@ class SafetyClassifier:
             object.__setattr__(self, option, tuple(names))
         if not isinstance(self.thresholds, Mapping):
             raise ValueError(f"{self.name}: thresholds is {self.thresholds!r}; give names with their thresholds")
-        for where, bound in [("threshold", self.threshold), *self.thresholds.items()]:
+        for where, bound in self.thresholds.items():
             if isinstance(bound, bool) or not isinstance(bound, int | float) or not 0 <= bound <= 1:
                 raise ValueError(f"{self.name}: the threshold of {where!r} is {bound!r}; it must be in [0, 1]")
-        for option, least in (("window", 0), ("overlap", 0), ("longest", 1)):
-            count = getattr(self, option)
-            if type(count) is not int or count < least:
-                raise ValueError(f"{self.name}: {option} is {count!r}; it must be a whole number, at least {least}")
         if self.window and self.overlap >= self.window:
             raise ValueError(f"{self.name}: overlap is {self.overlap} of a window of {self.window}; it must be less")
 

@@ -20,6 +20,7 @@ from operator import add
 from typing import Any, ClassVar
 
 from adjudge.engines.interface import Fault
+from adjudge.options import Count, options_of
 from adjudge.protocol import NO_COST
 from adjudge.reward_models.scalar.rating import Rating, Unratable
 from adjudge.reward_models.scalar.reward_scorer import RewardScorer, Turns
@@ -46,7 +47,7 @@ class RewardEnsemble(RewardScorer):
 
     members: tuple[Any, ...]
     combine: Any = "mean"
-    quorum: int | None = None
+    quorum: Count | None = None
 
     def __post_init__(self) -> None:
         """Reject options that do not fit together; nothing is loaded yet."""
@@ -55,10 +56,8 @@ class RewardEnsemble(RewardScorer):
         if len(self.members) < 2:
             raise ValueError(f"{self.name}: there are {len(self.members)} members; an ensemble has at least two")
         object.__setattr__(self, "combine", combination_of(self.combine, self.name))
-        if self.quorum is not None and not (type(self.quorum) is int and 1 <= self.quorum <= len(self.members)):
-            raise ValueError(
-                f"{self.name}: quorum is {self.quorum!r}; it must be from 1 to {len(self.members)}, or None"
-            )
+        if (self.quorum or 1) > len(self.members):
+            raise ValueError(f"{self.name} option quorum={self.quorum!r}; there are {len(self.members)} members")
         _ = self.scorers
 
     @cached_property
@@ -137,7 +136,4 @@ def _member(spec: Any, normalize: Any, name: str) -> RewardModelScorer:
         return RewardModelScorer(engine=spec, normalize=normalize)
     if len(spec) == 1 and next(iter(spec)) in ("transformers", "vllm", "openai"):
         spec = {"engine": spec}
-    for key in spec:
-        if key not in _MEMBER_OPTIONS:
-            raise ValueError(f"{name}: a member has no option {key!r}; its options are {', '.join(_MEMBER_OPTIONS)}")
-    return RewardModelScorer(**{**spec, "normalize": normalize})
+    return RewardModelScorer(**options_of(spec, _MEMBER_OPTIONS, inside=f"a member of {name}"), normalize=normalize)

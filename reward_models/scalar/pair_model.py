@@ -16,9 +16,10 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge.engines.interface import Fault, LabelLogprobs
+from adjudge.options import Range
 from adjudge.prompts.escaping import escape
 from adjudge.prompts.scorer import Case, ModelScorer
 from adjudge.prompts.template import Rendered, Template
@@ -60,16 +61,8 @@ class PairModel(ModelScorer):
 
     against: Literal["reference", "group"] = "reference"
     output: Literal["unit", "log_odds"] = "unit"
-    temperature: float = 1.0
+    temperature: Annotated[float, Range(gt=0)] = 1.0
     shortest: int = 1
-
-    def __post_init__(self) -> None:
-        """Reject options out of range."""
-        super().__post_init__()
-        self.require("against", ("reference", "group"))
-        self.require("output", ("unit", "log_odds"))
-        if not (math.isfinite(self.temperature) and self.temperature > 0):
-            raise ValueError(f"{self.name}: temperature is {self.temperature!r}; it must be above 0")
 
     def templates(self) -> tuple[Template, ...]:
         """Return none: the prompt is the one that the model was trained with."""

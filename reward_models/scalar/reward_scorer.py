@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Literal
 
 from adjudge.engines.interface import Fault
 from adjudge.fingerprints import fingerprint_of
+from adjudge.options import Count, check_options
 from adjudge.prompts.scorer import guard
 from adjudge.protocol import NO_COST, Cost, Message, MissingReferenceError, Provenance, Sample, Score
 from adjudge.reward_models.scalar.chat import EMPTY_TURNS, Answer, ChatForm, Reasoning
@@ -67,26 +68,12 @@ class RewardScorer(ABC):
     truncated: Bound = "floor"
     keep: Literal["start", "end"] = "start"
     floor: Literal["empty"] | float = "empty"
-    shortest: int = 1
-    longest: int = 200_000
+    shortest: Count = 1
+    longest: Count = 200_000
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
-        for option, known in (
-            ("reasoning", ("strip", "keep")),
-            ("normalize", ("none", "zscore", "mean", "reference")),
-            ("output", ("reward", "sigmoid", "log_sigmoid")),
-            ("truncated", ("floor", "score", "failed", "abstain")),
-            ("keep", ("start", "end")),
-        ):
-            if getattr(self, option) not in known:
-                raise ValueError(
-                    f"{self.name}: {option} is {getattr(self, option)!r}; it must be one of {', '.join(known)}"
-                )
-        for option in ("shortest", "longest"):
-            value = getattr(self, option)
-            if type(value) is not int or value < 1:
-                raise ValueError(f"{self.name}: {option} is {value!r}; it must be a whole number, at least 1")
+        check_options(self, f"{self.name} option")
         if self.floor != "empty" and not _is_finite(self.floor):
             raise ValueError(f'{self.name}: floor is {self.floor!r}; it must be "empty" or a finite number')
 

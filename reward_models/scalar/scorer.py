@@ -15,6 +15,7 @@ from adjudge.engines.checkpoint_notes import Normalizer
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.interface import Fault, Logits
 from adjudge.engines.loading import engine_of
+from adjudge.options import options_of
 from adjudge.reward_models.scalar.checkpoint import Checkpoint
 from adjudge.reward_models.scalar.rating import Rating, Unratable
 from adjudge.reward_models.scalar.readout import Readout, Weights, weights_of
@@ -183,12 +184,7 @@ def combination_of(given: Any, name: str) -> Combination:
     if isinstance(given, Combination):
         return given
     options: Any = {"rule": given} if isinstance(given, str) else given
-    if not isinstance(options, Mapping):
-        raise ValueError(f"{name}: combine is {given!r}; give the fields of a Combination")
-    known = list(Combination.__dataclass_fields__)
-    for key in options:
-        if key not in known:
-            raise ValueError(f"{name}: combine has no option {key!r}; its options are {', '.join(known)}")
+    options = options_of(options, list(Combination.__dataclass_fields__), inside=f"{name}: combine")
     try:
         return Combination(**options)
     except ValueError as error:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from adjudge import wire
+from adjudge.options import Count, Range
 from adjudge.protocol import Message
 from adjudge.reward_models.training.rows import FinishedChats, Span
 from adjudge.reward_models.training.schedule import FileChoice, TrainingOptions
@@ -38,12 +38,6 @@ class CritiqueChoice(FileChoice):
 
     missing: Literal["drop", "empty"] = "drop"
 
-    def __post_init__(self) -> None:
-        """Reject options out of range."""
-        super().__post_init__()
-        if self.missing not in ("drop", "empty"):
-            raise ValueError(f"data.missing is {self.missing!r}; give drop or empty")
-
 
 @dataclass(frozen=True, kw_only=True)
 class CritiqueTraining(TrainingOptions):
@@ -64,12 +58,12 @@ class CritiqueTraining(TrainingOptions):
 
     data: CritiqueChoice
     ask: str = ASK
-    language: float = 1.0
-    ties: float = 1.0
-    centering: float = 0.01
-    own_critiques: int = 100
-    critique_tokens: int = 256
-    max_length: int = 4096
+    language: Annotated[float, Range(ge=0)] = 1.0
+    ties: Annotated[float, Range(ge=0)] = 1.0
+    centering: Annotated[float, Range(ge=0)] = 0.01
+    own_critiques: Annotated[int, Range(ge=0)] = 100
+    critique_tokens: Count = 256
+    max_length: Annotated[int, Range(ge=2, unit="tokens")] = 4096
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
@@ -77,15 +71,10 @@ class CritiqueTraining(TrainingOptions):
         self.check_writes()
         if not self.ask.strip():
             raise ValueError("ask is empty; say how the critique is asked for")
-        for name in ("language", "ties", "centering"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; it is a weight, and must be 0 or more")
-        if self.own_critiques < 0:
-            raise ValueError(f"own_critiques is {self.own_critiques!r}; give 0 to measure none, or more")
-        if self.critique_tokens < 1 or self.max_length <= self.critique_tokens:
+        if self.max_length <= self.critique_tokens:
             raise ValueError(
-                f"critique_tokens is {self.critique_tokens!r} and max_length {self.max_length!r}; a critique has at "
-                "least 1 token, and leaves room for the answer"
+                f"critique_tokens is {self.critique_tokens!r} and max_length {self.max_length!r}; a critique "
+                "leaves room for the answer"
             )
 
 

@@ -14,27 +14,10 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, logsigmoid, softplus
-
-PairLoss = Callable[[Tensor, Tensor], Tensor]
-"""Rewards of the better and of the worse response to the loss of each pair."""
-
-
-def weighted_mean(values: Tensor, weights: Tensor | None = None) -> Tensor:
-    """Return the mean of values, weighted; 0 where the weights sum to 0.
-
-    Args:
-        values: (n,) losses.
-        weights: (n,) at least 0; None for equal ones.
-    """
-    if weights is None:
-        return values.mean()
-    total = weights.sum()
-    return (values * weights).sum() / torch.where(total > 0, total, torch.ones_like(total))
 
 
 def bt(better: Tensor, worse: Tensor) -> Tensor:
@@ -62,11 +45,6 @@ def soft(better: Tensor, worse: Tensor, probability: Tensor | float) -> Tensor:
     """
     gap = better - worse
     return probability * softplus(-gap) + (1 - probability) * softplus(gap)
-
-
-def smoothed(better: Tensor, worse: Tensor, smoothing: float) -> Tensor:
-    """Return `soft` with probability 1 - ε: every label is wrong with chance ε."""
-    return soft(better, worse, 1 - smoothing)
 
 
 def tempered(better: Tensor, worse: Tensor, temperature: float) -> Tensor:
@@ -143,25 +121,6 @@ def plackett_luce(rewards: Tensor, ranks: Tensor) -> Tensor:
     others = rewards.unsqueeze(1).expand_as(below).masked_fill(~chosen, -torch.inf)
     terms = torch.logsumexp(others, dim=2) - rewards
     return torch.where(below.any(dim=2), terms, torch.zeros_like(terms)).sum(dim=1)
-
-
-def all_pairs(rewards: Tensor, ranks: Tensor, loss: PairLoss = bt) -> Tensor:
-    """Return the mean loss over all pairs of a list that differ in rank (InstructGPT, arXiv 2203.02155).
-
-    Args:
-        rewards: (n, k); places beyond a list's end may hold anything finite.
-        ranks: (n, k) whole numbers, 0 for the best; -1 beyond the list's end.
-        loss: of two rewards.
-
-    Returns:
-        (n,); 0 for a list without order.
-    """
-    below = _below(ranks)
-    better = rewards.unsqueeze(2).expand(below.shape)
-    worse = rewards.unsqueeze(1).expand(below.shape)
-    losses = loss(better, worse)
-    counts = below.sum(dim=(1, 2)).clamp_min(1)
-    return torch.where(below, losses, torch.zeros_like(losses)).sum(dim=(1, 2)) / counts
 
 
 def regression(predicted: Tensor, targets: Tensor, weights: Tensor | None = None) -> Tensor:

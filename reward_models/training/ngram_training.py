@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from adjudge.reward_models.baselines.linear import LinearModel
 from adjudge.reward_models.baselines.preference_model import PreferenceModel
-from adjudge.reward_models.baselines.step_fitting import fit_steps
-from adjudge.reward_models.baselines.step_weights import StepWeights
+from adjudge.reward_models.baselines.step_model import FILES, chances, fit_steps
 from adjudge.reward_models.scalar.chat import ChatForm
 from adjudge.reward_models.training.held_out import Judged, preference_measures
 from adjudge.reward_models.training.process_config import ProcessTraining
@@ -89,7 +89,7 @@ def _judged(model: PreferenceModel, held: Sequence[Example], clusters: Sequence[
 def _judged_one(model: PreferenceModel, form: ChatForm, example: Example, cluster: str) -> Judged:
     responses: Sequence[str] = responses_of(example)
     prompt = form.prompt(example.prompt)
-    rewards = [model.fitted.reward([*prompt, *form.answer(response).turns]) for response in responses]
+    rewards = [model.reward([*prompt, *form.answer(response).turns]) for response in responses]
     return Judged(
         example=example,
         rewards=np.array(rewards, dtype=float)[:, None],
@@ -126,7 +126,7 @@ def train_ngram_steps(config: ProcessTraining, data: StepSplit, output: Path) ->
     seconds = time.monotonic() - begun
     metrics, rules = step_measures(judged_steps(weights, data.held_out), error=config.data.labels.threshold)
     output.mkdir(parents=True, exist_ok=True)
-    weights.save(output)
+    weights.save(output, FILES)
     report = TrainingReport(
         what="ngrams",
         model=config.model.label,
@@ -148,11 +148,11 @@ def train_ngram_steps(config: ProcessTraining, data: StepSplit, output: Path) ->
     return report
 
 
-def judged_steps(weights: StepWeights, examples: Sequence[StepExample]) -> list[JudgedSteps]:
+def judged_steps(weights: LinearModel, examples: Sequence[StepExample]) -> list[JudgedSteps]:
     """Return what a fitted model says about solutions, in order."""
     return [
         JudgedSteps(
-            probabilities=tuple(weights.chances(example.prompt, example.steps)), labels=example.labels, cluster=cluster
+            probabilities=tuple(chances(weights, example.prompt, example.steps)), labels=example.labels, cluster=cluster
         )
         for example, cluster in zip(examples, families(examples), strict=True)
     ]

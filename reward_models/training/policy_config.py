@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal
 
+from adjudge.options import Options, Range
 from adjudge.reward_models.training.scalar_config import DataChoice
 from adjudge.reward_models.training.schedule import TrainingOptions
 
@@ -15,7 +15,7 @@ _OF_MARGINS = ("step_apo", "reward_aware")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PolicyLossChoice:
+class PolicyLossChoice(Options, what="loss option"):
     """The loss, with its options.
 
     Attributes:
@@ -28,19 +28,13 @@ class PolicyLossChoice:
     shorthand: ClassVar[str] = "name"
 
     name: PolicyLossName = "dpo"
-    beta: float = 0.1
-    noise: float = 0.0
-    scale: float = 1.0
+    beta: Annotated[float, Range(gt=0)] = 0.1
+    noise: Annotated[float, Range(ge=0, lt=0.5)] = 0.0
+    scale: Annotated[float, Range(gt=0)] = 1.0
 
     def __post_init__(self) -> None:
         """Reject options out of range, and those that the loss does not read."""
-        if self.name not in get_args(PolicyLossName):
-            raise ValueError(f"loss.name is {self.name!r}; give one of {', '.join(get_args(PolicyLossName))}")
-        for option in ("beta", "scale"):
-            if not 0 < getattr(self, option) < math.inf:
-                raise ValueError(f"loss.{option} is {getattr(self, option)!r}; it must be above 0")
-        if not 0 <= self.noise < 0.5:
-            raise ValueError(f"loss.noise is {self.noise!r}; it must be at least 0 and below 0.5")
+        super().__post_init__()
         if self.noise and self.name not in ("dpo", "robust_dpo"):
             raise ValueError(f"the loss {self.name!r} does not read loss.noise")
         if self.scale != 1.0 and self.name != "reward_aware":
@@ -53,7 +47,7 @@ class PolicyLossChoice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BetaScaling:
+class BetaScaling(Options, what="scaling option"):
     """How beta grows with the margin of a pair's rewards: β (1 + w (1 - e^{-k m})) (MM-RLHF).
 
     Attributes:
@@ -63,14 +57,8 @@ class BetaScaling:
 
     shorthand: ClassVar[str] = "weight"
 
-    weight: float = 0.1
-    rate: float = 0.5
-
-    def __post_init__(self) -> None:
-        """Reject what does not grow."""
-        for option in ("weight", "rate"):
-            if not 0 < getattr(self, option) < math.inf:
-                raise ValueError(f"scaling.{option} is {getattr(self, option)!r}; it must be above 0")
+    weight: Annotated[float, Range(gt=0)] = 0.1
+    rate: Annotated[float, Range(gt=0)] = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +81,7 @@ class PolicyTraining(TrainingOptions):
     data: DataChoice
     loss: PolicyLossChoice = field(default_factory=PolicyLossChoice)
     scaling: BetaScaling | None = None
-    likelihood: float = 0.0
+    likelihood: Annotated[float, Range(ge=0)] = 0.0
     reference: bool = True
     reference_model: str = ""
     whole: bool = True
@@ -106,8 +94,6 @@ class PolicyTraining(TrainingOptions):
             raise ValueError("reference is false, and a reference_model is given; leave out one of them")
         if self.scaling is not None and self.loss.name == "ipo":
             raise ValueError("the loss ipo divides by beta, which scaling may make 0; leave out scaling, or use dpo")
-        if not 0 <= self.likelihood < math.inf:
-            raise ValueError(f"likelihood is {self.likelihood!r}; it is a weight, and must be 0 or more")
 
     @property
     def reads_margins(self) -> bool:

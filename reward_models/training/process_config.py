@@ -8,13 +8,13 @@ they are when scored, so no text can hold a marker or end a turn.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.interface import Fault
+from adjudge.options import Options, Range
 from adjudge.reward_models.process.formats import MarkerFormat, StepEndFormat
 from adjudge.reward_models.process.rows import RowTokens, StepRow
 from adjudge.reward_models.process.step_format import StepFormat
@@ -118,7 +118,7 @@ class StepChoice(FileChoice):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepLossChoice:
+class StepLossChoice(Options, what="loss option"):
     """What is minimised at the steps.
 
     Attributes:
@@ -132,21 +132,15 @@ class StepLossChoice:
     shorthand: ClassVar[str] = "name"
 
     name: StepLossName = "cross_entropy"
-    good: float = 1.0
-    bad: float = 1.0
-    margin: float = 4.0
+    good: Annotated[float, Range(gt=0)] = 1.0
+    bad: Annotated[float, Range(gt=0)] = 1.0
+    margin: Annotated[float, Range(ge=0)] = 4.0
 
     def __post_init__(self) -> None:
         """Reject weights that turn the loss around."""
-        if self.name not in get_args(StepLossName):
-            raise ValueError(f"loss.name is {self.name!r}; give one of {', '.join(get_args(StepLossName))}")
-        for option in ("good", "bad"):
-            if not 0 < getattr(self, option) < math.inf:
-                raise ValueError(f"loss.{option} is {getattr(self, option)!r}; it must be above 0")
+        super().__post_init__()
         if (self.good, self.bad) != (1.0, 1.0) and self.name != "cross_entropy":
             raise ValueError(f"loss.good and loss.bad weigh the cross-entropy, and loss.name is {self.name!r}")
-        if not 0 <= self.margin < math.inf:
-            raise ValueError(f"loss.margin is {self.margin!r}; it must be 0 or more")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,25 +198,18 @@ class ProcessTraining(TrainingOptions):
     objective: Objective = "steps"
     loss: StepLossChoice = field(default_factory=StepLossChoice)
     normalise: Normalise = "solution"
-    outcome: float = 0.0
-    beta: float = 0.05
+    outcome: Annotated[float, Range(ge=0)] = 0.0
+    beta: Annotated[float, Range(gt=0)] = 0.05
     head: StepHead = field(default_factory=StepHead)
     layout: StepLayout = field(default_factory=StepLayout)
     too_long: TooLong = "drop"
-    max_length: int = 4096
+    max_length: Annotated[int, Range(ge=2, unit="tokens")] = 4096
 
     def __post_init__(self) -> None:
         """Reject options that contradict each other."""
         super().__post_init__()
-        for option, known in (("objective", Objective), ("normalise", Normalise), ("too_long", TooLong)):
-            if getattr(self, option) not in get_args(known):
-                raise ValueError(f"{option} is {getattr(self, option)!r}; give one of {', '.join(get_args(known))}")
         if self.model.name == NGRAMS:
             self._check_ngrams()
-        if not 0 <= self.outcome < math.inf:
-            raise ValueError(f"outcome is {self.outcome!r}; it is a weight, and must be 0 or more")
-        if not 0 < self.beta < math.inf:
-            raise ValueError(f"beta is {self.beta!r}; it must be above 0")
         if self.objective == "implicit" and (self.outcome or self.loss != StepLossChoice() or self.head != StepHead()):
             raise ValueError(
                 "objective is implicit, which has no head and learns answers alone; leave out loss, head and outcome"

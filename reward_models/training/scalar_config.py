@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal
 
 from adjudge.engines.head_config import HeadConfig
+from adjudge.options import Options, Range
 from adjudge.reward_models.scalar.chat import Reasoning
 from adjudge.reward_models.training.schedule import FileChoice, TrainingOptions
 from adjudge.training.backbones import NGRAMS
@@ -67,7 +68,7 @@ _HEADS: Mapping[LossName, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class LossChoice:
+class LossChoice(Options, what="loss option"):
     """The loss, with its options.
 
     Attributes:
@@ -89,10 +90,10 @@ class LossChoice:
 
     name: LossName = "bt"
     margin: float | None = None
-    smoothing: float = 0.0
-    temperature: float = 1.0
-    gamma: float = 2.0
-    threshold: float = 0.5
+    smoothing: Annotated[float, Range(ge=0, lt=0.5)] = 0.0
+    temperature: Annotated[float, Range(gt=0)] = 1.0
+    gamma: Annotated[float, Range(ge=0)] = 2.0
+    threshold: Annotated[float, Range(gt=0)] = 0.5
     log_nu: float = 0.0
     learn_ties: bool = False
     weights: tuple[float, ...] = ()
@@ -100,25 +101,14 @@ class LossChoice:
 
     def __post_init__(self) -> None:
         """Reject options out of range, and those that the loss does not read."""
-        if self.name not in get_args(LossName):
-            raise ValueError(f"loss.name is {self.name!r}; give one of {', '.join(get_args(LossName))}")
+        super().__post_init__()
         read = ("name", "bootstrap", *_OPTIONS.get(self.name, ()))
         for item in fields(self):
             if item.name not in read and getattr(self, item.name) != item.default:
                 options = ", ".join(_OPTIONS.get(self.name, ())) or "none"
                 raise ValueError(f"the loss {self.name!r} does not read loss.{item.name}; its options are {options}")
-        for name in ("margin", "log_nu"):
-            if not math.isfinite(getattr(self, name) or 0.0):
-                raise ValueError(f"loss.{name} is {getattr(self, name)!r}; it must be finite")
         if not all(0 <= weight < math.inf for weight in self.weights) or (self.weights and not any(self.weights)):
             raise ValueError(f"loss.weights are {self.weights!r}; they must be finite, 0 or more, and not all 0")
-        if not 0 <= self.smoothing < 0.5:
-            raise ValueError(f"loss.smoothing is {self.smoothing!r}; it must be at least 0 and below 0.5")
-        for name in ("temperature", "threshold"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ValueError(f"loss.{name} is {getattr(self, name)!r}; it must be above 0")
-        if not 0 <= self.gamma < math.inf:
-            raise ValueError(f"loss.gamma is {self.gamma!r}; it must be 0 or more")
         if self.name == "scaled" and self.margin is not None and self.margin < 0:
             raise ValueError(f"loss.margin is {self.margin!r}; a strength must be 0 or more")
 

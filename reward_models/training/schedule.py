@@ -7,15 +7,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from adjudge.options import Count, Options, Range
 from adjudge.training.backbones import NGRAMS, Lora, ModelChoice
 
 Precision = Literal["auto", "fp32", "bf16"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Schedule:
+class Schedule(Options, what="schedule option"):
     """How a model is trained.
 
     Attributes:
@@ -42,45 +43,24 @@ class Schedule:
         report_to: integrations of `transformers` that get the log: "wandb", "tensorboard", ...
     """
 
-    epochs: int = 1
-    learning_rate: float = 1e-5
-    batch_size: int = 64
-    micro_tokens: int | None = None
-    warmup: float = 0.03
+    epochs: Count = 1
+    learning_rate: Annotated[float, Range(gt=0)] = 1e-5
+    batch_size: Count = 64
+    micro_tokens: Count | None = None
+    warmup: Annotated[float, Range(ge=0, lt=1)] = 0.03
     scheduler: str = "cosine"
-    weight_decay: float = 0.0
-    max_grad_norm: float = 1.0
+    weight_decay: Annotated[float, Range(ge=0)] = 0.0
+    max_grad_norm: Annotated[float, Range(ge=0)] = 1.0
     optimizer: str = "adamw_torch"
     precision: Precision = "auto"
     checkpointing: bool = False
     dropout: bool = False
     lora: Lora | None = None
-    save_steps: int = 200
-    keep_checkpoints: int = 2
-    eval_steps: int = 0
-    log_steps: int = 10
+    save_steps: Count = 200
+    keep_checkpoints: Annotated[int, Range(ge=2)] = 2  # the one before is all there is while the next is written
+    eval_steps: Annotated[int, Range(ge=0)] = 0
+    log_steps: Count = 10
     report_to: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Reject options out of range."""
-        for name in ("epochs", "batch_size", "save_steps", "log_steps"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"schedule.{name} is {getattr(self, name)!r}; it must be at least 1")
-        if self.keep_checkpoints < 2:  # the one before is all there is while the next one is written
-            raise ValueError(f"schedule.keep_checkpoints is {self.keep_checkpoints!r}; it must be at least 2")
-        if self.eval_steps < 0:
-            raise ValueError(f"schedule.eval_steps is {self.eval_steps!r}; give 0 to measure at the end only, or more")
-        if self.micro_tokens is not None and self.micro_tokens < 1:
-            raise ValueError(f"schedule.micro_tokens is {self.micro_tokens!r}; give at least 1 token, or leave it out")
-        if not 0 < self.learning_rate < math.inf:
-            raise ValueError(f"schedule.learning_rate is {self.learning_rate!r}; it must be above 0")
-        if not 0 <= self.warmup < 1:
-            raise ValueError(f"schedule.warmup is {self.warmup!r}; it is a share of the steps, at least 0 and below 1")
-        for name in ("weight_decay", "max_grad_norm"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(f"schedule.{name} is {getattr(self, name)!r}; it must be 0 or more")
-        if self.precision not in ("auto", "fp32", "bf16"):
-            raise ValueError(f"schedule.precision is {self.precision!r}; give auto, fp32 or bf16")
 
     def budget(self, device: str) -> int:
         """Return the most padded tokens of one forward pass on a device ("cpu", "cuda", ...)."""
@@ -157,7 +137,7 @@ class Schedule:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileChoice:
+class FileChoice(Options, what="data option"):
     """What is learnt from, and what is held out.
 
     Attributes:
@@ -172,22 +152,19 @@ class FileChoice:
 
     path: tuple[str, ...]
     split: str = ""
-    limit: int | None = None
-    held_out: float = 0.1
+    limit: Annotated[int, Range(ge=2, unit="rows")] | None = None
+    held_out: Annotated[float, Range(gt=0, lt=1)] = 0.1
     held_out_path: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
+        super().__post_init__()
         if not self.path or not all(self.path):
             raise ValueError("data.path is empty; name a file with training data")
-        if not 0 < self.held_out < 1:
-            raise ValueError(f"data.held_out is {self.held_out!r}; it is a share above 0 and below 1")
-        if self.limit is not None and self.limit < 2:
-            raise ValueError(f"data.limit is {self.limit!r}; it must be at least 2 rows, or left out")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingOptions:
+class TrainingOptions(Options):
     """The options of every training.
 
     Attributes:
@@ -201,18 +178,15 @@ class TrainingOptions:
 
     model: ModelChoice
     output: str
-    max_length: int = 2048
+    max_length: Annotated[int, Range(ge=2, unit="tokens")] = 2048
     schedule: Schedule = field(default_factory=Schedule)
-    seed: int = 0
+    seed: Annotated[int, Range(ge=0, lt=2**32)] = 0
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
+        super().__post_init__()
         if not self.output.strip():
             raise ValueError("output is empty; name the folder the model is saved to")
-        if self.max_length < 2:
-            raise ValueError(f"max_length is {self.max_length!r}; it must be at least 2 tokens")
-        if not 0 <= self.seed < 2**32:
-            raise ValueError(f"seed is {self.seed!r}; it must be at least 0 and below 2**32")
 
     def check_writes(self) -> None:
         """Raise `ValueError` if the model is one that writes nothing."""

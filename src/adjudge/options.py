@@ -22,7 +22,7 @@ import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar, Union, cast, get_args, get_origin
 
 T = TypeVar("T")
 
@@ -71,8 +71,16 @@ class Range:
     def __str__(self) -> str:
         """Return what a message says behind "a number": " of seconds above 0 and at most 3600"."""
         bounds = {"above": self.gt, "at least": self.ge, "below": self.lt, "at most": self.le}
-        said = " and ".join(f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None)
+        said = " and ".join(
+            f"{word} {bound if isinstance(bound, int) else f'{bound:g}'}"
+            for word, bound in bounds.items()
+            if bound is not None
+        )
         return "".join((f" of {self.unit}" * bool(self.unit), "," * said.startswith("at"), f" {said}" * bool(said)))
+
+
+Count: TypeAlias = Annotated[int, Range(ge=1)]
+Share: TypeAlias = Annotated[float, Range(ge=0, le=1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -210,11 +210,11 @@ def test_a_text_that_leaves_the_judge_speechless_takes_only_itself_out() -> None
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"against": "all"}, "against is 'all'"),
-        ({"orders": "three"}, "orders is 'three'"),
-        ({"policy": "vote"}, "policy is 'vote'"),
-        ({"output": "scale"}, "output is 'scale'"),
-        ({"tie": 2}, "tie is 2"),
+        ({"against": "all"}, "against='all'"),
+        ({"orders": "three"}, "orders='three'"),
+        ({"policy": "vote"}, "policy='vote'"),
+        ({"output": "scale"}, "output='scale'"),
+        ({"tie": 2}, "tie=2"),
         ({"labels": {"A": 1, "B": 1}}, "one for a loss"),
         ({"labels": {"A": 1, "a": -1}}, "differ by more than case"),
         ({"template": "judges/mt_bench_pair"}, "its prompt asks for"),

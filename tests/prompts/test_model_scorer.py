@@ -201,10 +201,10 @@ def test_the_fingerprint_knows_what_could_change_a_score() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"reasoning": "drop"}, "reasoning is 'drop'"),
-        ({"no_verdict": "half"}, "no_verdict is 'half'"),
-        ({"shortest": 0}, "shortest is 0"),
-        ({"longest": 0}, "longest is 0"),
+        ({"reasoning": "drop"}, "reasoning='drop'"),
+        ({"no_verdict": "half"}, "no_verdict='half'"),
+        ({"shortest": 0}, "shortest=0"),
+        ({"longest": 0}, "longest=0"),
         ({"max_tokens": 0}, "max_tokens=0"),
         ({"temperature": -1.0}, "temperature=-1.0"),
         ({"attempts": 0}, "attempts is 0"),

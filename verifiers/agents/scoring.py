@@ -8,18 +8,24 @@ Not covered: mixing scores of the same sample (`adjudge.scoring.compose`).
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
-from typing import Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
+from functools import cached_property
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Self,
+    TypeAlias,
+    TypeVar,
+)
 
 from adjudge.engines.interface import Fault
 from adjudge.engines.loading import engine_of
 from adjudge.fingerprints import fingerprint_of
+from adjudge.options import Declared, Range, check_options
 from adjudge.prompts.asking import Answer, Reader
 from adjudge.prompts.scorer import Case, ModelScorer
 from adjudge.prompts.template import Rendered, Template, load_template
@@ -34,52 +40,15 @@ T = TypeVar("T")
 LARGEST = 1e6
 """The largest number that an option takes."""
 
-Range: TypeAlias = tuple[float, float] | int | None
+Value: TypeAlias = Annotated[float, Range(ge=-LARGEST, le=LARGEST)]
+Weight: TypeAlias = Annotated[float, Range(ge=0, le=LARGEST)]
 
 
-def check_options(options: Any, ranges: Mapping[str, Range], called: str = "") -> None:
-    """Raise `ValueError` for an option out of range; options that are a `Literal` or a bool tell theirs by that.
-
-    Args:
-        options: a dataclass.
-        ranges: for options that are numbers the lowest and highest one, or None for any that is finite; for whole
-            numbers the lowest.  An option may be None where that is its default.
-        called: whose options they are; "" for the name that they have.
-    """
-    whose = called or options.name
-    for option, allowed in _choices(cast(Hashable, type(options))).items():  # mypy takes no class for hashable
-        value = getattr(options, option)
-        if value not in allowed or (type(value) is int and True in allowed):  # 1 == True
-            raise ValueError(f"{whose}: {option} is {value!r}; it must be one of {', '.join(map(str, allowed))}")
-    usual = {item.name: item.default for item in dataclasses.fields(options)}
-    for option, limits in ranges.items():
-        value = getattr(options, option)
-        if value is None and usual[option] is None:
-            continue
-        if limits is None:
-            check_finite(value, f"{whose}: {option}")
-        elif isinstance(limits, int):
-            check_count(value, limits, f"{whose}: {option}")
-        else:
-            check_number(value, *limits, f"{whose}: {option}")
-
-
-def check_finite(value: Any, called: str) -> None:
-    """Raise `ValueError` unless a value is a finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{called} is {value!r}; it must be a finite number")
-
-
-@cache
-def _choices(kind: type) -> dict[str, tuple[Any, ...]]:
-    """The options of a class that are chosen from a list."""
-    hints = get_type_hints(kind)
-    hinted = {item.name: hints[item.name] for item in dataclasses.fields(kind) if item.init}
-    return {
-        name: (True, False) if hint is bool else get_args(hint)
-        for name, hint in hinted.items()
-        if hint is bool or get_origin(hint) is Literal
-    }
+def check_number(value: Any, within: Range, called: str) -> None:
+    """Raise `ValueError` unless a value is a finite number within bounds."""
+    number = Declared(kind=float, range=within)
+    if not number.allows(value):
+        raise ValueError(f"{called} is {value!r}; it must be {number}")
 
 
 def case_values(scorer: str, values: Any, known: Mapping[str, float]) -> dict[str, float]:
@@ -98,7 +67,7 @@ def case_values(scorer: str, values: Any, known: Mapping[str, float]) -> dict[st
     for case, value in values.items():
         if case not in known:
             raise ValueError(f"{scorer}: there is no case {case!r}; the cases are {', '.join(known)}")
-        check_number(value, -LARGEST, LARGEST, f"{scorer}: values[{case!r}]")
+        check_number(value, Range(ge=-LARGEST, le=LARGEST), f"{scorer}: values[{case!r}]")
     return dict(values)
 
 
@@ -120,9 +89,9 @@ class ReadsTrajectories:
         """Tags that other options name."""
         return ()
 
-    def check_options(self, ranges: Mapping[str, Range]) -> None:
-        """Raise `ValueError` for options out of range, and fill in the form."""
-        check_options(self, ranges)
+    def __post_init__(self) -> None:
+        """Check the options, and fill in the form."""
+        check_options(self, f"{self.name} option")
         given: Any = self.form
         form = plain_form({"result": self.result_tag, **given} if isinstance(given, Mapping) else given, self.name)
         tags = TrajectoryForm.of(form).tags
@@ -182,9 +151,9 @@ class NestedScorer(ReadsTrajectories, ABC):
     inner: ClassVar[tuple[str, ...]] = ()
     """The options that hold scorers."""
 
-    def check_options(self, ranges: Mapping[str, Range]) -> None:
-        """Raise `ValueError` for options out of range, and make the parts scorers; an engine is not loaded yet."""
-        super().check_options(ranges)
+    def __post_init__(self) -> None:
+        """Check the options, and make the parts scorers; an engine is not loaded yet."""
+        super().__post_init__()
         for option in self.inner:
             object.__setattr__(self, option, part_of(getattr(self, option), f"{self.name}: {option}"))
         self._engine()
@@ -263,6 +232,11 @@ class TrajectoryModelScorer(ReadsTrajectories, ModelScorer):
     template: ClassVar[str]
     """The name of the one prompt."""
 
+    def __post_init__(self) -> None:
+        """Check the options, and fill in the form."""
+        ModelScorer.__post_init__(self)
+        super().__post_init__()
+
     def templates(self) -> tuple[Template, ...]:
         """Return the one prompt there is."""
         return (load_template(self.template),)
@@ -296,15 +270,3 @@ class TrajectoryModelScorer(ReadsTrajectories, ModelScorer):
         for read, places in alike.items():
             said.update(zip(places, await self.asked([cases[place] for place in places], prompt, read), strict=True))
         return [said[place] for place in range(len(cases))]
-
-
-def check_number(value: Any, low: float, high: float, called: str) -> None:
-    """Raise `ValueError` unless a value is a number within a range."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise ValueError(f"{called} is {value!r}; it must be a number from {low:g} to {high:g}")
-
-
-def check_count(value: Any, low: int, called: str) -> None:
-    """Raise `ValueError` unless a value is a whole number from `low`."""
-    if type(value) is not int or value < low:
-        raise ValueError(f"{called} is {value!r}; it must be a whole number from {low}")

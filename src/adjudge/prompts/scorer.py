@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 from adjudge.engines.interface import Engine, Fault, LabelLogprobs, Labels, Sampling
 from adjudge.engines.loading import engine_of
 from adjudge.fingerprints import fingerprint_of
+from adjudge.options import Count, check_options
 from adjudge.prompts.asking import Answer, NoVerdict, Reader, Retry, ask_labels, ask_often
 from adjudge.prompts.template import Rendered, Template, Value
 from adjudge.protocol import (
@@ -110,20 +111,9 @@ class EngineScorer(ABC):
     engine: Any
 
     def __post_init__(self) -> None:
-        """Reject a spec that is no engine's; nothing is loaded yet."""
+        """Check the options, and reject a spec that is no engine's; nothing is loaded yet."""
+        check_options(self, f"{self.name} option")
         engine_of(self.engine)
-
-    def require(self, option: str, allowed: Sequence[Any]) -> None:
-        """Raise `ValueError` unless the option has one of the allowed values."""
-        value = getattr(self, option)
-        if value not in allowed:
-            raise ValueError(f"{self.name}: {option} is {value!r}; it must be one of {', '.join(map(str, allowed))}")
-
-    def require_count(self, option: str, least: int = 1) -> None:
-        """Raise `ValueError` unless an option is a whole number from `least`."""
-        value = getattr(self, option)
-        if type(value) is not int or value < least:
-            raise ValueError(f"{self.name}: {option} is {value!r}; it must be a whole number from {least}")
 
     @abstractmethod
     async def judge(self, cases: Sequence[Case]) -> list[Score]:
@@ -234,8 +224,8 @@ class ModelScorer(EngineScorer):
     """
 
     reasoning: Literal["strip", "keep"] = "strip"
-    shortest: int = 2
-    longest: int = 50_000
+    shortest: Count = 2
+    longest: Count = 50_000
     no_verdict: Literal["failed", "zero"] = "failed"
     max_tokens: int = 2048
     temperature: float = 0.0
@@ -248,11 +238,6 @@ class ModelScorer(EngineScorer):
     def __post_init__(self) -> None:
         """Reject options out of range."""
         super().__post_init__()
-        self.require("reasoning", ("strip", "keep"))
-        self.require("no_verdict", ("failed", "zero"))
-        for option in ("shortest", "longest"):
-            if getattr(self, option) < 1:
-                raise ValueError(f"{self.name}: {option} is {getattr(self, option)!r}; it must be at least 1")
         self.sampling()
         self.retry()
 

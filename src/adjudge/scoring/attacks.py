@@ -11,8 +11,8 @@ A suite is found by its file's name, in the package of the scorer's class: `atta
 `options` are those of every case, and `endless` those of attacks that use all the time or memory that they get: their
 reason is candidate_timeout, candidate_memory, or "*" for any.  A case may have `options`, a `prompt` and a
 `finish_reason` of its own.  Its `reference` is the name of one, "usual" where it is missing, or a list of names, which
-makes a case of each.  A `response` may be a list of texts and of `{"repeat": text, "times": number}`.  A suite that is
-the name of another scorer is that one's.
+makes a case of each.  A `response` may be a list of texts and of `{"repeat": text, "times": number}`, or of chat turns.
+A suite that is the name of another scorer is that one's.
 
 Not covered: what a suite lacks.  Its cases are ways that somebody thought of.
 """
@@ -134,7 +134,7 @@ def _case(name: str, case: Mapping[str, Any], suite: Mapping[str, Any], referenc
         tries=case.get("tries", ""),
         sample=Sample(
             prompt=case.get("prompt", suite.get("prompt", "")),
-            response=whole_text(case["response"]),
+            response=_response(case["response"]),
             reference=reference,
             id=name,
             finish_reason=case.get("finish_reason"),
@@ -143,6 +143,12 @@ def _case(name: str, case: Mapping[str, Any], suite: Mapping[str, Any], referenc
         reason="" if reason == "*" else reason,
         options={**suite.get("options", {}), **case.get("options", {}), **endless},
     )
+
+
+def _response(given: Any) -> Any:
+    """The response of a case: chat turns as they are, else one text."""
+    turns = isinstance(given, list) and all(isinstance(one, Mapping) and "role" in one for one in given)
+    return given if turns else whole_text(given)
 
 
 def whole_text(pieces: str | Iterable[str | Mapping[str, Any]]) -> str:

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from adjudge import options
 from adjudge.protocol import NO_COST, Cost, Sample, Score, Scorer, Verifier
 from adjudge.runtime.contract import score_checked
 
@@ -20,18 +21,13 @@ def options_of(cls: type[Any], body: Any, loader: Any, inner: Sequence[str]) -> 
     Raises:
         ValueError: the body is no mapping, or names an option that there is not.
     """
-    known = [item.name for item in dataclasses.fields(cls) if item.init]
-    if body is None:
-        body = {}
-    if not isinstance(body, Mapping):
-        raise ValueError(f"{cls.name} takes a mapping of options, not {body!r}; its options are {', '.join(known)}")
-    for key in body:
-        if key not in known:
-            raise ValueError(f"{cls.name} has no option {key!r}; its options are {', '.join(known)}")
-    for item in dataclasses.fields(cls):
-        missing = item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
-        if missing and item.init and item.name not in body:
-            raise ValueError(f"{cls.name} needs the option {item.name!r}")
+    known = {item.name: item for item in dataclasses.fields(cls) if item.init}
+    required = [
+        name
+        for name, item in known.items()
+        if item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
+    ]
+    body = options.options_of({} if body is None else body, list(known), inside=cls.name, required=required)
     made = {key: tuple(value) if isinstance(value, list) else value for key, value in body.items()}
     return made | {name: loader.scorer(body[name]) for name in inner if body.get(name) is not None}
 

@@ -168,11 +168,11 @@ def test_the_group_maximum_scales_the_rubric(make: Callable[..., CitationScorer]
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"ratio": 1.5}, "ratio is 1.5"),
+        ({"ratio": 1.5}, "ratio=1.5"),
         ({"ratio": 1.0}, "set only_right=False"),
         ({"normalise": "group_max", "only_right": False}, "needs only_right=True"),
-        ({"max_pages": 0}, "max_pages is 0"),
-        ({"idle": "penalty"}, "idle is 'penalty'"),
+        ({"max_pages": 0}, "max_pages=0"),
+        ({"idle": "penalty"}, "idle='penalty'"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(

@@ -292,7 +292,10 @@ def test_a_spec_names_the_checks(scripted: Any) -> None:
     plain = RubricScorer.from_spec({"engine": engine, "per_call": 4}, Loader())
     assert scorer.checks.fingerprints[0][0] == "same"  # type: ignore[union-attr]
     assert scorer.fingerprint != plain.fingerprint
-    for body, complaint in (({"engin": 1}, "with an engine"), ({"engine": 1, "combined": 2}, "no option 'combined'")):
+    for body, complaint in (
+        ({"engin": 1}, "did you mean .engine."),
+        ({"engine": 1, "combined": 2}, "no option 'combined'"),
+    ):
         with pytest.raises(ValueError, match=complaint):
             RubricScorer.from_spec(body, Loader())
 

@@ -131,14 +131,14 @@ def test_a_member_without_a_number_is_never_a_zero(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"vote": "mode"}, "vote is 'mode'"),
-        ({"quorum": 4}, "quorum is 4"),
+        ({"vote": "mode"}, "vote='mode'"),
+        ({"quorum": 4}, "quorum=4"),
         ({"quorum": 2, "weights": STACKED}, "every member"),
         ({"vote": "majority", "weights": RATERS}, "decide by themselves"),
         ({"members": 4, "weights": RATERS}, "'d' has no learnt confusion"),
         ({"members": 2, "weights": STACKED}, "its weights are for a, b, c"),
         ({"weights": {"a": 1.0}}, 'give "equal"'),
-        ({"threshold": math.nan}, "threshold is nan"),
+        ({"threshold": math.nan}, "threshold=nan"),
     ],
     ids=str,
 )

@@ -235,8 +235,8 @@ def test_options_and_seeds_are_in_the_fingerprint() -> None:
     made = [ListwiseJudge(engine=engine, **options) for options in changes]
     assert len({judge.fingerprint for judge in made}) == 4
     mistakes: list[tuple[dict[str, Any], str]] = [
-        ({"window": 9}, "window is 9"),
-        ({"rounds": 0}, "rounds is 0"),
+        ({"window": 9}, "window=9"),
+        ({"rounds": 0}, "rounds=0"),
         ({"no_verdict": "zero"}, "nobody's own"),
     ]
     for options, words in mistakes:

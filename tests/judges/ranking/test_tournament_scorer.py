@@ -220,12 +220,12 @@ def test_a_tournament_conforms(format: str) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"format": "cup"}, "format is 'cup'"),
+        ({"format": "cup"}, "format='cup'"),
         ({"ranking": "place"}, "a swiss has points or bradley_terry"),
         ({"format": "knock_out", "ranking": "bradley_terry"}, "a knock_out has place"),
         ({"format": "round_robin", "rounds": 3}, "only a Swiss"),
         ({"rounds": 0}, "at least 1"),
-        ({"ridge": 0.0}, "ridge is 0.0"),
+        ({"ridge": 0.0}, "ridge=0.0"),
     ],
     ids=str,
 )

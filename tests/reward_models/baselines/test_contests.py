@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 from tests.reward_models.baselines.demo_preferences import polite_pairs
 
-from adjudge.reward_models.baselines.baseline_table import baseline_table, fold_of, held_out_wins
-from adjudge.reward_models.baselines.contests import (
+from adjudge.reward_models.baselines.baseline_table import (
     RULES,
     Answer,
     Contest,
+    baseline_table,
     contests_of_pairs,
     contests_of_ratings,
+    fold_of,
+    held_out_wins,
     share,
     steps_in,
     wins,

@@ -2,77 +2,61 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 import pytest
 
-from adjudge.reward_models.baselines.features import (
-    STATISTICS,
-    ChatFeatures,
-    FeatureOptions,
-    features_of,
-    sides_of,
-)
-from adjudge.reward_models.baselines.ngrams import characters_of, hashed, spellings, unit_row, words_of
-from adjudge.reward_models.baselines.text_statistics import text_statistics
+from adjudge.reward_models.baselines.features import GROUPS, FeatureOptions, features_of, sides_of, values_in
+from adjudge.reward_models.baselines.linear import Seen, hashed
+from adjudge.reward_models.baselines.preference_model import ChatFeatures
 from adjudge.scoring.conformance import hostile_responses
 
 TEXTS = {name: text for name, text in hostile_responses().items() if isinstance(text, str)}
+COLUMNS = [174402, 3848, 250118]
+TWO = ("", "It is 3 + 4 = 7.\n\nThe answer is 7.")
 CHAT = [{"role": "user", "content": "How are you?"}, {"role": "assistant", "content": "I am fine, thanks."}]
 
 
+def seen(*words: str) -> Seen:
+    return Seen(terms={"words": words}, values={})
+
+
 def test_columns_are_the_same_on_every_machine() -> None:
-    """Saved weights belong to columns; whoever changes the hash must change `preference_weights.FORMAT`."""
-    words = hashed(words_of("The cat sat, the CAT"), 2, bits=18, salt=1)
-    letters = hashed(characters_of("caf\u00e9 \U0001f600"), 3, bits=18, salt=2)
-    assert words.tolist() == [124308, 260688, 34152, 181516, 124308]
-    assert letters.tolist() == [77603, 34683, 114689, 142986, 90767, 191395]
-
-
-def test_ngrams_spread_over_all_columns() -> None:
-    text = " ".join(hashlib.sha256(bytes([high, low])).hexdigest()[:6] for high in range(16) for low in range(256))
-    columns = hashed(words_of(text), 1, bits=10, salt=1)
-    counts = np.bincount(columns, minlength=1024)
-    assert len(columns) == 4096
-    assert ((counts - 4) ** 2 / 4).sum() < 1250  # chi-square with 1023 degrees of freedom: mean 1023, deviation 45
-
-
-def test_words_and_characters_do_not_share_columns() -> None:
-    one = hashed(words_of("a b c d e f g h"), 1, bits=18, salt=1)
-    other = hashed(words_of("a b c d e f g h"), 1, bits=18, salt=2)
-    assert not set(one.tolist()) & set(other.tolist())
+    """Saved weights belong to columns; where the hash changes, `linear.FORMAT` must."""
+    columns = [
+        int(hashed([seen(word)], ["words"], 18)[0].indices[0]) for word in ("the cat", "caf\u00e9", "\U0001f600")
+    ]
+    assert columns == COLUMNS
 
 
 def test_a_row_has_length_one_and_grows_with_the_logarithm_of_counts() -> None:
-    columns, values = unit_row(np.array([7, 3, 7, 7]))
-    assert columns.tolist() == [3, 7]
-    assert values @ values == pytest.approx(1, abs=1e-6)
+    (matrix,) = hashed([seen("a", "b", "b", "b"), seen()], ["words"], 18)
+    values = sorted(matrix.data)
     assert values[1] / values[0] == pytest.approx(1 + np.log(3), rel=1e-6)
-    assert unit_row(np.zeros(0, dtype=np.int64))[1].tolist() == []
+    assert values[0] ** 2 + values[1] ** 2 == pytest.approx(1, abs=1e-6)
 
 
-def test_a_column_is_named_by_what_stands_in_the_text() -> None:
-    tokens = words_of("Good night, good luck")
-    (night, luck) = (int(hashed(words_of(text), 2, bits=18, salt=1)[0]) for text in ("night ,", "good luck"))
-    assert spellings(tokens, (1, 2), [luck, night], bits=18, salt=1) == {night: "night ,", luck: "good luck"}
+def test_a_text_is_cut_into_ngrams() -> None:
+    found = features_of([CHAT[0], {"role": "assistant", "content": "Ab,  c"}], FeatureOptions(characters=(6,)))
+    assert found.terms == {"words": ["ab", ",", "c", "ab ,", ", c"], "characters": [" ab, c", "ab, c "]}
 
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_hostile_texts_give_finite_features(name: str) -> None:
     chat = [CHAT[0], {"role": "assistant", "content": TEXTS[name]}]
     found = features_of(chat, FeatureOptions())
-    assert np.isfinite(found.statistics).all()
-    for columns, values in (found.words, found.characters):
-        assert (np.diff(columns) > 0).all()
-        assert values @ values == pytest.approx(1, abs=1e-4) or not len(values)
-    assert found.empty == (not TEXTS[name].strip())
+    assert np.isfinite(found.row).all()
+    for matrix in hashed([found], list(found.terms), 18) if len(TEXTS[name]) <= 200_000 else ():
+        assert matrix.data @ matrix.data == pytest.approx(1, abs=1e-4) or not len(matrix.data)
 
 
-def test_statistics_come_in_the_order_of_their_names() -> None:
-    assert list(text_statistics("How?", "Like so.")) == [
-        name for group in STATISTICS if group not in ("arithmetic", "quantities") for name in STATISTICS[group]
-    ]
+def test_values_have_the_same_names_for_every_text() -> None:
+    empty, other = (features_of([CHAT[0], {"role": "assistant", "content": text}], FeatureOptions()) for text in TWO)
+    assert tuple(empty.values) == GROUPS
+    assert empty.names == other.names
+
+
+def shown(prompt: str, response: str) -> dict[str, float]:
+    return {name: value for group in values_in(prompt, response).values() for name, value in group.items()}
 
 
 @pytest.mark.parametrize(
@@ -93,7 +77,7 @@ def test_statistics_come_in_the_order_of_their_names() -> None:
 )
 def test_a_mark_shows_in_its_statistic(name: str, plain: str, marked: str) -> None:
     prompt = "How is the weather?"
-    assert text_statistics(prompt, marked)[name] > text_statistics(prompt, plain)[name]
+    assert shown(prompt, marked)[name] > shown(prompt, plain)[name]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +117,7 @@ def test_features_are_computed_once() -> None:
         ({"groups": ("colour",)}, "groups is"),
         ({"bits": 40}, "bits is 40"),
         ({"length": "shown"}, "length is 'shown'"),
-        ({"length": "removed", "groups": ("layout",)}, "needs its statistics"),
+        ({"length": "removed", "groups": ("layout",)}, "needs its values"),
         ({"words": (), "characters": (), "groups": ()}, "nothing would be seen"),
     ],
 )

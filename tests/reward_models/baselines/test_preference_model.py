@@ -15,13 +15,12 @@ import pytest
 from tests.reward_models.baselines.demo_preferences import polite_pairs
 
 from adjudge.protocol import Sample, Score
-from adjudge.reward_models.baselines.features import ChatFeatures, FeatureOptions
-from adjudge.reward_models.baselines.fitting import Example, fit_weights
-from adjudge.reward_models.baselines.preference_model import PreferenceModel
-from adjudge.reward_models.baselines.preference_weights import PreferenceWeights
+from adjudge.reward_models.baselines.features import FeatureOptions
+from adjudge.reward_models.baselines.linear import LinearModel
+from adjudge.reward_models.baselines.preference_model import ChatFeatures, PreferenceModel, fit_weights
 from adjudge.scoring import registry
 from adjudge.scoring.conformance import check_scorer
-from adjudge.training.examples import Pair, Ranking, Rating
+from adjudge.training.examples import Example, Pair, Ranking, Rating
 
 SMALL = FeatureOptions(words=(1,), characters=(), groups=("length", "stance"), bits=12)
 ATTACKS: dict[str, Any] = json.loads((Path(__file__).parents[2] / "attacks" / "preference_model.json").read_text())
@@ -62,23 +61,23 @@ def test_labels_without_meaning_teach_nothing() -> None:
     assert 0.3 < won(PreferenceModel.fit(turned), polite_pairs(100, seed=2)) < 0.7
 
 
-def loss(weights: PreferenceWeights, examples: Sequence[Example], chats: ChatFeatures, strength: float) -> float:
+def loss(weights: LinearModel, examples: Sequence[Example], chats: ChatFeatures, strength: float) -> float:
     """The objective as the module states it, on the fitted numbers themselves."""
     total = 0.0
     for example in examples:
         if isinstance(example, Pair):
-            sides = (chats[chats.number(example.prompt, text)] for text in (example.chosen, example.rejected))
-            one, other = (weights.reward_of(side) for side in sides)
+            sides = [chats.number(example.prompt, text) for text in (example.chosen, example.rejected)]
+            one, other = chats.rewards(weights, sides)
             chance = 0.5 if example.tie else 1.0 if example.probability is None else example.probability
             gap = one - other
         else:
             assert isinstance(example, Rating)
             assert example.values[0] is not None
             chance = example.values[0]
-            gap = weights.reward_of(chats[chats.number(example.prompt, example.response)])
+            (gap,) = chats.rewards(weights, [chats.number(example.prompt, example.response)])
         total += example.weight * (chance * np.logaddexp(0, -gap) + (1 - chance) * np.logaddexp(0, gap))
-    shrink = 2 / len(chats.options.names) ** 0.5
-    free = np.concatenate([weights.words.astype(float), weights.statistics / shrink])
+    shrink = 2 / len(weights.weights) ** 0.5
+    free = np.concatenate([weights.terms.astype(float).ravel(), weights.weights / shrink])
     penalty = float(free @ free)
     if any(isinstance(example, Rating) for example in examples):
         penalty += (weights.intercept / 3) ** 2
@@ -106,15 +105,15 @@ def test_the_fit_is_the_minimum_of_the_loss(kind: str, strength: float) -> None:
     fitted = fit_weights(examples, chats, strength=strength)
     least = loss(fitted, examples, chats, strength)
     chooser = np.random.default_rng(0)
-    used = np.flatnonzero(fitted.words)
+    used = np.flatnonzero(fitted.terms)
     for size in (0.05, 0.3):
         for _ in range(20):
-            words = fitted.words.copy()
-            words[used] += size * chooser.normal(size=len(used)).astype(np.float32) / len(used) ** 0.5
-            statistics = fitted.statistics + 0.2 * size * chooser.normal(size=len(fitted.statistics))
-            near = dataclasses.replace(fitted, words=words, statistics=statistics)
+            terms = fitted.terms.copy()
+            terms.flat[used] += size * chooser.normal(size=len(used)).astype(np.float32) / len(used) ** 0.5
+            weights = fitted.weights + 0.2 * size * chooser.normal(size=len(fitted.weights))
+            near = dataclasses.replace(fitted, terms=terms, weights=weights)
             assert loss(near, examples, chats, strength) > least - 1e-6
-    flat = dataclasses.replace(fitted, words=0 * fitted.words, statistics=0 * fitted.statistics, intercept=0.0)
+    flat = dataclasses.replace(fitted, terms=0 * fitted.terms, weights=0 * fitted.weights, intercept=0.0)
     assert loss(flat, examples, chats, strength) > least + 0.1
 
 
@@ -188,7 +187,7 @@ def test_evidence_adds_up_and_names_what_decided(model: PreferenceModel) -> None
 
 @pytest.mark.parametrize("normalize", ["zscore", "mean"])
 def test_rewards_are_normalised_with_the_stored_numbers(model: PreferenceModel, normalize: Any) -> None:
-    shifted = dataclasses.replace(model.fitted, mean=0.5, std=2.0)
+    shifted = dataclasses.replace(model.fitted, numbers={**model.fitted.numbers, "mean": 0.5, "std": 2.0})
     scaled = PreferenceModel(weights=shifted, normalize=normalize)
     expected = (value(model, "Well, gladly.") - 0.5) / (2.0 if normalize == "zscore" else 1.0)
     assert value(scaled, "Well, gladly.") == pytest.approx(expected)
@@ -219,9 +218,9 @@ def test_saying_nothing_is_worth_the_least(model: PreferenceModel) -> None:
     assert value(brief, "So it is.") > value(brief, "So it is. " * 12) + 1
     for text in ("", " \n", "...", "Solution:"):
         (score,) = scores(brief, [text])
-        assert score.value == pytest.approx(brief.fitted.least)
+        assert score.value == pytest.approx(brief.fitted.numbers["least"])
         assert score.reason == "no_answer"
-    assert value(brief, "So it is. " * 12) >= brief.fitted.least
+    assert value(brief, "So it is. " * 12) >= brief.fitted.numbers["least"]
 
 
 def test_a_cut_off_answer_gets_the_floor(model: PreferenceModel) -> None:
@@ -230,7 +229,7 @@ def test_a_cut_off_answer_gets_the_floor(model: PreferenceModel) -> None:
     assert whole.value is not None
     assert cut.value is not None
     assert cut.value < whole.value
-    assert (cut.value, cut.reason) == (model.fitted.least, "truncated")
+    assert (cut.value, cut.reason) == (model.fitted.numbers["least"], "truncated")
 
 
 @pytest.mark.parametrize("unit", ["Gladly! ", "Thanks, please, welcome, happy. ", "- **gladly**\n", "I "])
@@ -243,8 +242,8 @@ def test_repetition_soon_gains_nothing_more(model: PreferenceModel, unit: str) -
 def test_no_text_leaves_the_bound_of_the_weights(model: PreferenceModel) -> None:
     fitted = model.fitted
     ends = np.maximum(np.abs(fitted.lows - fitted.means), np.abs(fitted.highs - fitted.means)) / fitted.scales
-    bound = sum(float(np.linalg.norm(block)) for block in (fitted.words, fitted.characters))
-    bound += float(ends @ np.abs(fitted.statistics)) + abs(fitted.intercept)
+    bound = sum(float(np.linalg.norm(block)) for block in fitted.terms)
+    bound += float(ends @ np.abs(fitted.weights)) + abs(fitted.intercept)
     for text in ("9" * 100_000, "gladly" * 10_000, "\u0301" * 5_000 + "a", "?! " * 30_000, "thanks\n" * 20_000):
         assert abs(value(model, text)) <= bound
 
@@ -263,7 +262,7 @@ def test_length_removed_leaves_nothing_that_follows_from_length() -> None:
     follows = {}
     for length in ("seen", "removed"):
         fitted = PreferenceModel.fit(pairs, features=FeatureOptions(length=length))
-        sides = [fitted.fitted.reward(chat) for chat in chats]
+        sides = [fitted.reward(chat) for chat in chats]
         follows[length] = float(np.corrcoef(words, sides)[0, 1])
         assert sides[0] > sides[1]  # politeness is still told apart
     assert follows["seen"] > 0.5
@@ -301,18 +300,19 @@ def damaged(folder: Path, how: str) -> None:
         arrays_file.write_bytes(arrays_file.read_bytes()[:1000])
     elif how == "pickled arrays":
         arrays = dict(np.load(arrays_file))
-        np.savez(arrays_file, **{**arrays, "words": np.array([{"a": 1}], dtype=object)})
+        np.savez(arrays_file, **{**arrays, "terms": np.array([{"a": 1}], dtype=object)})
     elif how == "other arrays":
         arrays = dict(np.load(arrays_file))
-        np.savez(arrays_file, **{**arrays, "words": arrays["words"] + 1})
+        np.savez(arrays_file, **{**arrays, "terms": arrays["terms"] + 1})
     else:
-        change: dict[str, Any] = {
-            "newer format": {"format": 2},
-            "other statistics": {"names": notes["names"][1:]},
+        changes: dict[str, dict[str, Any]] = {
+            "newer format": {"format": 3},
+            "older format": {"format": 1},
+            "other statistics": {"names": {**notes["names"], "length": []}},
             "unknown option": {"options": {**notes["options"], "colour": 1}},
-            "no number": {"std": float("nan")},
-        }[how]
-        notes_file.write_text(json.dumps({**notes, **change}))
+            "no number": {"numbers": {**notes["numbers"], "std": float("nan")}},
+        }
+        notes_file.write_text(json.dumps({**notes, **changes[how]}))
 
 
 @pytest.mark.parametrize(
@@ -324,6 +324,7 @@ def damaged(folder: Path, how: str) -> None:
         "pickled arrays",
         "other arrays",
         "newer format",
+        "older format",
         "other statistics",
         "unknown option",
         "no number",
@@ -336,7 +337,7 @@ def test_damaged_files_are_refused(model: PreferenceModel, tmp_path: Path, how: 
     why = f".*the folder is incomplete, it has no {lost[how]}" if how in lost else "(?!.*incomplete)"
     with pytest.raises(ValueError, match=f"no preference model can be read{why}"):
         PreferenceModel.load(folder)
-    with pytest.raises(ValueError, match=r"can be read(?!.*incomplete).*or name its folder"):
+    with pytest.raises(ValueError, match=r"can be read(?!.*incomplete).*train again"):
         PreferenceModel.load(tmp_path)
 
 
@@ -361,8 +362,8 @@ def test_too_little_to_learn_from_is_refused(examples: list[Example], message: s
     [
         ({}, "give the folder"),
         ({"model": "nowhere/at/all"}, "no preference model can be read"),
-        ({"model": "x", "explain": -1}, "explain is -1"),
-        ({"model": "x", "output": "grade"}, "output is 'grade'"),
+        ({"model": "x", "explain": -1}, "explain=-1"),
+        ({"model": "x", "output": "grade"}, "output='grade'"),
     ],
 )
 def test_options_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:

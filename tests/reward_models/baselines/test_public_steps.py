@@ -12,7 +12,7 @@ import pytest
 from benchmarks.step_models import areas, model_steps
 
 from adjudge.reward_models.baselines.baseline_table import fold_of
-from adjudge.reward_models.baselines.step_fitting import fit_steps
+from adjudge.reward_models.baselines.step_model import chances, fit_steps
 from adjudge.training.data_files import families, read_steps
 
 
@@ -22,7 +22,7 @@ def test_the_step_model_beats_rules_on_models_own_solutions(tmp_path: Path) -> N
     homes = [fold_of(family, 2, 0) for family in families(solved)]
     known, examples = ([one for one, home in zip(solved, homes, strict=True) if home == half] for half in (0, 1))
     model = fit_steps(known, strength=0.1, by_solution=False)
-    said = [model.chances(one.prompt, one.steps) for one in examples]
+    said = [chances(model, one.prompt, one.steps) for one in examples]
     rules = {
         "shorter is right": [[1 / (1 + len(step)) for step in one.steps] for one in examples],
         "later is right": [[1 - 1 / (2 + at) for at in range(len(one.steps))] for one in examples],

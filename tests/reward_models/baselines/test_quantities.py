@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adjudge.reward_models.baselines.features import values_in
 from adjudge.reward_models.baselines.quantities import equations, numbers
-from adjudge.reward_models.baselines.solution_statistics import GROUPS, solution_statistics
 from adjudge.scoring.conformance import hostile_responses
 
 READ = {
@@ -79,7 +79,6 @@ def test_number_words_count_where_asked_for() -> None:
 @given(st.text(alphabet="0123456789+-*/=()%.,$x \\{}frac\n<>", max_size=200))
 def test_any_text_is_read_without_an_error(text: str) -> None:
     for found in equations(text):
-        assert text[found.start : found.end]
         assert len(found.operands) >= 2
 
 
@@ -88,7 +87,8 @@ PROBLEM = "Tom buys 3 boxes of four eggs and eats 5. How many are left?"
 
 
 def seen(response: str) -> dict[str, float]:
-    return solution_statistics(PROBLEM, response)
+    values = values_in(PROBLEM, response)
+    return {**values["arithmetic"], **values["quantities"]}
 
 
 def test_the_statistics_of_a_solution() -> None:
@@ -119,6 +119,6 @@ def test_a_flaw_shows_in_its_statistic(name: str, response: str) -> None:
 def test_hostile_texts_have_finite_statistics(name: str) -> None:
     text = hostile_responses()[name]
     assert isinstance(text, str)
-    found = solution_statistics(PROBLEM, text)
-    assert list(found) == [name for group in GROUPS.values() for name in group]
+    found = seen(text)
+    assert list(found) == list(seen(""))
     assert all(abs(value) < 1e3 for value in found.values())

@@ -11,16 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adjudge.reward_models.baselines.linear import Seen
 from adjudge.reward_models.baselines.step_features import (
+    GROUPS,
+    Ledger,
     StepFeatureOptions,
-    StepFeatures,
+    StepText,
     asked,
+    computation,
     features_of_steps,
     operations,
     spoken,
+    values_of,
 )
-from adjudge.reward_models.baselines.step_ledger import Ledger, StepText, computation
-from adjudge.reward_models.baselines.step_statistics import GROUPS, step_statistics
 
 PROMPT = "A shop has 12 crates with 30 apples each. It sells 40 apples for $2 apiece. How many apples are left?"
 STEPS = ("There are 12 * 30 = <<12*30=360>>360 apples.", "Then 360 - 40 = 320 apples are left.", "A: 320")
@@ -30,19 +33,17 @@ EVERYTHING = StepFeatureOptions()
 def after(*steps: str, prompt: str = PROMPT) -> Ledger:
     ledger = Ledger(prompt)
     for step in steps:
-        ledger.add(StepText.of(step))
+        ledger.add(StepText(step))
     return ledger
 
 
 def seen(step: str, *before: str, prompt: str = PROMPT) -> dict[str, float]:
-    return step_statistics(StepText.of(step), after(*before, prompt=prompt))
+    values = values_of(StepText(step), after(*before, prompt=prompt))
+    return {name: value for group in values.values() for name, value in group.items()}
 
 
-def alike(one: StepFeatures, other: StepFeatures) -> bool:
-    arrays = [(one.statistics, other.statistics)]
-    for name in ("words", "operations"):
-        arrays += list(zip(getattr(one, name), getattr(other, name), strict=True))
-    return all(np.array_equal(left, right) for left, right in arrays)
+def alike(one: Seen, other: Seen) -> bool:
+    return one == other
 
 
 @pytest.mark.parametrize(
@@ -72,8 +73,8 @@ def test_the_books_are_kept_step_by_step() -> None:
     assert (ledger.unused, ledger.results, ledger.idle, set(ledger.last)) == ({40.0, 2.0}, {360.0}, {360.0}, {360.0})
     ledger = after(*STEPS)
     assert (ledger.unused, ledger.idle, set(ledger.last), ledger.steps) == ({2.0}, {320.0}, {320.0}, 3)
-    assert computation(StepText.of("3 + 4 = 7").equations[0]) == computation(StepText.of("4 + 3 = 7").equations[0])
-    assert computation(StepText.of("3 - 4 = -1").equations[0]) != computation(StepText.of("4 - 3 = 1").equations[0])
+    assert computation(StepText("3 + 4 = 7").equations[0]) == computation(StepText("4 + 3 = 7").equations[0])
+    assert computation(StepText("3 - 4 = -1").equations[0]) != computation(StepText("4 - 3 = 1").equations[0])
 
 
 EXPECTED = [
@@ -129,20 +130,22 @@ def test_statistics_by_hand(name: str, value: float, step: str, before: tuple[st
 
 
 def test_statistics_are_named_once_and_in_order() -> None:
-    names = [name for group in GROUPS.values() for name in group]
+    (found,) = features_of_steps(PROMPT, STEPS[:1], EVERYTHING)
+    names = [name for group in found.values.values() for name in group]
+    assert tuple(found.values) == GROUPS
     assert len(set(names)) == len(names)
-    assert list(seen(STEPS[0])) == names == list(EVERYTHING.names)
+    assert list(seen("")) == list(seen(STEPS[0])) == names
 
 
 def test_numbers_are_seen_as_what_they_are_to_the_problem() -> None:
     ledger = after(STEPS[0])
-    assert spoken(StepText.of(STEPS[1]), ledger).split() == "Then n_last - n_given = n_nowhere apples are left.".split()
-    assert "n_long" in spoken(StepText.of("9" * 40), ledger)
-    terms = operations(StepText.of(STEPS[1]), ledger)
+    assert spoken(StepText(STEPS[1]), ledger).split() == "Then n_last - n_given = n_nowhere apples are left.".split()
+    assert "n_long" in spoken(StepText("9" * 40), ledger)
+    terms = operations(StepText(STEPS[1]), ledger)
     assert {"- of last given", "- in left", "- asked many", "- beside sells"} <= set(terms)
     other = PROMPT.replace("12", "17").replace("30", "31").replace("40", "44")
     written = [step.replace("12", "17").replace("30", "31").replace("360", "527") for step in STEPS[:1]]
-    renamed = StepText.of("Then 527 - 44 = 483 apples are left.")
+    renamed = StepText("Then 527 - 44 = 483 apples are left.")
     assert operations(renamed, after(*written, prompt=other)) == terms
 
 
@@ -188,15 +191,14 @@ def test_hostile_text_gives_finite_numbers_soon(text: str) -> None:
     found = [*features_of_steps(PROMPT, [text, *STEPS, text], EVERYTHING), *features_of_steps(text, STEPS, EVERYTHING)]
     assert time.process_time() - begun < 3
     for features in found:
-        assert np.isfinite(features.statistics).all()
-        assert np.isfinite(features.words[1]).all()
+        assert np.isfinite(features.row).all()
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(alphabet="0123456789+-*/=(). ,%$\nA:x<>", max_size=60), st.text(max_size=30))
 def test_any_text_gives_finite_numbers(step: str, other: str) -> None:
     for features in features_of_steps(other, [step, other, step], EVERYTHING):
-        assert np.isfinite(features.statistics).all()
+        assert np.isfinite(features.row).all()
 
 
 def test_time_grows_linearly_with_the_steps() -> None:

@@ -127,7 +127,7 @@ def test_it_keeps_the_rules() -> None:
     ("options", "complaint"),
     [
         ({"model": "folder"}, "one of the two"),
-        ({"critiques": 0}, "whole number from 1"),
+        ({"critiques": 0}, "whole number, at least 1"),
         ({"critiques": 2}, "set a temperature"),
         ({"quorum": 0.0}, "above 0"),
         ({"no_verdict": "zero"}, "failed, floor"),

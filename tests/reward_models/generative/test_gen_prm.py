@@ -201,8 +201,8 @@ def test_the_fingerprint_names_the_executor() -> None:
     ("options", "complaint"),
     [
         ({"executor": print}, "run\\(source\\)"),
-        ({"aggregate": "median"}, "aggregate is 'median'"),
-        ({"max_programs": 0}, "whole number from 1"),
+        ({"aggregate": "median"}, "aggregate='median'"),
+        ({"max_programs": 0}, "whole number, at least 1"),
         ({"output": "log_odds"}, "aggregated as shares"),
     ],
     ids=["executor", "aggregate", "programs", "output"],

@@ -203,7 +203,7 @@ def test_a_spec_that_is_none(body: Any, complaint: str) -> None:
     [
         ({"terminal": 3}, "give a scorer"),
         ({"malformed": math.nan}, "finite"),
-        ({"max_turns": 0}, "whole number from 1"),
+        ({"max_turns": 0}, "whole number, at least 1"),
     ],
     ids=["terminal", "malformed", "turns"],
 )

@@ -224,10 +224,10 @@ def test_a_reference_without_tokens_fails() -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"place": "anywhere"}, "place is 'anywhere'"),
-        ({"pooling": "mean"}, "pooling is 'mean'"),
+        ({"place": "anywhere"}, "place='anywhere'"),
+        ({"pooling": "mean"}, "pooling='mean'"),
         ({"debias": 1}, "true or false"),
-        ({"longest": 0}, "whole number from 1"),
+        ({"longest": 0}, "whole number, at least 1"),
         ({"engine": 3}, "no engine"),
     ],
     ids=["place", "pooling", "debias", "longest", "engine"],

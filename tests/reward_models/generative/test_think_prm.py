@@ -157,9 +157,9 @@ def test_a_step_cannot_quote_a_verdict_into_a_chain_nor_pose_as_another_step() -
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"readout": "direct"}, "readout is 'direct'"),
-        ({"splitting": "words"}, "splitting is 'words'"),
-        ({"max_steps": 0}, "whole number from 1"),
+        ({"readout": "direct"}, "readout='direct'"),
+        ({"splitting": "words"}, "splitting='words'"),
+        ({"max_steps": 0}, "whole number, at least 1"),
     ],
     ids=["direct", "splitting", "steps"],
 )

@@ -228,7 +228,7 @@ def test_a_bad_row_is_counted(change: dict[str, Any], problem: str) -> None:
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "n-grams": ({"model": "ngrams"}, "writes nothing"),
     "no question": ({"ask": " "}, "ask is empty"),
-    "a negative weight": ({"language": -1.0}, "language is -1"),
+    "a negative weight": ({"language": -1.0}, "language=-1"),
     "no room": ({"critique_tokens": 64, "max_length": 64}, "leaves room"),
     "nothing fits": ({"max_length": 8}, "no training"),
     "no data": ({"data": {"path": []}}, "data.path is empty"),

@@ -46,10 +46,6 @@ PAIRED: dict[str, tuple[Callable[..., torch.Tensor], Callable[..., Numbers]]] = 
         lambda w, x: losses.soft(w, x, 0.8),
         lambda w, x: -0.8 * log_sigmoid(w - x) - 0.2 * log_sigmoid(x - w),
     ),
-    "smoothed": (
-        lambda w, x: losses.smoothed(w, x, 0.1),
-        lambda w, x: -0.9 * log_sigmoid(w - x) - 0.1 * log_sigmoid(x - w),
-    ),
     "tempered": (lambda w, x: losses.tempered(w, x, 0.5), lambda w, x: -log_sigmoid((w - x) / 0.5)),
     "hinge": (losses.hinge, lambda w, x: np.maximum(0, 1 - (w - x))),
     "focal": (losses.focal, focal),
@@ -99,9 +95,6 @@ def test_lists(given: list[tuple[float, int]], padding: int) -> None:
     below = [[other for other, lower in given if lower > rank] for _, rank in given]
     terms = [logsumexp([value, *rest]) - value for (value, _), rest in zip(given, below, strict=True) if rest]
     assert losses.plackett_luce(values, ranks).item() == pytest.approx(sum(terms), abs=1e-9)
-    gaps = [value - other for (value, _), rest in zip(given, below, strict=True) for other in rest]
-    mean = float(np.mean(-log_sigmoid(np.array(gaps)))) if gaps else 0.0
-    assert losses.all_pairs(values, ranks).item() == pytest.approx(mean, abs=1e-9)
 
 
 def test_a_strict_order_is_the_product_of_choices() -> None:
@@ -207,7 +200,6 @@ GRADIENTS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     "plackett_luce": lambda a, b: losses.plackett_luce(
         torch.stack([a, b, a * b], 1), torch.tensor([[0, 2, 1]] * len(a))
     ),
-    "all_pairs": lambda a, b: losses.all_pairs(torch.stack([a, b, a * b], 1), torch.tensor([[0, 1, 1]] * len(a))),
     "bce": lambda a, b: losses.bce(a, torch.sigmoid(b)),
     "gaussian_nll": lambda a, b: losses.gaussian_nll(a[:, None], b[:, None], torch.ones(len(a), 1)),
     "purm": lambda a, b: losses.purm(a, b / 9, b, a / 9),
@@ -240,13 +232,6 @@ def test_focal_keeps_its_digits_where_a_pair_is_clearly_right() -> None:
     """1 - P has no digits left at Δ = 40 in 32 bits; 2σ(-Δ) has."""
     seen = losses.focal(torch.tensor([40.0]), torch.tensor([0.0]), gamma=1.0).item()
     assert seen == pytest.approx(2 * math.exp(-40) * math.exp(-40), rel=1e-4)
-
-
-def test_weighted_mean() -> None:
-    values = tensor([1.0, 2.0, 6.0])
-    assert losses.weighted_mean(values).item() == 3.0
-    assert losses.weighted_mean(values, tensor([1.0, 0.0, 3.0])).item() == 19 / 4
-    assert losses.weighted_mean(values, tensor([0.0, 0.0, 0.0])).item() == 0.0
 
 
 def test_a_constant_side_has_no_correlation_and_no_gradient() -> None:

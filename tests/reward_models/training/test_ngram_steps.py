@@ -12,7 +12,7 @@ import pytest
 from tests.reward_models.baselines.demo_solutions import solutions
 
 from adjudge.protocol import Sample
-from adjudge.reward_models.baselines.step_model import StepModel
+from adjudge.reward_models.baselines.step_model import StepModel, chances
 from adjudge.reward_models.training.process_config import ProcessTraining
 from adjudge.reward_models.training.process_rows import read_split
 from adjudge.reward_models.training.process_training import train_process
@@ -80,8 +80,8 @@ def test_options_of_the_loss_reach_the_fit(rows: Path, tmp_path: Path) -> None:
     assert models["plain"].fingerprint == models["again"].fingerprint
     assert len({model.fingerprint for model in models.values()}) == len(options) - 1
     one = solutions(2, seed=2)[1]
-    chances = {name: np.mean(model.fitted.chances(one.prompt, one.steps)) for name, model in models.items()}
-    assert chances["wrong ones weigh more"] < chances["plain"] < chances["right ones weigh more"]
+    said = {name: np.mean(chances(model.fitted, one.prompt, one.steps)) for name, model in models.items()}
+    assert said["wrong ones weigh more"] < said["plain"] < said["right ones weigh more"]
 
 
 MISTAKES: dict[str, dict[str, Any]] = {

@@ -206,9 +206,9 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "noise for ipo": ({"loss": {"name": "ipo", "noise": 0.1}}, "does not read loss.noise"),
     "a coin for a label": ({"loss": {"noise": 0.5}}, "below 0.5"),
     "a scale for dpo": ({"loss": {"scale": 2.0}}, "does not read loss.scale"),
-    "a beta of 0": ({"loss": {"beta": 0.0}}, "loss.beta is 0"),
+    "a beta of 0": ({"loss": {"beta": 0.0}}, "loss option beta=0"),
     "no beta for ipo": ({"loss": {"name": "ipo"}, "scaling": {}}, "ipo divides by beta"),
-    "a rate of 0": ({"scaling": {"rate": 0.0}}, "scaling.rate is 0"),
+    "a rate of 0": ({"scaling": {"rate": 0.0}}, "scaling option rate=0"),
     "nothing fits": ({"max_length": 4}, "no training"),
 }
 

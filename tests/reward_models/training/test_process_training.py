@@ -232,7 +232,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "a marker in plain text": ({"layout": {"chat": False}}, "set marker to ''"),
     "no end of a step": ({"layout": {"marker": "", "separator": ""}}, "both empty"),
     "weights for ranking": ({"loss": {"name": "ranking", "bad": 2.0}}, "weigh the cross-entropy"),
-    "a weight of 0": ({"loss": {"bad": 0.0}}, "loss.bad is 0"),
+    "a weight of 0": ({"loss": {"bad": 0.0}}, "loss option bad=0"),
     "an unknown loss": ({"loss": "hinge"}, "cross_entropy"),
     "an unknown format": ({"data": {"path": "x", "format": "csv"}}, "data.format is 'csv'"),
     "no data": ({"data": {"path": []}}, "data.path is empty"),

@@ -28,9 +28,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import lru_cache
 from numbers import Real
-from typing import Any, ClassVar, Final, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, get_args
 
 from adjudge.fingerprints import fingerprint_of
+from adjudge.options import Count, Options, Range, Share, check_options
 from adjudge.protocol import Provenance, Sample, Score
 from adjudge.responses.answer_span import find_spans, shorten
 from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
@@ -38,7 +39,7 @@ from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import graded_text
 from adjudge.verifiers.agents.abstention.sentences import Sentences, sentences_of
-from adjudge.verifiers.agents.scoring import check_finite, check_options
+from adjudge.verifiers.agents.scoring import check_number
 from adjudge.verifiers.text.token_f1 import MAX_CHARACTERS, TokenF1Verifier, token_f1
 
 ToolText = Literal["spans", "tags"]
@@ -123,7 +124,7 @@ def _filled(text: str) -> BapoAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BapoSchedule:
+class BapoSchedule(Options, what="schedule option"):
     """The stage of a run: BAPO's early stage ends when the validation results have stopped improving.
 
     The schedule is a value: `after` returns the next one, and a trainer that keeps it keeps it in its checkpoint as
@@ -140,16 +141,12 @@ class BapoSchedule:
         stage: "early" or "late"; once late, always late.
     """
 
-    patience: int = 5
+    patience: Count = 5
     in_a_row: bool = True
     ties: Literal["improve", "stale"] = "stale"
     best: float | None = None
-    stale: int = 0
+    stale: Annotated[int, Range(ge=0)] = 0
     stage: Literal["early", "late"] = "early"
-
-    def __post_init__(self) -> None:
-        """Reject a state that no run can be in."""
-        check_options(self, {"patience": 1, "stale": 0, "best": None}, "schedule")
 
     def after(self, result: float) -> Self:
         """Return the schedule after one more validation result.
@@ -157,7 +154,7 @@ class BapoSchedule:
         Raises:
             ValueError: the result is no finite number.
         """
-        check_finite(result, "schedule: the validation result")
+        check_number(result, Range(), "schedule: the validation result")
         if self.best is None or result > self.best:
             return replace(self, best=float(result), stale=0 if self.in_a_row else self.stale)
         if result == self.best and self.ties == "improve":
@@ -242,11 +239,11 @@ class BapoScorer:
     groupwise: ClassVar[bool] = True
 
     stage: Stage = "early"
-    rate: float | None = None
-    ratio: float = 0.05
-    bonus: float = 0.5
-    right_above: float = 0.0
-    max_distinct: int = 3
+    rate: Share | None = None
+    ratio: Share = 0.05
+    bonus: Share = 0.5
+    right_above: Share = 0.0
+    max_distinct: Annotated[int, Range(ge=0)] = 3
     form: Literal["search", "plain"] = "search"
     boxed: bool = True
     tool_text: ToolText = "spans"
@@ -259,10 +256,9 @@ class BapoScorer:
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
-        shares = dict.fromkeys(("rate", "ratio", "bonus", "right_above"), (0.0, 1.0))
-        check_options(self, {**shares, "max_distinct": 0})
+        check_options(self, f"{self.name} option")
         if not self.bonus:
-            raise ValueError('bapo: bonus is 0; give stage="never" for no bonus')
+            raise ValueError('bapo option bonus=0; give stage="never" for no bonus')
         object.__setattr__(self, "_known", sentences_of(self.languages, self.sentences, inside=self.name))
         object.__setattr__(self, "_f1", TokenF1Verifier(language=self.language))
 

@@ -26,6 +26,7 @@ from numbers import Real
 from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 from adjudge.fingerprints import fingerprint_of
+from adjudge.options import Options, check_options
 from adjudge.protocol import Provenance, Sample, Score
 from adjudge.responses.answer_span import Where, find_spans, shorten
 from adjudge.runtime.contract import score_checked, validate_sample
@@ -34,7 +35,6 @@ from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.nested import cost_of, options_of, part_of
 from adjudge.scoring.verifier_base import Reasoning, Truncated, graded_text
 from adjudge.verifiers.agents.abstention.sentences import Sentences, sentences_of
-from adjudge.verifiers.agents.scoring import check_options
 from adjudge.verifiers.text.exact import ExactVerifier
 
 Case: TypeAlias = Literal["right", "wrong", "abstained", "needless", "hallucinated"]
@@ -42,7 +42,7 @@ CASES: tuple[Case, ...] = get_args(Case)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SaluTable:
+class SaluTable(Options, what="abstention option"):
     """The numbers of SALU's reward; all defaults are ours.
 
     Attributes:
@@ -60,10 +60,6 @@ class SaluTable:
     needless: float = -0.5
     hallucinated: float = -1.0
     surely: float = -1.0
-
-    def __post_init__(self) -> None:
-        """Reject what is no number."""
-        check_options(self, dict.fromkeys(item.name for item in fields(self)), "abstention")
 
     def reward(self, case: Case, confidence: float = 1.0) -> float:
         """Return what an answer is worth.
@@ -192,8 +188,8 @@ class AbstentionScorer:
 
     def __post_init__(self) -> None:
         """Reject options out of range, and scorers that are none."""
-        check_options(self, {"right_from": None})
-        if self.confidence is not None and not (isinstance(self.confidence, str) and self.confidence):
+        check_options(self, "abstention option")
+        if self.confidence == "":
             raise ValueError(f"abstention: confidence is {self.confidence!r}; it must be a column's name, or none")
         if isinstance(self.table, Mapping):
             object.__setattr__(self, "table", _table(self.table))

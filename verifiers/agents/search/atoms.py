@@ -24,6 +24,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from adjudge.engines.interface import Fault
+from adjudge.options import Count, Range, Share
 from adjudge.prompts.asking import Answer
 from adjudge.prompts.reading import keyed_lines
 from adjudge.prompts.scorer import Case, shortened
@@ -35,7 +36,7 @@ from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.searches import FinalAnswer, final_answer
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm
 from adjudge.scoring.nested import asked, cost_of, without_number
-from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer, TrajectoryModelScorer, check_number
+from adjudge.verifiers.agents.scoring import NestedScorer, TrajectoryModelScorer, Value, check_number
 from adjudge.verifiers.text.token_f1 import TokenF1Verifier
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9_-]{0,40})>")
@@ -139,11 +140,6 @@ class AtomJudge(TrajectoryModelScorer):
 
     reasoning: Literal["strip", "keep"] = "keep"
 
-    def __post_init__(self) -> None:
-        """Reject options out of range."""
-        super().__post_init__()
-        self.check_options({})
-
     def read(self, sample: Sample, trajectory: Trajectory) -> Case | Score:
         """Return the atoms, or the score of a trajectory without any that could be shown."""
         thoughts = Thoughts(sample=sample, response="atoms", atoms=tuple(atoms_of(trajectory, self.shape)))
@@ -230,25 +226,23 @@ class AtomicThoughtScorer(NestedScorer):
     inner: ClassVar[tuple[str, ...]] = ("reward", "outcome")
 
     engine: Any = None
-    max_tokens: int = 2048
+    max_tokens: Count = 2048
     reward: Any = None
-    low: float = 0.0
-    high: float = 1.0
+    low: Value = 0.0
+    high: Value = 1.0
     outcome: Any = None
-    start: float = 0.5
-    progress: float | None = None
+    start: Share = 0.5
+    progress: Share | None = None
     column: str = "progress"
-    malformed: float = -1.0
-    max_atoms: int = 64
-    longest: int = 200_000
+    malformed: Value = -1.0
+    max_atoms: Count = 64
+    longest: Count = 200_000
 
     def __post_init__(self) -> None:
         """Reject options out of range, and both or none of engine and reward."""
         if (self.engine is None) == (self.reward is None):
             raise ValueError(f"{self.name}: give either an engine or a reward, which judges the atoms; not both")
-        counts = {"max_atoms": 1, "longest": 1, "max_tokens": 1}
-        values = dict.fromkeys(("low", "high", "malformed"), (-LARGEST, LARGEST))
-        self.check_options({**values, "start": (0.0, 1.0), "progress": (0.0, 1.0), **counts})
+        super().__post_init__()
         if not self.low < self.high:
             raise ValueError(f"{self.name}: low is {self.low} and high {self.high}; low comes first")
 
@@ -279,7 +273,7 @@ class AtomicThoughtScorer(NestedScorer):
             raise ValueError(
                 f"nobody says how far the training is: set the option progress, or extra[{self.column!r}] from 0 to 1"
             )
-        check_number(progress, 0.0, 1.0, f"extra[{self.column!r}]")
+        check_number(progress, Range(ge=0, le=1), f"extra[{self.column!r}]")
         return answers, self.start * (1.0 - progress)
 
     def read(self, sample: Sample) -> _Read | Score:

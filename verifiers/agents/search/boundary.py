@@ -31,8 +31,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
+from adjudge.options import Count, Range
 from adjudge.protocol import Sample, Score
 from adjudge.responses.answer_span import Span, shorten
 from adjudge.responses.trajectories.searches import final_answer, searches_of
@@ -89,22 +90,20 @@ class SearchBoundaryVerifier(TrajectoryVerifier):
 
     policy: Policy = "ikea"
     values: Mapping[str, float] = field(default_factory=dict)
-    max_searches: int = 3
+    max_searches: Count = 3
     thought: bool = False
     decision: str = "decision"
     tools: tuple[str, ...] = ()
     metric: Literal["exact_match", "f1"] = "exact_match"
-    least: float = 1.0
-    longest: int = 200_000
+    least: Annotated[float, Range(gt=0, le=1)] = 1.0
+    longest: Count = 200_000
 
     def __post_init__(self) -> None:
         """Reject options out of range, and values of cases that the policy does not know."""
         if not isinstance(self.tools, list | tuple) or not all(isinstance(one, str) and one for one in self.tools):
             raise ValueError(f"{self.name}: tools is {self.tools!r}; give a list of names")
         object.__setattr__(self, "tools", tuple(self.tools))
-        self.check_options({"max_searches": 1, "longest": 1, "least": (0.0, 1.0)})
-        if not self.least:
-            raise ValueError(f"{self.name}: least is 0, so every answer would be right; give more than 0")
+        super().__post_init__()
         object.__setattr__(self, "values", case_values(self.name, self.values, TABLES[self.policy]))
 
     @property

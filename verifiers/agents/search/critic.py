@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 from adjudge.engines.interface import Fault
+from adjudge.options import Count, Share
 from adjudge.prompts.asking import Answer
 from adjudge.prompts.reading import keyed_lines
 from adjudge.prompts.scorer import Case, guard, shortened
@@ -79,16 +80,15 @@ class TurnCriticScorer(TrajectoryModelScorer):
 
     reasoning: Literal["strip", "keep"] = "keep"
     outcome: Any = None
-    share: float = 0.25
+    share: Share = 0.25
     judged: Literal["all", "search"] = "all"
     value: Literal["mean", "share"] = "mean"
-    max_turns: int = 64
-    result_characters: int = 2_000
+    max_turns: Count = 64
+    result_characters: Count = 2_000
 
     def __post_init__(self) -> None:
         """Reject options out of range, and an outcome that is no scorer."""
         super().__post_init__()
-        self.check_options({"share": (0.0, 1.0), "max_turns": 1, "result_characters": 1})
         object.__setattr__(self, "outcome", part_of(self.outcome, f"{self.name}: outcome"))
 
     @classmethod

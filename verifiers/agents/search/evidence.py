@@ -31,7 +31,7 @@ from adjudge.protocol import Sample, Score, StepScore
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.searches import Search, SeveralAnswers, final_answer, goes_on, searches_of
 from adjudge.responses.trajectories.trajectory import Result, Trajectory
-from adjudge.verifiers.agents.scoring import LARGEST, TrajectoryModelScorer
+from adjudge.verifiers.agents.scoring import TrajectoryModelScorer, Weight
 from adjudge.verifiers.agents.search.reference import SearchReference, read_answers
 from adjudge.verifiers.agents.search.signals import identity, words
 
@@ -84,17 +84,12 @@ class SearchEvidenceScorer(TrajectoryModelScorer):
     template: ClassVar[str] = "verifiers/agents/search/evidence"
 
     max_tokens: int = 256
-    answer_weight: float = 1.0
-    evidence_weight: float = 0.5
-    well_formed: float = 0.1
+    answer_weight: Weight = 1.0
+    evidence_weight: Weight = 0.5
+    well_formed: Weight = 0.1
     source: Literal["results", "quotes"] = "results"
     evidence_tag: str = "evidence"
     several: SeveralAnswers = "none"
-
-    def __post_init__(self) -> None:
-        """Reject options out of range."""
-        super().__post_init__()
-        self.check_options(dict.fromkeys(("answer_weight", "evidence_weight", "well_formed"), (0.0, LARGEST)))
 
     @property
     def more_tags(self) -> tuple[str, ...]:

@@ -21,10 +21,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge.engines.interface import Fault
 from adjudge.engines.loading import engine_of
+from adjudge.options import Count, Range
 from adjudge.protocol import Sample, Score, StepScore
 from adjudge.responses.pooling import Pooling
 from adjudge.responses.trajectories.reading import read_trajectory
@@ -33,7 +34,7 @@ from adjudge.responses.trajectories.trajectory import Turn
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.entries import shown
 from adjudge.scoring.nested import asked, cost_of, without_number
-from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer
+from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer, Value, Weight
 from adjudge.verifiers.agents.search.facts_worth import (
     MAX_REPLY,
     FactCase,
@@ -107,30 +108,23 @@ class FactGainScorer(NestedScorer):
     engine: Any = None
     lead: str = ""
     pooling: Pooling = "prod"
-    permutations: int = 30
-    seed: int = 0
+    permutations: Count = 30
+    seed: Annotated[int, Range(ge=0)] = 0
     normalise: Normalise = "softmax"
-    temperature: float = 2.0
+    temperature: Annotated[float, Range(ge=1e-6, le=LARGEST)] = 2.0
     checker: Any = None
-    least: float = 0.5
-    max_facts: int = 3
+    least: Value = 0.5
+    max_facts: Annotated[int, Range(ge=0)] = 3
     prompt_facts: Literal["known", "pay"] = "known"
     outcome: Any = None
-    gain_weight: float = 2.0
-    shared_weight: float = 1.0
-    answer_weight: float = 3.0
-    form_weight: float = 1.0
+    gain_weight: Weight = 2.0
+    shared_weight: Weight = 1.0
+    answer_weight: Weight = 3.0
+    form_weight: Weight = 1.0
     idle: Literal["zero", "pay"] = "zero"
-    max_question: float = 3.0
-    max_turns: int = 64
-    longest: int = 200_000
-
-    def __post_init__(self) -> None:
-        """Reject options out of range."""
-        counts = {"permutations": 1, "max_turns": 1, "longest": 1, "max_facts": 0, "seed": 0}
-        weights = ("gain_weight", "shared_weight", "answer_weight", "form_weight", "max_question")
-        numbers = {"temperature": (1e-6, LARGEST), "least": (-LARGEST, LARGEST)}
-        self.check_options({**counts, **numbers, **dict.fromkeys(weights, (0.0, LARGEST))})
+    max_question: Weight = 3.0
+    max_turns: Count = 64
+    longest: Count = 200_000
 
     @cached_property
     def _meter(self) -> Meter | None:

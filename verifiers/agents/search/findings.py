@@ -22,13 +22,14 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from adjudge.options import Count, Range
 from adjudge.protocol import Sample, Score, StepScore
 from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.searches import final_answer, searches_of
 from adjudge.scoring.nested import asked, cost_of, without_number
-from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer
+from adjudge.verifiers.agents.scoring import NestedScorer, Value, Weight
 from adjudge.verifiers.agents.search.reference import folded, read_findings
 from adjudge.verifiers.agents.search.signals import Rule, finding_f1, likeness, matched, spread, words_of
 
@@ -108,22 +109,19 @@ class FindingsScorer(NestedScorer):
 
     rule: Rule = "token_f1"
     similarity: Any = None
-    threshold: float = 0.75
+    threshold: Annotated[float, Range(gt=0, le=1)] = 0.75
     weights: tuple[float, float, float] = (1.0, 1.0, 0.5)
-    scale: float = 1.0
+    scale: Value = 1.0
     lines: Literal["all", "share"] = "all"
-    repeat_cost: float = 3.0
+    repeat_cost: Weight = 3.0
     diverse: Literal["findings", "queries"] = "findings"
     gated: bool = True
-    max_findings: int = 50
-    longest: int = 50_000
+    max_findings: Count = 50
+    longest: Count = 50_000
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
-        ranges = {"threshold": (0.0, 1.0), "scale": (-LARGEST, LARGEST), "repeat_cost": (0.0, LARGEST)}
-        self.check_options({**ranges, "max_findings": 1, "longest": 1})
-        if not self.threshold:
-            raise ValueError(f"{self.name}: threshold is 0, so everything would match; give more than 0")
+        super().__post_init__()
         weights: Any = self.weights
         numbers = isinstance(weights, list | tuple) and [
             one for one in weights if isinstance(one, int | float) and not isinstance(one, bool) and 0 <= one < math.inf

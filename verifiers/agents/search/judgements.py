@@ -31,15 +31,16 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
+from adjudge.options import Count, Range, Share
 from adjudge.protocol import Sample, Score, StepScore
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.searches import FinalAnswer, Search, SeveralAnswers, final_answer, searches_of
 from adjudge.responses.trajectories.trajectory import Block, Trajectory, TrajectoryForm
 from adjudge.scoring.nested import asked, cost_of, without_number
-from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer, case_values
+from adjudge.verifiers.agents.scoring import NestedScorer, Value, case_values
 from adjudge.verifiers.agents.search.reference import SearchReference, read_answers
 from adjudge.verifiers.agents.search.signals import holds, identity
 
@@ -143,19 +144,18 @@ class SearchJudgementsScorer(NestedScorer):
     inner: ClassVar[tuple[str, ...]] = ("relevance",)
 
     relevance: Any = None
-    threshold: float = 0.5
+    threshold: Value = 0.5
     values: Mapping[str, float] = field(default_factory=dict)
     trust_yes: bool = True
     several: SeveralAnswers = "none"
-    many_answers: int = 10
-    many_value: float = 0.25
-    max_paid: int = 3
-    longest: int = 200_000
+    many_answers: Count = 10
+    many_value: Share = 0.25
+    max_paid: Annotated[int, Range(ge=0)] = 3
+    longest: Count = 200_000
 
     def __post_init__(self) -> None:
         """Reject options out of range, and values of cases that there are not."""
-        counts = {"many_answers": 1, "max_paid": 0, "longest": 1}
-        self.check_options({"threshold": (-LARGEST, LARGEST), "many_value": (0.0, 1.0), **counts})
+        super().__post_init__()
         object.__setattr__(self, "values", case_values(self.name, self.values, RULE))
 
     def gold(self, sample: Sample) -> SearchReference:

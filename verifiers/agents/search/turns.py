@@ -32,13 +32,14 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from adjudge.options import Count, Range
 from adjudge.protocol import Sample, Score, StepScore
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.searches import Search, SeveralAnswers, final_answer, goes_on, searches_of
 from adjudge.responses.trajectories.trajectory import Trajectory
-from adjudge.verifiers.agents.scoring import LARGEST, Range, TrajectoryVerifier
+from adjudge.verifiers.agents.scoring import TrajectoryVerifier, Value, Weight
 from adjudge.verifiers.agents.search.reference import SearchReference, prompt_text, read_reference
 from adjudge.verifiers.agents.search.signals import (
     best_similarities,
@@ -63,19 +64,10 @@ class SearchTurnsVerifier(TrajectoryVerifier):
         longest: most characters that the agent may write; more is malformed (`too_complex`).
     """
 
-    malformed: float = 0.0
+    malformed: Value = 0.0
     turns: Literal["sum", "mean", "none"] = "sum"
     several: SeveralAnswers = "none"
-    longest: int = 200_000
-
-    @property
-    def ranges(self) -> dict[str, Range]:
-        """The ranges of the numbers among the options."""
-        return {"malformed": (-LARGEST, LARGEST), "longest": 1}
-
-    def __post_init__(self) -> None:
-        """Reject options out of range."""
-        self.check_options(self.ranges)
+    longest: Count = 200_000
 
     @abstractmethod
     def gains_and_costs(self, searches: Sequence[Search], gold: SearchReference) -> tuple[list[float], list[float]]:
@@ -138,15 +130,10 @@ class SearchStepsVerifier(SearchTurnsVerifier):
     name: ClassVar[str] = "search_steps"
     version: ClassVar[str] = "1"
 
-    malformed: float = -1.0
-    key_weight: float = 0.618
-    repeat_weight: float = 1.0
+    malformed: Value = -1.0
+    key_weight: Weight = 0.618
+    repeat_weight: Weight = 1.0
     prompt_words: Literal["count", "ignore"] = "count"
-
-    @property
-    def ranges(self) -> dict[str, Range]:
-        """The ranges of the numbers among the options."""
-        return {**super().ranges, "key_weight": (0.0, LARGEST), "repeat_weight": (0.0, LARGEST)}
 
     def gold(self, sample: Sample) -> SearchReference:
         """Return the reference; `BadReferenceError` if it cannot be read."""
@@ -189,24 +176,12 @@ class SearchGainVerifier(SearchTurnsVerifier):
     version: ClassVar[str] = "1"
 
     metric: Literal["exact_match", "f1"] = "exact_match"
-    outcome: float = 1.0
-    gain: float = 0.5
-    cost: float = 0.05
-    free: int = 1
+    outcome: Weight = 1.0
+    gain: Weight = 0.5
+    cost: Weight = 0.05
+    free: Annotated[int, Range(ge=0)] = 1
     how: Literal["phrase", "words"] = "phrase"
-    least: float = 0.8
-
-    @property
-    def ranges(self) -> dict[str, Range]:
-        """The ranges of the numbers among the options."""
-        weights: dict[str, Range] = dict.fromkeys(("outcome", "gain", "cost"), (0.0, LARGEST))
-        return {**super().ranges, **weights, "least": (0.0, 1.0), "free": 0}
-
-    def __post_init__(self) -> None:
-        """Reject options out of range."""
-        super().__post_init__()
-        if not self.least:
-            raise ValueError(f"{self.name}: least is 0, so that every result would hold everything; give a share above")
+    least: Annotated[float, Range(gt=0, le=1)] = 0.8
 
     def gold(self, sample: Sample) -> SearchReference:
         """Return the reference; `BadReferenceError` if it cannot be read."""

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from adjudge.options import Range
 from adjudge.protocol import Sample, Score, StepScore
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.trajectory import Call
@@ -48,13 +49,7 @@ class ToolCallVerifier(CallsVerifier):
     version: ClassVar[str] = "3"
 
     strings: Strings = "exact"
-    tolerance: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Reject options out of their range."""
-        self.check_options({"tolerance": (0.0, 1.0)})
-        if self.tolerance == 1:
-            raise ValueError(f"{self.name}: tolerance is {self.tolerance!r}; it must be at least 0 and below 1")
+    tolerance: Annotated[float, Range(ge=0, lt=1)] = 0.0
 
     def gold(self, sample: Sample) -> CallReference:
         """Return what the reference asks for; `BadReferenceError` if it cannot be read."""

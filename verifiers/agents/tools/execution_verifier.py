@@ -22,9 +22,10 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from adjudge import wire
+from adjudge.options import Range, Share
 from adjudge.protocol import Limits, Sample, Score, StepScore
 from adjudge.responses.trajectories.trajectory import Call
 from adjudge.sandbox.bubblewrap import SandboxUnavailableError
@@ -70,16 +71,11 @@ class ToolExecutionVerifier(CallsVerifier, SandboxedVerifier):
     version: ClassVar[str] = "3"
 
     extra: Literal["cost", "ignore"] = "cost"
-    tolerance: float = 1e-6
-    seconds: float = 5.0
-    total_seconds: float = 30.0
-    memory_mb: int = 512
+    tolerance: Share = 1e-6
+    seconds: Annotated[float, Range(ge=0.01, le=600, unit="seconds")] = 5.0
+    total_seconds: Annotated[float, Range(ge=0.01, le=3600, unit="seconds")] = 30.0
+    memory_mb: Annotated[int, Range(ge=32, unit="MiB")] = 512
     isolation: Isolation = "bubblewrap"
-
-    def __post_init__(self) -> None:
-        """Reject options out of their range."""
-        seconds = {"seconds": (0.01, 600.0), "total_seconds": (0.01, 3600.0)}
-        self.check_options({"tolerance": (0.0, 1.0), **seconds, "memory_mb": 32})
 
     @property
     def limits(self) -> Limits:  # type: ignore[override]

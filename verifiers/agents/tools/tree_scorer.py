@@ -23,9 +23,10 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from adjudge.fingerprints import fingerprint_of
+from adjudge.options import Range
 from adjudge.protocol import Provenance, Sample, Score, StepScore
 from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.trajectory import Turn
@@ -33,7 +34,7 @@ from adjudge.responses.trajectories.tree_values import node_values, prefix_paths
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.nested import cost_of, options_of, part_of
-from adjudge.verifiers.agents.scoring import LARGEST
+from adjudge.verifiers.agents.scoring import Weight
 from adjudge.verifiers.agents.tools.arguments import NoSchemasError, Tools, read_tools
 from adjudge.verifiers.agents.tools.reading import ReadsCalls, calls_of_turn, check_response, with_spans
 
@@ -59,13 +60,13 @@ class ToolTreeScorer(ReadsCalls):
     needs_reference: ClassVar[bool] = False
 
     outcome: Any
-    discount: float = 0.9
-    valid_weight: float = 0.2
-    blend: float = 1.0
+    discount: Annotated[float, Range(ge=1e-6, le=1)] = 0.9
+    valid_weight: Weight = 0.2
+    blend: Weight = 1.0
 
     def __post_init__(self) -> None:
         """Reject options out of range, and an outcome that is no scorer of single responses."""
-        self.check_options({"discount": (1e-6, 1.0), "valid_weight": (0.0, LARGEST), "blend": (0.0, LARGEST)})
+        super().__post_init__()
         object.__setattr__(self, "outcome", part_of(self.outcome, f"{self.name}: outcome"))
         if self.outcome is None:
             raise ValueError(f"{self.name}: outcome is None; give a scorer of whole responses")

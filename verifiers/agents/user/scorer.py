@@ -15,16 +15,16 @@ import itertools
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Final, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar
 
 from adjudge import wire
 from adjudge.engines.interface import Fault
+from adjudge.options import Count, Range
 from adjudge.prompts.asking import Answer, Reader, cost_of
 from adjudge.prompts.reading import NumberReader
 from adjudge.prompts.scorer import Case, ModelScorer
 from adjudge.prompts.template import Rendered, Template, Value, load_template
 from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, StepScore
-from adjudge.verifiers.agents.scoring import check_options
 from adjudge.verifiers.agents.user.dialogue import (
     LEAST,
     MANNERS,
@@ -190,17 +190,14 @@ class SimulatedUserScorer(ModelScorer):
     version: ClassVar[str] = "1"
     needs_reference: ClassVar[bool] = True
 
-    start: float = START
-    max_change: int = MAX_CHANGE
-    max_turns: int = 20
+    start: Annotated[float, Range(ge=LEAST, lt=TOP)] = START
+    max_change: Count = MAX_CHANGE
+    max_turns: Count = 20
     truncated: Literal["zero", "grade"] = "grade"
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
         super().__post_init__()
-        check_options(self, {"max_change": 1, "max_turns": 1})
-        if isinstance(self.start, bool) or not isinstance(self.start, int | float) or not LEAST <= self.start < TOP:
-            raise ValueError(f"{self.name}: start is {self.start!r}; it must be a number from 10 to below 100")
 
     def templates(self) -> tuple[Template, ...]:
         """Return the one prompt there is."""

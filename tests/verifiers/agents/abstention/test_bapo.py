@@ -241,7 +241,7 @@ def test_what_a_sample_lacks_is_said_before_any_work(broken: dict[str, Any], opt
     ],
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"bapo: |token_f1: "):
+    with pytest.raises(ValueError, match=r"bapo|token_f1: "):
         BapoScorer(**options)
 
 
@@ -316,7 +316,7 @@ def test_a_schedule_survives_json() -> None:
     schedule = BapoSchedule(patience=2).after(0.5).after(0.4)
     assert BapoSchedule.from_dict(json.loads(json.dumps(schedule.to_dict()))) == schedule
     for bad in ({}, {**schedule.to_dict(), "x": 1}, {**schedule.to_dict(), "stage": "x"}, {"patience": 0}):
-        with pytest.raises(ValueError, match="schedule: "):
+        with pytest.raises(ValueError, match="schedule"):
             BapoSchedule.from_dict(bad)
     for result in (math.nan, True, "1", None):
         with pytest.raises(ValueError, match="validation result"):
@@ -327,7 +327,7 @@ def test_a_schedule_survives_json() -> None:
     "state", [{"patience": 1.5}, {"in_a_row": 1}, {"ties": "x"}, {"best": math.nan}, {"stale": -1}, {"stage": "mid"}]
 )
 def test_a_state_that_no_run_can_be_in_is_refused(state: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="schedule: "):
+    with pytest.raises(ValueError, match="schedule"):
         BapoSchedule(**state)
 
 

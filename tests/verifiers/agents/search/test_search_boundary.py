@@ -228,14 +228,14 @@ def test_no_attack_gets_through_and_no_honest_answer_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"policy": "mine"}, "policy is 'mine'"),
+        ({"policy": "mine"}, "policy='mine'"),
         ({"values": {"right_needed": 1}}, "there is no case 'right_needed'"),
         ({"values": {"right": float("nan")}}, "values"),
         ({"values": {"right": "1"}}, "values"),
         ({"values": 3}, "give a mapping"),
-        ({"max_searches": 0}, "max_searches is 0"),
-        ({"least": 0}, "least is 0"),
-        ({"least": 1.5}, "least is 1.5"),
+        ({"max_searches": 0}, "max_searches=0"),
+        ({"least": 0}, "least=0"),
+        ({"least": 1.5}, "least=1.5"),
         ({"form": {"search": "a b"}}, "tag name"),
         ({"form": {"query": "q"}}, "no field 'query'"),
         ({"tools": "python"}, "tools is 'python'; give a list"),

@@ -253,10 +253,10 @@ def test_references_without_an_answer_are_refused(reference: Any) -> None:
 
 def test_options_that_mean_nothing_are_refused() -> None:
     bad: list[tuple[dict[str, Any], str]] = [
-        ({"share": 1.5}, "share is 1.5"),
-        ({"share": float("nan")}, "share is nan"),
-        ({"judged": "some"}, "judged is 'some'"),
-        ({"max_turns": 0}, "max_turns is 0"),
+        ({"share": 1.5}, "share=1.5"),
+        ({"share": float("nan")}, "share=nan"),
+        ({"judged": "some"}, "judged='some'"),
+        ({"max_turns": 0}, "max_turns=0"),
         ({"outcome": 3}, "outcome is 3"),
         ({"form": 3}, "form is 3"),
     ]

@@ -370,11 +370,11 @@ def test_an_engine_and_an_outcome_need_an_answer() -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"normalise": "max"}, "normalise is 'max'"),
-        ({"temperature": 0}, "temperature is 0"),
-        ({"permutations": 0}, "permutations is 0"),
-        ({"max_facts": -1}, "max_facts is -1"),
-        ({"gain_weight": float("inf")}, "gain_weight is inf"),
+        ({"normalise": "max"}, "normalise='max'"),
+        ({"temperature": 0}, "temperature=0"),
+        ({"permutations": 0}, "permutations=0"),
+        ({"max_facts": -1}, "max_facts=-1"),
+        ({"gain_weight": float("inf")}, "gain_weight=inf"),
         ({"checker": "judge"}, "checker is 'judge'"),
         ({"engine": "nowhere:model"}, "nowhere"),
     ],

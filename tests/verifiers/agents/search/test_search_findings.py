@@ -234,14 +234,14 @@ def test_no_attack_gets_through_and_no_honest_list_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"rule": "bleu"}, "rule is 'bleu'"),
-        ({"threshold": 0}, "threshold is 0"),
-        ({"threshold": float("nan")}, "threshold is nan"),
+        ({"rule": "bleu"}, "rule='bleu'"),
+        ({"threshold": 0}, "threshold=0"),
+        ({"threshold": float("nan")}, "threshold=nan"),
         ({"weights": (1, 1)}, "three numbers"),
         ({"weights": (0, 0, 0)}, "three numbers"),
         ({"weights": (1, -1, 1)}, "three numbers"),
         ({"weights": "111"}, "three numbers"),
-        ({"max_findings": 0}, "max_findings is 0"),
+        ({"max_findings": 0}, "max_findings=0"),
         ({"similarity": "token_f1"}, "similarity is 'token_f1'"),
     ],
 )

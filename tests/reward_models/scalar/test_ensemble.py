@@ -132,8 +132,8 @@ def test_each_members_own_doubt_counts() -> None:
     [
         ({"members": (member(0),)}, "at least two"),
         ({"combine": "mode"}, "reward_ensemble: combine: option rule='mode'"),
-        ({"combine": 3}, "combine is 3"),
-        ({"quorum": 3}, "quorum is 3"),
+        ({"combine": 3}, "combine takes a mapping"),
+        ({"quorum": 3}, "quorum=3"),
         ({"members": ({"model": "x", "output": "sigmoid"}, "y")}, "'output'"),
         ({"members": (member(0, normalize="zscore"), member(1))}, "say it once"),
     ],
