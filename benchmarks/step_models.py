@@ -121,7 +121,7 @@ def trained(kind: str, path: str, output: Path, options: Options, console: Conso
         "model": NGRAMS if kind == NGRAMS else {"from_scratch": "tiny"},
         "data": {"path": path, "held_out": options.held_out, "held_out_path": [held_out_path] if held_out_path else []},
         "output": str(output),
-        "normalise": "step",
+        "normalize": "step",
         "max_length": 512,
         "seed": options.seed,
         "schedule": {

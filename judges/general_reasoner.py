@@ -38,7 +38,7 @@ class GeneralReasonerJudge(AnswerJudge):
     text_template: ClassVar[str] = "judges/general_reasoner"
     direct_template: ClassVar[str] = ""
 
-    longest: int = 2_000_000
+    max_characters: int = 2_000_000
     labels: Mapping[str, float] | None = field(default_factory=lambda: {"Yes": 1.0, "No": 0.0})
     output: Literal["unit", "scale"] = "unit"
     reasons: Mapping[str, str] = field(default_factory=lambda: {"No": "wrong"})

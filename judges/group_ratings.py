@@ -47,7 +47,7 @@ class DeepSeekGrmJudge(ModelScorer):
     output: Literal["sum", "unit"] = "sum"
     temperature: float = 0.5
     max_tokens: int = 4096
-    longest: int = 20_000
+    max_characters: int = 20_000
 
     def templates(self) -> tuple[Template, ...]:
         """Return the prompt."""

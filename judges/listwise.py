@@ -107,7 +107,7 @@ class ListwiseJudge(ModelScorer):
         window: most responses in one prompt, 2 to 8.
         rounds: how often each response is shown, at least 1.  There are only 2 different rounds for two responses, and
             2 n for n of them that fit into one prompt; more are not asked.
-        longest: a response of more characters scores 0 (`too_complex`) and is not shown; short by default, because
+        max_characters: a response of more characters scores 0 (`too_complex`) and is not shown; short by default, as
             `window` of them stand in one prompt.
     """
 
@@ -118,14 +118,14 @@ class ListwiseJudge(ModelScorer):
     criteria: str = "how correct, helpful and complete the answer is"
     window: Annotated[int, Range(ge=2, le=_MOST)] = 5
     rounds: Count = 4
-    longest: int = 12_000
+    max_characters: int = 12_000
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
         super().__post_init__()
-        if self.no_verdict != "failed":
+        if self.undecided != "failed":
             raise ValueError(
-                f"{self.name}: no_verdict is {self.no_verdict!r}; a ranking that cannot be read is nobody's own "
+                f"{self.name}: undecided is {self.undecided!r}; a ranking that cannot be read is nobody's own "
                 'fault, so it must be "failed"'
             )
 

@@ -250,7 +250,7 @@ class AnswerJudge(Judge):
     text_template: ClassVar[str] = "judges/answer"
     direct_template: ClassVar[str] = "judges/answer_direct"
 
-    shortest: int = 1
+    min_words: int = 1
     reasons: Mapping[str, str] = field(default_factory=lambda: {"different": "wrong", "invalid": "no_answer"})
     labels: Mapping[str, float] | None = field(default_factory=lambda: {"same": 1.0, "different": 0.0, "invalid": 0.0})
 

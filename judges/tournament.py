@@ -212,7 +212,7 @@ def _check_players(players: int) -> None:
 Format = Literal["round_robin", "swiss", "knock_out"]
 Ranking = Literal["points", "bradley_terry", "place"]
 
-_OPTIONS = ("judge", "format", "ranking", "rounds", "ridge", "reasoning", "shortest", "longest", "seed", "name")
+_OPTIONS = ("judge", "format", "ranking", "rounds", "ridge", "reasoning", "min_words", "max_characters", "seed", "name")
 _EXAMPLE = "{tournament: {judge: SCORER, format: swiss}}"
 
 
@@ -234,8 +234,8 @@ class Tournament(Composite):
         ridge: Bradley-Terry only: the penalty, > 0.
         reasoning: "strip" lets play what follows the last end-of-thinking tag, and a response that ends inside its
             reasoning scores 0; "keep" the whole text.
-        shortest: a response of fewer words scores 0 (`no_answer`); 1 where one word can be an answer.
-        longest: a response of more characters scores 0 (`too_complex`).
+        min_words: a response of fewer words scores 0 (`no_answer`); 1 where one word can be an answer.
+        max_characters: a response of more characters scores 0 (`too_complex`).
         seed: changes who meets whom.
         name: short name, used in provenance and reports.
     """
@@ -248,8 +248,8 @@ class Tournament(Composite):
     rounds: Count | None = None
     ridge: Annotated[float, Range(gt=0)] = 0.1
     reasoning: Literal["strip", "keep"] = "strip"
-    shortest: Count = 2
-    longest: Count = 50_000
+    min_words: Count = 2
+    max_characters: Count = 50_000
     seed: int = 0
     name: str = "tournament"
 
@@ -349,7 +349,7 @@ class Tournament(Composite):
             _, text, unfinished = split_reasoning(text)
             if unfinished:
                 return "", "unfinished_reasoning"
-        return text.strip(), guard(text, shortest=self.shortest, longest=self.longest)
+        return text.strip(), guard(text, min_words=self.min_words, max_characters=self.max_characters)
 
 
 class _Event:

@@ -19,7 +19,7 @@ Outcome and rubric in one reward: CaRR's weighted sum and C-GRPO's two ways to u
     C-GRPO:  R = (1 - a) outcome + a rubric'  where the outcome is positive, else R = outcome;  a = 0.3
 
 In the paper rubric' is the rubric reward divided by the largest of the group.  The flags of the released scripts
-(normalise, and rubric for right answers only) lead into a branch that adds the raw rubric reward instead
+(normalize, and rubric for right answers only) lead into a branch that adds the raw rubric reward instead
 (slime/rollout/sglang_rollout.py 352-360 @ c97e7e8).  Here the choice has a name.
 """
 
@@ -34,7 +34,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.entries import entries_of, shown, text_of
 
-Normalise: TypeAlias = Literal["group_max", "none"]
+Normalize: TypeAlias = Literal["group_max", "none"]
 
 TRAINING_RATIO = 0.3
 
@@ -58,7 +58,7 @@ def group_rewards(
     rubrics: Sequence[float],
     *,
     ratio: float = TRAINING_RATIO,
-    normalise: Normalise = "group_max",
+    normalize: Normalize = "group_max",
 ) -> list[float]:
     """Return C-GRPO's rewards of the responses to one prompt, each in [0, 1].
 
@@ -68,17 +68,17 @@ def group_rewards(
         outcomes: 1 or 0 for each response.
         rubrics: the rubric reward of each, in [0, 1].
         ratio: weight of the rubric.
-        normalise: "group_max" divides by the largest rubric reward of the group, as in the paper; "none" is what the
+        normalize: "group_max" divides by the largest rubric reward of the group, as in the paper; "none" is what the
             released scripts do.
 
     Raises:
         ValueError: the lists differ in length, or a value is out of range.
     """
-    if normalise not in get_args(Normalise):
-        raise ValueError(f"normalise is {normalise!r}; it must be one of {', '.join(get_args(Normalise))}")
+    if normalize not in get_args(Normalize):
+        raise ValueError(f"normalize is {normalize!r}; it must be one of {', '.join(get_args(Normalize))}")
     if len(outcomes) != len(rubrics):
         raise ValueError(f"{len(rubrics)} rubric rewards for {len(outcomes)} outcomes; give one for each")
-    largest = max(rubrics, default=0.0) if normalise == "group_max" else 1.0
+    largest = max(rubrics, default=0.0) if normalize == "group_max" else 1.0
     scale = largest or 1.0  # nobody has any: 0 stays 0
     return [
         mixed(outcome, rubric / scale, ratio=ratio) if outcome > 0 else 0.0

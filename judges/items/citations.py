@@ -25,7 +25,7 @@ from adjudge.judges.items.citation_pages import Page, pages_of
 from adjudge.judges.items.citation_rules import (
     TRAINING_RATIO,
     Findings,
-    Normalise,
+    Normalize,
     Statement,
     cited,
     entities_of,
@@ -164,7 +164,7 @@ class CitationScorer(ModelScorer):
     Attributes:
         ratio: weight of the rubric, in [0, 1]; at 1 no answer is needed.
         only_right: whether an answer whose outcome is 0 gets 0, as in C-GRPO.
-        normalise: "group_max" divides the rubric reward by the largest of the samples that share `Sample.group`, as
+        normalize: "group_max" divides the rubric reward by the largest of the samples that share `Sample.group`, as
             in the paper, and needs `only_right`; "none" does not, as in the released scripts.
         max_pages: most cited pages that are read.
         excess: what citing more costs: "zero", the whole rubric reward; "ignore", nothing, the first ones count.
@@ -181,7 +181,7 @@ class CitationScorer(ModelScorer):
 
     ratio: Share = TRAINING_RATIO
     only_right: bool = True
-    normalise: Normalise = "none"
+    normalize: Normalize = "none"
     max_pages: Count = 20
     excess: Literal["zero", "ignore"] = "zero"
     idle: Literal["scale", "ignore"] = "scale"
@@ -196,12 +196,12 @@ class CitationScorer(ModelScorer):
         if self.only_right and self.ratio == 1:
             raise ValueError(f"{self.name}: with ratio=1 the outcome is not asked for; set only_right=False")
         if self.groupwise and not self.only_right:
-            raise ValueError(f'{self.name}: normalise="group_max" is C-GRPO\'s, which needs only_right=True')
+            raise ValueError(f'{self.name}: normalize="group_max" is C-GRPO\'s, which needs only_right=True')
 
     @property
     def groupwise(self) -> bool:
         """Whether a score depends on the other samples of its group."""
-        return self.normalise == "group_max"
+        return self.normalize == "group_max"
 
     def templates(self) -> tuple[Template, ...]:
         """Return the prompts of the three questions."""
@@ -250,7 +250,7 @@ class CitationScorer(ModelScorer):
                 (scores[at].parts["outcome"].value or 0.0, scores[at].parts["rubric"].value or 0.0) for at in members
             ]
             outcomes, rubrics = zip(*pairs, strict=True)
-            values = group_rewards(outcomes, rubrics, ratio=self.ratio, normalise=self.normalise)
+            values = group_rewards(outcomes, rubrics, ratio=self.ratio, normalize=self.normalize)
             for at, value in zip(members, values, strict=True):
                 scores[at] = replace(scores[at], value=value)
         return scores

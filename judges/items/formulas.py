@@ -26,7 +26,7 @@ Source: HealthBench (2505.08775); simple-evals, healthbench_eval.py.
 VerIF (2506.09942): 1 when every rule function passes, times the judge's score of the constraints no rule can check.
 
 MulDimIF (2505.07591): training counts the constraints that hold, so a prompt with more of them pays more; the
-benchmark asks for all.  Normalise the count where prompts with different numbers are mixed in one batch.
+benchmark asks for all.  Normalize the count where prompts with different numbers are mixed in one batch.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class ChainScorer(ModelScorer):
         chains: how many chains are written for one verdict; more than one needs a temperature.
         readout: "probabilities" reads P(Yes) behind each chain, "votes" counts the verdicts that were written.
         combine: "mean" of the chains, or their "majority", 1/2 for a draw.
-        quorum: the share of the chains that must have a verdict, in (0, 1]; with `no_verdict: zero` a chain without one
+        quorum: the share of the chains that must have a verdict, in (0, 1]; with `undecided: zero` a chain without one
             counts 0 instead.
         min_mass: how likely Yes and No together must be where P(Yes) is read.
         low_mass: what happens below that: "abstain" drops the chain, "sample" counts the verdict that was written.
@@ -299,7 +299,7 @@ class ChainScorer(ModelScorer):
             return replace(self.unanswered(broken), cost=cost)
         chances = [one[1].chance for one in row if not isinstance(one, Fault)]
         silent = sum(isinstance(fault, NoVerdict) for fault in faults)
-        if self.no_verdict == "zero" and chances:
+        if self.undecided == "zero" and chances:
             chances += [0.0] * silent
         if not chances or len(chances) < self.quorum * len(row):
             return replace(self.unanswered(faults[0]), cost=cost)

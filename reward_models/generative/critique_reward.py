@@ -50,7 +50,7 @@ class CritiqueReward(RewardScorer):
         top_p: the share of probability that it is sampled from.
         seed: where the random numbers start.
         quorum: the share of the critiques that must be finished, in (0, 1].
-        no_verdict: "failed" where fewer are, which is unknown; "floor" gives the reward of saying nothing, for
+        undecided: "failed" where fewer are, which is unknown; "floor" gives the reward of saying nothing, for
             training, where a policy could learn answers on which the model never comes to an end.
     """
 
@@ -65,7 +65,7 @@ class CritiqueReward(RewardScorer):
     top_p: float = 1.0
     seed: int = 0
     quorum: Annotated[float, Range(gt=0, le=1)] = 0.5
-    no_verdict: Literal["failed", "floor"] = "failed"
+    undecided: Literal["failed", "floor"] = "failed"
 
     def __post_init__(self) -> None:
         """Reject options out of range; nothing is loaded yet."""
@@ -151,7 +151,7 @@ class CritiqueReward(RewardScorer):
             self.top_p,
             self.seed,
             self.quorum,
-            self.no_verdict,
+            self.undecided,
         ]
         return [engine_of(self.spec).fingerprint, self.request, sampling, list(self.scale)]
 
@@ -192,7 +192,7 @@ class CritiqueReward(RewardScorer):
     def _rating(self, row: Sequence[tuple[float, str]], cost: Cost) -> Rating | Fault:
         if not row or len(row) < self.quorum * self.critiques:
             detail = f"{self.critiques - len(row)} of {self.critiques} critiques were cut off at the token limit"
-            if self.no_verdict == "floor":
+            if self.undecided == "floor":
                 return Unratable(reason="judge_truncated", detail=detail)
             return NoVerdict(reason="judge_truncated", detail=detail, cost=cost)
         values = [value for value, _ in row]

@@ -56,13 +56,13 @@ class ForcedScorer(EngineScorer):
     Attributes:
         engine: the model: "transformers:MODEL", "vllm:MODEL", `{"openai": {..}}` of a vLLM server, or an engine.
         pooling: how the tokens' probabilities become one number, as `adjudge.responses.pooling` says.
-        longest: a response of more characters scores 0 (`too_complex`).
+        max_characters: a response of more characters scores 0 (`too_complex`).
     """
 
     needs_reference: ClassVar[bool | None] = True
 
     pooling: Pooling = "mean_p"
-    longest: Count = 200_000
+    max_characters: Count = 200_000
 
     @property
     def fingerprint(self) -> str:

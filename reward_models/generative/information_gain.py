@@ -125,7 +125,7 @@ class InformationGain(ForcedScorer):
             texts = [content_text(turn.get("content")) for turn in given]
         except ValueError as error:
             return Score.scored(0.0, "no_answer", error=str(error))
-        if sum(map(len, texts)) > self.longest:
+        if sum(map(len, texts)) > self.max_characters:
             return Score.scored(0.0, "too_complex")
         if any(turn.get("role") not in _ROLES for turn in given):
             return Score.scored(0.0, "bad_format", error=f"a turn's role is none of {', '.join(_ROLES)}")

@@ -131,7 +131,7 @@ class ReferenceProbability(ForcedScorer):
             response = response_text(sample)
         except ValueError as error:
             return Score.scored(0.0, "no_answer", error=str(error))
-        if len(response) > self.longest:
+        if len(response) > self.max_characters:
             return Score.scored(0.0, "too_complex")
         begun, reason = before_answer(response, self.place)
         if reason:

@@ -126,12 +126,12 @@ class StepScorer(ABC):
         threshold: a step of a lower value counts as bad: labels, and `first_below` in the evidence.
         reasoning: "strip" judges only what follows the last end-of-thinking tag, and a response that ends inside its
             reasoning gets the floor; "keep" judges the whole text.
-        truncated: what a response gets that was cut off at the token limit: the "floor", or "score", the value of what
+        truncated: what a response gets that was cut off at the token limit: the "floor", or "grade", the value of what
             is there.
         max_steps: a response of more steps gets the floor (`too_complex`).
-        longest_step: a response with a step of more characters gets the floor (`too_complex`): all in one step is one
+        max_step_characters: a response with a longer step gets the floor (`too_complex`): all in one step is one
             chance to be found wrong.
-        longest: a response of more characters gets the floor (`too_complex`).
+        max_characters: a response of more characters gets the floor (`too_complex`).
         floor: the value of what is not judged; None for the lowest value of the formula.  Needed where values have no
             lowest one, and there any response can have it for nothing, so give less than honest ones get.
     """
@@ -148,10 +148,10 @@ class StepScorer(ABC):
     temperature: Annotated[float, Range(gt=0)] = TEMPERATURE
     threshold: float = 0.5
     reasoning: Literal["strip", "keep"] = "strip"
-    truncated: Literal["floor", "score"] = "floor"
+    truncated: Literal["floor", "grade"] = "floor"
     max_steps: Count = 200
-    longest_step: Count = 4_000
-    longest: Count = 50_000
+    max_step_characters: Count = 4_000
+    max_characters: Count = 50_000
     floor: float | None = None
 
     def __post_init__(self) -> None:
@@ -255,7 +255,7 @@ class StepScorer(ABC):
             _, text, unfinished = split_reasoning(whole)
         if unfinished:
             return self._floored("unfinished_reasoning")
-        if fault := guard(text, shortest=1, longest=self.longest):
+        if fault := guard(text, min_words=1, max_characters=self.max_characters):
             return self._floored(fault)
         if sample.finish_reason == "length" and self.truncated == "floor":
             return self._floored("truncated")
@@ -267,8 +267,8 @@ class StepScorer(ABC):
             return self._floored("no_answer")
         if len(steps) > self.max_steps:
             return self._floored("too_complex", error=f"more than {self.max_steps} steps")
-        if max(step.end - step.start for step in steps) > self.longest_step:
-            return self._floored("too_complex", error=f"a step of more than {self.longest_step} characters")
+        if max(step.end - step.start for step in steps) > self.max_step_characters:
+            return self._floored("too_complex", error=f"a step of more than {self.max_step_characters} characters")
         return Solution(sample=sample, steps=steps, text=text, offset=len(whole) - len(text))
 
     def _floored(self, reason: str, **evidence: Any) -> Score:

@@ -62,7 +62,7 @@ class PairModel(ModelScorer):
     against: Literal["reference", "group"] = "reference"
     output: Literal["unit", "log_odds"] = "unit"
     temperature: Annotated[float, Range(gt=0)] = 1.0
-    shortest: int = 1
+    min_words: int = 1
 
     def templates(self) -> tuple[Template, ...]:
         """Return none: the prompt is the one that the model was trained with."""

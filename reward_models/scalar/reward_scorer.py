@@ -29,7 +29,7 @@ from adjudge.reward_models.scalar.chat import EMPTY_TURNS, Answer, ChatForm, Rea
 from adjudge.reward_models.scalar.rating import Output, Rating, Unratable
 
 Turns = tuple[Message, ...]
-Bound = Literal["floor", "score", "failed", "abstain"]
+Bound = Literal["floor", "grade", "failed", "abstain"]
 Normalize = Literal["none", "zscore", "mean", "reference"]
 
 _NOTHING = Answer(turns=EMPTY_TURNS, text="")
@@ -49,13 +49,13 @@ class RewardScorer(ABC):
         output: "reward"; "sigmoid" of it; "log_sigmoid", with `normalize: reference` the log-sigmoid centred
             transformation of arXiv 2402.00742.
         truncated: what becomes of a response that was cut off (`finish_reason="length"`) or is too long for the model:
-            "floor" (the smaller of the floor and the reward of what fits), "score" (the reward of what fits), "failed",
+            "floor" (the smaller of the floor and the reward of what fits), "grade" (the reward of what fits), "failed",
             or "abstain".
         keep: which part of a response that is too long is rated: its "start" or its "end".
         floor: "empty", the reward of an empty response to the prompt; or a number, in units of the score.
-        shortest: a response of fewer words gets at most the floor (`no_answer`), as do lone openings such as
+        min_words: a response of fewer words gets at most the floor (`no_answer`), as do lone openings such as
             "Solution:".
-        longest: so many characters are read of a response at most; the rest counts as too long.
+        max_characters: so many characters are read of a response at most; the rest counts as too long.
     """
 
     name: ClassVar[str]
@@ -68,8 +68,8 @@ class RewardScorer(ABC):
     truncated: Bound = "floor"
     keep: Literal["start", "end"] = "start"
     floor: Literal["empty"] | float = "empty"
-    shortest: Count = 1
-    longest: Count = 200_000
+    min_words: Count = 1
+    max_characters: Count = 200_000
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
@@ -162,13 +162,13 @@ class RewardScorer(ABC):
 
     def _reason(self, sample: Sample, answer: Answer) -> str:
         """Why the response's own rating does not stand alone, or ""."""
-        if answer.size > self.longest:
+        if answer.size > self.max_characters:
             return "too_complex"
         if sample.finish_reason == "length":
             return "truncated"
         if answer.unfinished:
             return "unfinished_reasoning"
-        if not answer.acts and guard(answer.text, shortest=self.shortest, longest=self.longest):
+        if not answer.acts and guard(answer.text, min_words=self.min_words, max_characters=self.max_characters):
             return "no_answer"
         return ""
 
@@ -179,7 +179,7 @@ class RewardScorer(ABC):
 
     async def _ask(self, jobs: Sequence[_Job], form: ChatForm) -> None:
         """Rate what is known to be needed in one call, then what turned out to be needed."""
-        whole = [job for job in jobs if job.answer.size <= self.longest]
+        whole = [job for job in jobs if job.answer.size <= self.max_characters]
         asked = [(job, "own", job.answer.turns) for job in whole]
         asked += [(job, "against", job.reference.turns) for job in jobs if job.reference is not None]
         asked += [(job, "empty", EMPTY_TURNS) for job in jobs if self._needs_empty(job)]
@@ -199,13 +199,13 @@ class RewardScorer(ABC):
         """Whether the floor is needed and not known; where it is a number, it still tells whether the prompt fits."""
         if job.empty is not None or not job.reason:
             return False
-        return self.floor == "empty" or job.answer.size > self.longest or isinstance(job.own, Fault)
+        return self.floor == "empty" or job.answer.size > self.max_characters or isinstance(job.own, Fault)
 
     async def _shorten(self, jobs: Sequence[_Job], form: ChatForm) -> None:
         """Rate as much of each response as fits, found by halving: at least half of what would fit is read."""
         for job in jobs:
-            job.kept = min(len(job.answer.text), self.longest)
-            if job.answer.size <= self.longest:
+            job.kept = min(len(job.answer.text), self.max_characters)
+            if job.answer.size <= self.max_characters:
                 job.kept //= 2
         while jobs := [job for job in jobs if job.is_too_long() and job.kept and isinstance(job.empty, Rating)]:
             await self._rate([(job, "own", form.text_turns(job.piece(self.keep))) for job in jobs])
@@ -264,7 +264,7 @@ class RewardScorer(ABC):
             evidence["fault"] = job.own.detail
         if job.kept and own is not None:
             evidence |= {"kept": job.kept, "characters": len(job.answer.text)}
-        if own is not None and (not job.reason or (job.reason in _CUT and self.truncated == "score")):
+        if own is not None and (not job.reason or (job.reason in _CUT and self.truncated == "grade")):
             return self._scored(own, job.reason, less, evidence)
         return self._floored(job, own, less, evidence)
 

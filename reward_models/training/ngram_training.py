@@ -118,7 +118,7 @@ def train_ngram_steps(config: ProcessTraining, data: StepSplit, output: Path) ->
     begun = time.monotonic()
     weights = fit_steps(
         data.train,
-        by_solution=config.normalise == "solution",
+        by_solution=config.normalize == "solution",
         good=config.loss.good,
         bad=config.loss.bad,
         seed=config.seed,

@@ -89,7 +89,7 @@ def format_record(format: StepFormat) -> Mapping[str, Any]:
 StepLossName = Literal["cross_entropy", "squared_error", "ranking"]
 Objective = Literal["steps", "implicit"]
 TooLong = Literal["drop", "cut"]
-Normalise = Literal["step", "solution"]
+Normalize = Literal["step", "solution"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +182,7 @@ class ProcessTraining(TrainingOptions):
         objective: "steps" learns labels of steps with a head; "implicit" learns labels of answers alone, as the
             log-ratio of a language model to its start (arXiv 2412.01981), which then scores every step.
         loss: of the steps.
-        normalise: "solution" gives every solution the same weight; "step" every labelled step, so that long solutions
+        normalize: "solution" gives every solution the same weight; "step" every labelled step, so that long solutions
             count more.
         outcome: weight of the answer's label, read at the last step by an output of its own; 0 for none.
         beta: scale of the implicit reward.
@@ -197,7 +197,7 @@ class ProcessTraining(TrainingOptions):
     data: StepChoice
     objective: Objective = "steps"
     loss: StepLossChoice = field(default_factory=StepLossChoice)
-    normalise: Normalise = "solution"
+    normalize: Normalize = "solution"
     outcome: Annotated[float, Range(ge=0)] = 0.0
     beta: Annotated[float, Range(gt=0)] = 0.05
     head: StepHead = field(default_factory=StepHead)

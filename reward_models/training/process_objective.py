@@ -18,7 +18,7 @@ from torch.nn.functional import softplus
 
 from adjudge.engines.reward_network import RewardNetwork
 from adjudge.reward_models.training.policy_objective import SpanModel
-from adjudge.reward_models.training.process_config import Normalise, StepLossName
+from adjudge.reward_models.training.process_config import Normalize, StepLossName
 
 
 def step_logits(outputs: Tensor) -> Tensor:
@@ -82,15 +82,15 @@ def ranking(logits: Tensor, right: Tensor, owners: Tensor, solutions: int, *, ma
     return torch.stack(found)
 
 
-def label_weights(counts: Sequence[int], normalise: Normalise) -> list[float]:
+def label_weights(counts: Sequence[int], normalize: Normalize) -> list[float]:
     """Return what the loss of one labelled step weighs in each solution; all weights of a batch sum to 1.
 
     Args:
         counts: how many labelled steps each solution of the batch has.
-        normalise: "step" gives every step the same weight, so that long solutions count more; "solution" gives every
+        normalize: "step" gives every step the same weight, so that long solutions count more; "solution" gives every
             solution the same, split evenly among its labelled steps.
     """
-    if normalise == "step":
+    if normalize == "step":
         return [1 / total if (total := sum(counts)) else 0.0] * len(counts)
     solutions = sum(1 for count in counts if count)
     return [1 / (solutions * count) if count else 0.0 for count in counts]

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from adjudge.reward_models.process.rows import RowTokens
 from adjudge.reward_models.process.step_format import StepFormat
-from adjudge.reward_models.training.process_config import Normalise, StepChoice, TooLong, lay_out
+from adjudge.reward_models.training.process_config import Normalize, StepChoice, TooLong, lay_out
 from adjudge.reward_models.training.process_objective import label_weights
 from adjudge.reward_models.training.rows import micro_batches, padded
 from adjudge.training.data_files import StepData, digest_of, families, read_steps, split_off
@@ -57,14 +57,14 @@ class StepBatches:
         rows: all solutions.
         pad: id of the padding token.
         budget: most tokens of a forward pass, padding included.
-        normalise: see `process_objective.label_weights`.
+        normalize: see `process_objective.label_weights`.
     """
 
-    def __init__(self, rows: Sequence[LabelledRow], *, pad: int, budget: int, normalise: Normalise):
+    def __init__(self, rows: Sequence[LabelledRow], *, pad: int, budget: int, normalize: Normalize):
         self._rows = rows
         self._pad = pad
         self._budget = budget
-        self._normalise: Normalise = normalise
+        self._normalize: Normalize = normalize
 
     def __call__(self, places: Sequence[int]) -> list[dict[str, Tensor]]:
         """Return the forward passes of a step that trains on these solutions.
@@ -74,7 +74,7 @@ class StepBatches:
         `outcome_weights`, (rows,); and `solution_weights`, (rows,).  Weights sum to 1 over all passes.
         """
         rows = [self._rows[place] for place in places]
-        weights = label_weights([row.labelled for row in rows], self._normalise)
+        weights = label_weights([row.labelled for row in rows], self._normalize)
         answered = sum(row.outcome is not None for row in rows)
         told = sum(row.labelled > 0 for row in rows)
         units = [[at] for at in range(len(rows))]

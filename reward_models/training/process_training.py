@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 Run = RunSetup[ProcessTraining]
 
-SAME = ("objective", "loss", "normalise", "outcome", "beta", "head", "layout", "too_long")
+SAME = ("objective", "loss", "normalize", "outcome", "beta", "head", "layout", "too_long")
 """The options that must be the same when a training of solutions resumes."""
 
 
@@ -274,7 +274,7 @@ def _train_steps(run: Run, data: StepSplit) -> TrainingReport:
     result = run.train(
         model,
         [len(row.tokens) for row in train],
-        StepBatches(train, pad=pad_id(opened.tokenizer), budget=run.budget, normalise=config.normalise),
+        StepBatches(train, pad=pad_id(opened.tokenizer), budget=run.budget, normalize=config.normalize),
         opened,
         same=SAME,
         data=data.facts["train_digest"],

@@ -28,7 +28,7 @@ _RATE = 0.3  # of Adam
 _STALE = 20  # steps in a row without a new question, after which the policy begins anew
 
 OBJECTIVE = Objective(
-    rule=LeaveOneOut(normalise=True),
+    rule=LeaveOneOut(normalize=True),
     policy=PolicyLoss(surrogate="plain", aggregation="sequence_sum", entropy_coef=0.02),
 )
 """What the policy learns by."""

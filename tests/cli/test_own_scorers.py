@@ -131,7 +131,7 @@ def test_train_prm_does_too(adjudge: Adjudge, folder: Path) -> None:
         for word in ("good", "bad")
     ]
     (folder / "steps.jsonl").write_text("".join(json.dumps(row) + "\n" for row in steps))
-    record = {"model": "ngrams", "data": {"path": "steps.jsonl"}, "output": str(folder / "prm"), "normalise": "step"}
+    record = {"model": "ngrams", "data": {"path": "steps.jsonl"}, "output": str(folder / "prm"), "normalize": "step"}
     (folder / "prm.yaml").write_text(yaml.safe_dump(record))
     ran = adjudge("train", "prm", "prm.yaml")
     assert ran.code == exits.FINE, ran.err

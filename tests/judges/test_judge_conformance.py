@@ -115,7 +115,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def test_a_random_model_is_read_by_its_probabilities(engine: Any) -> None:
     """Its labels have little mass, so nothing is asked of that; a long answer overflows its window."""
-    judge = Judge(engine=engine, readout="probabilities", min_mass=0.0, labels={"Yes": 1, "No": 0}, longest=2_000)
+    judge = Judge(
+        engine=engine, readout="probabilities", min_mass=0.0, labels={"Yes": 1, "No": 0}, max_characters=2_000
+    )
     check_scorer(judge, samples({})[:2], tolerance=1e-5).raise_for_failures()
 
 

@@ -85,7 +85,7 @@ def test_search_gen_v_drops_words_that_are_no_labels() -> None:
 def test_c_grpo_divides_by_the_group_in_the_paper_and_not_in_the_scripts() -> None:
     outcomes, rubrics = [1.0, 1.0, 0.0], [0.5, 0.25, 0.4]
     assert group_rewards(outcomes, rubrics) == pytest.approx([1.0, 0.85, 0.0])
-    assert group_rewards(outcomes, rubrics, normalise="none") == pytest.approx([0.85, 0.775, 0.0])
+    assert group_rewards(outcomes, rubrics, normalize="none") == pytest.approx([0.85, 0.775, 0.0])
 
 
 def test_carr_formats_what_the_model_wrote_and_fills_names_into_names() -> None:

@@ -89,18 +89,18 @@ def test_a_verdict_becomes_a_score_with_its_origin_and_cost() -> None:
     [
         ("", {}, "no_answer"),
         (" \n\t", {}, "no_answer"),
-        (":", {"shortest": 1}, "no_answer"),
+        (":", {"min_words": 1}, "no_answer"),
         ("Yes", {}, "no_answer"),
-        ("... !!! ___", {"shortest": 1}, "no_answer"),
-        ("Thought process:", {"shortest": 1}, "no_answer"),
-        ("Let's solve this problem step by step.", {"shortest": 1}, "no_answer"),
-        ("解", {"shortest": 1}, "no_answer"),
+        ("... !!! ___", {"min_words": 1}, "no_answer"),
+        ("Thought process:", {"min_words": 1}, "no_answer"),
+        ("Let's solve this problem step by step.", {"min_words": 1}, "no_answer"),
+        ("解", {"min_words": 1}, "no_answer"),
         ("<think>so it is four", {}, "unfinished_reasoning"),
         ("<think>so it is four</think>", {}, "no_answer"),
         ([], {}, "no_answer"),
         ([{"role": "user", "content": "four it is"}], {}, "no_answer"),
         ([{"role": "assistant", "content": 4}], {}, "no_answer"),
-        ("a b " * 30, {"longest": 100}, "too_complex"),
+        ("a b " * 30, {"max_characters": 100}, "too_complex"),
     ],
 )
 def test_a_response_with_nothing_to_judge_scores_0_and_is_not_shown(
@@ -115,7 +115,7 @@ def test_a_response_with_nothing_to_judge_scores_0_and_is_not_shown(
 @pytest.mark.parametrize(
     ("response", "options", "shown"),
     [
-        ("4", {"shortest": 1}, "4"),
+        ("4", {"min_words": 1}, "4"),
         ("二加二等於四", {}, "二加二等於四"),
         ("<think>2+2</think> four it is", {}, "four it is"),
         ("<think>2+2</think> four it is", {"reasoning": "keep"}, "<·think>2+2<·/think> four it is"),
@@ -153,10 +153,10 @@ def test_silence_is_no_number(said: Said, reason: str) -> None:
 
 
 def test_a_response_that_leaves_the_judge_speechless_can_be_scored_0() -> None:
-    one = score(ScriptedEngine(lambda prompt, index: "no comment"), sample(), no_verdict="zero")
+    one = score(ScriptedEngine(lambda prompt, index: "no comment"), sample(), undecided="zero")
     assert (one.value, one.reason, one.evidence["judge"]) == (0.0, "undecided", "judge_unparsable")
     assert one.cost.completion_tokens == 2
-    one = score(ScriptedEngine(lambda prompt, index: fault()), sample(), no_verdict="zero")
+    one = score(ScriptedEngine(lambda prompt, index: fault()), sample(), undecided="zero")
     assert one.status == "failed", "an engine that is down is nobody's zero"
 
 
@@ -202,9 +202,9 @@ def test_the_fingerprint_knows_what_could_change_a_score() -> None:
     ("options", "said"),
     [
         ({"reasoning": "drop"}, "reasoning='drop'"),
-        ({"no_verdict": "half"}, "no_verdict='half'"),
-        ({"shortest": 0}, "shortest=0"),
-        ({"longest": 0}, "longest=0"),
+        ({"undecided": "half"}, "undecided='half'"),
+        ({"min_words": 0}, "min_words=0"),
+        ({"max_characters": 0}, "max_characters=0"),
         ({"max_tokens": 0}, "max_tokens=0"),
         ({"temperature": -1.0}, "temperature=-1.0"),
         ({"attempts": 0}, "attempts is 0"),
@@ -229,11 +229,11 @@ def test_options_out_of_range(options: dict[str, Any], said: str) -> None:
     ids=["two", "many", "marked up", "an answer", "a word that begins like one", "a thought", "long, and a word"],
 )
 def test_openings_alone_are_no_answer(text: str, said: str) -> None:
-    assert guard(text, shortest=1, longest=50_000) == said
+    assert guard(text, min_words=1, max_characters=50_000) == said
 
 
 def test_the_guard_counts_words_in_scripts_without_blanks() -> None:
-    assert [guard(text, shortest=3, longest=99) for text in ("一二", "一二三", "a b", "a b c")] == [
+    assert [guard(text, min_words=3, max_characters=99) for text in ("一二", "一二三", "a b", "a b c")] == [
         "no_answer",
         "",
         "no_answer",

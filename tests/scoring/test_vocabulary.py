@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -14,7 +14,7 @@ from adjudge.options import declared
 from adjudge.scoring import registry
 
 PAGE = (Path(__file__).parents[2] / "docs" / "vocabulary.md").read_text(encoding="utf-8")
-LEFT = re.compile(r"^(most|least)_|^(longest|shortest|no_verdict|normalise|partial)$")
+LEFT = re.compile(r"^(most|least)_|^(longest|shortest|undecided|normalize|partial)$")
 
 
 def rows() -> dict[str, set[str]]:
@@ -34,7 +34,7 @@ def options() -> dict[str, dict[str, tuple[Any, ...]]]:
     for name in registry.BUILTIN:
         kind: Any = registry.resolve(name)
         if dataclasses.is_dataclass(kind):
-            known = declared(kind)
+            known = declared(cast("Any", kind))
             for field in dataclasses.fields(kind):
                 if field.init:
                     found[field.name][name] = known[field.name].choices if field.name in known else ()

@@ -207,10 +207,10 @@ class ModelScorer(EngineScorer):
     Attributes:
         reasoning: "strip" shows only what follows the last end-of-thinking tag of the response, and a response that
             ends inside its reasoning gets `lowest`; "keep" shows the whole text.
-        shortest: a response of fewer words gets `lowest` (`no_answer`) and is not shown: lone words and signs win over
+        min_words: a response of fewer words gets `lowest` (`no_answer`) and is not shown: lone words and signs win over
             many judges.  1 where one word can be an answer.
-        longest: a response of more characters gets `lowest` (`too_complex`) and is not shown.
-        no_verdict: "failed" when the model gives no verdict on a response, which is unknown; "zero" gives such a
+        max_characters: a response of more characters gets `lowest` (`too_complex`) and is not shown.
+        undecided: "failed" when the model gives no verdict on a response, which is unknown; "zero" gives such a
             response `lowest` (`undecided`), for training, where a policy could learn answers that leave the judge
             speechless.
         max_tokens: most tokens of the model's answer.
@@ -224,9 +224,9 @@ class ModelScorer(EngineScorer):
     """
 
     reasoning: Literal["strip", "keep"] = "strip"
-    shortest: Count = 2
-    longest: Count = 50_000
-    no_verdict: Literal["failed", "zero"] = "failed"
+    min_words: Count = 2
+    max_characters: Count = 50_000
+    undecided: Literal["failed", "zero"] = "failed"
     max_tokens: int = 2048
     temperature: float = 0.0
     seed: int = 0
@@ -268,7 +268,7 @@ class ModelScorer(EngineScorer):
             _, response, unfinished = split_reasoning(response)
             if unfinished:
                 return Score.scored(self.lowest, "unfinished_reasoning")
-        if fault := guard(response, shortest=self.shortest, longest=self.longest):
+        if fault := guard(response, min_words=self.min_words, max_characters=self.max_characters):
             return Score.scored(self.lowest, fault)
         return Case(sample=sample, response=response.strip())
 
@@ -347,25 +347,25 @@ class ModelScorer(EngineScorer):
         if not isinstance(fault, NoVerdict):
             return replace(Score.failed(fault.reason, fault=fault.detail), cost=cost)
         evidence = {"fault": fault.detail, "text": fault.text, "attempts": fault.attempts}
-        if self.no_verdict == "zero":
+        if self.undecided == "zero":
             score = Score.scored(self.lowest, "undecided", judge=fault.reason, **evidence)
         else:
             score = Score.failed(fault.reason, **evidence)
         return replace(score, cost=fault.cost + cost)
 
 
-def guard(response: str, *, shortest: int, longest: int) -> str:
+def guard(response: str, *, min_words: int, max_characters: int) -> str:
     """Return why a response is not shown to a model ("no_answer" or "too_complex"), or "".
 
     Args:
         response: the text that would be judged.
-        shortest: fewest words; a character of a script without blanks counts as a word.
-        longest: most characters.
+        min_words: fewest words; a character of a script without blanks counts as a word.
+        max_characters: most characters.
     """
-    if len(response) > longest:
+    if len(response) > max_characters:
         return "too_complex"
-    words = sum(1 for _ in itertools.islice(_words(response), shortest))
-    return "no_answer" if words < shortest or _is_hollow(response) else ""
+    words = sum(1 for _ in itertools.islice(_words(response), min_words))
+    return "no_answer" if words < min_words or _is_hollow(response) else ""
 
 
 def _is_hollow(response: str) -> bool:

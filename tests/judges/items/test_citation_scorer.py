@@ -155,7 +155,7 @@ def test_a_trajectory_is_judged_by_its_last_turn(make: Callable[..., CitationSco
 
 
 def test_the_group_maximum_scales_the_rubric(make: Callable[..., CitationScorer]) -> None:
-    scorer = make(normalise="group_max")
+    scorer = make(normalize="group_max")
     half = GOOD.replace("Ada", "She").replace(BOUT, "")
     samples = [sample(text, group="g") for text in (GOOD, half, GOOD.replace("\nGrand", "\nSmall"))]
     samples.append(sample(half, group="h"))
@@ -170,7 +170,7 @@ def test_the_group_maximum_scales_the_rubric(make: Callable[..., CitationScorer]
     [
         ({"ratio": 1.5}, "ratio=1.5"),
         ({"ratio": 1.0}, "set only_right=False"),
-        ({"normalise": "group_max", "only_right": False}, "needs only_right=True"),
+        ({"normalize": "group_max", "only_right": False}, "needs only_right=True"),
         ({"max_pages": 0}, "max_pages=0"),
         ({"idle": "penalty"}, "idle='penalty'"),
     ],
@@ -222,4 +222,4 @@ def test_it_keeps_the_rules(make: Callable[..., CitationScorer]) -> None:
     texts = (GOOD, GOOD.replace("[1](", "("), GOOD.replace("\nGrand", "\nSmall"))
     check_scorer(make(), [sample(text) for text in texts]).raise_for_failures()
     grouped = [sample(text, group="g") for text in texts]
-    check_scorer(make(normalise="group_max"), grouped).raise_for_failures()
+    check_scorer(make(normalize="group_max"), grouped).raise_for_failures()

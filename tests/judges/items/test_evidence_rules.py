@@ -178,9 +178,9 @@ def test_the_rubric_reward(more: dict[str, Any], reward: float) -> None:
 def test_carr_mixes_and_c_grpo_gates() -> None:
     assert mixed(1.0, 0.6, ratio=0.5) == pytest.approx(0.8)
     outcomes, rubrics = [1, 1, 0], [0.6, 0.3, 0.9]
-    assert group_rewards(outcomes, rubrics, normalise="none") == pytest.approx([0.88, 0.79, 0.0])
-    assert group_rewards(outcomes, rubrics, normalise="group_max") == pytest.approx([0.9, 0.8, 0.0])
-    assert group_rewards([1, 1], [0.0, 0.0], normalise="group_max") == pytest.approx([0.7, 0.7])
+    assert group_rewards(outcomes, rubrics, normalize="none") == pytest.approx([0.88, 0.79, 0.0])
+    assert group_rewards(outcomes, rubrics, normalize="group_max") == pytest.approx([0.9, 0.8, 0.0])
+    assert group_rewards([1, 1], [0.0, 0.0], normalize="group_max") == pytest.approx([0.7, 0.7])
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_carr_mixes_and_c_grpo_gates() -> None:
         (lambda: mixed(1.0, 1.2, ratio=0.5), "rubric is 1.2"),
         (lambda: mixed(1.0, 1.0, ratio=-1), "ratio is -1"),
         (lambda: group_rewards([1], [1, 1]), "for 1 outcomes"),
-        (lambda: group_rewards([1], [1], normalise="max"), "normalise is 'max'"),  # type: ignore[arg-type]
+        (lambda: group_rewards([1], [1], normalize="max"), "normalize is 'max'"),  # type: ignore[arg-type]
     ],
 )
 def test_numbers_that_cannot_be_mixed_are_refused(call: Any, complaint: str) -> None:

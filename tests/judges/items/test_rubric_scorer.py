@@ -181,7 +181,7 @@ def test_checks_and_programs_stand_beside_the_judge(make: Callable[..., RubricSc
     right, other = run(scorer, sample("red", rubric), sample("blue", rubric))
     assert right.value == 0.0, "one word is not shown to a judge"
     right, other = run(
-        make(checks=scorer.checks, combine="verif", shortest=1), sample("red", rubric), sample("blue", rubric)
+        make(checks=scorer.checks, combine="verif", min_words=1), sample("red", rubric), sample("blue", rubric)
     )
     assert right.value == 0.5
     assert other.value == 0.0

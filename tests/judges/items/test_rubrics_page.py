@@ -29,7 +29,7 @@ def test_everything_is_named() -> None:
 def test_numbers_are_those_of_the_code() -> None:
     assert ", ".join(f"{name} {value}" for name, value in IMPORTANCE.items()) in PAGE
     defaults = {field.name: field.default for field in dataclasses.fields(CitationScorer)}
-    for option in ("ratio", "normalise", "idle", "excess"):
+    for option in ("ratio", "normalize", "idle", "excess"):
         assert any(
             line.startswith(f"| `{option}` | ") and str(defaults[option]) in line.split(" | ")[1]
             for line in PAGE.splitlines()

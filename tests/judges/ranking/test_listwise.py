@@ -237,7 +237,7 @@ def test_options_and_seeds_are_in_the_fingerprint() -> None:
     mistakes: list[tuple[dict[str, Any], str]] = [
         ({"window": 9}, "window=9"),
         ({"rounds": 0}, "rounds=0"),
-        ({"no_verdict": "zero"}, "nobody's own"),
+        ({"undecided": "zero"}, "nobody's own"),
     ]
     for options, words in mistakes:
         with pytest.raises(ValueError, match=words):

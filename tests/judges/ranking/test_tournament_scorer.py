@@ -246,7 +246,7 @@ def test_a_sample_without_a_group_is_named_before_any_work() -> None:
 
 def test_specs() -> None:
     name = "adjudge.judges.tournament:Tournament"
-    scorer = load({name: {"judge": "exact", "format": "round_robin", "shortest": 1}})
+    scorer = load({name: {"judge": "exact", "format": "round_robin", "min_words": 1}})
     scores = asyncio.run(scorer.score(group("a", "b")))
     assert sorted(str(score.value) for score in scores) == ["0.0", "1.0"]  # one game, and its first player is not equal
     with pytest.raises(ValueError, match="needs the option 'judge'"):

@@ -75,7 +75,7 @@ CUT = Completion(text="Critique 9.", finish_reason="length")
 
 def test_a_critic_that_never_ends_gives_the_floor_where_that_is_asked_for() -> None:
     engine = Critic(lambda prompt, index: CUT if "four" in text_of(prompt) else numbered(prompt, index), by_number)
-    one = score(engine, no_verdict="floor")
+    one = score(engine, undecided="floor")
     assert (one.value, one.reason) == (0.0, "unparsable_answer")
 
 
@@ -109,7 +109,7 @@ def test_a_critique_cannot_open_a_turn() -> None:
 
 def test_nothing_to_score_gets_no_more_than_nothing() -> None:
     engine = Critic(numbered, lambda text: -1.0 if "\n\nWhat" in text else 5.0)
-    scorer = CritiqueReward(engine=engine, ask=ASK, shortest=2)
+    scorer = CritiqueReward(engine=engine, ask=ASK, min_words=2)
     empty, key, answer = asyncio.run(
         scorer.score([Sample(prompt="2+2?", response=text) for text in ("", "Solution", "It is four.")])
     )
@@ -130,7 +130,7 @@ def test_it_keeps_the_rules() -> None:
         ({"critiques": 0}, "whole number, at least 1"),
         ({"critiques": 2}, "set a temperature"),
         ({"quorum": 0.0}, "above 0"),
-        ({"no_verdict": "zero"}, "failed, floor"),
+        ({"undecided": "zero"}, "failed, floor"),
         ({"max_tokens": 0}, "max_tokens=0"),
     ],
     ids=lambda value: "_".join(value) if isinstance(value, dict) else "",

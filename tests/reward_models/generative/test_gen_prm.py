@@ -150,7 +150,7 @@ def test_a_model_that_never_stops_running_programs_has_no_verdict() -> None:
     assert (one.status, one.reason) == ("failed", "judge_unparsable")
     assert "more than 2 programs" in one.evidence["fault"]
     assert len(printer.ran) == 4
-    one, _ = score(lambda prompt, index: PROGRAM, executor=Printer(), no_verdict="zero")
+    one, _ = score(lambda prompt, index: PROGRAM, executor=Printer(), undecided="zero")
     assert (one.value, [step.value for step in one.steps]) == (0.0, [0.0, 0.0])
 
 

@@ -67,7 +67,7 @@ CASES: dict[str, tuple[Any, Sequence[Any]]] = {
         GenRm(engine=ScriptedEngine(verdict, labels=labels), readout="probabilities", chains=2, temperature=1.0),
         ANSWERS,
     ),
-    "genrm, votes": (GenRm(engine=ScriptedEngine(verdict), readout="votes", no_verdict="zero"), ANSWERS),
+    "genrm, votes": (GenRm(engine=ScriptedEngine(verdict), readout="votes", undecided="zero"), ANSWERS),
     "think_prm": (ThinkPrm(engine=ScriptedEngine(critique, labels=labels)), ANSWERS),
     "gen_prm": (GenPrm(engine=ScriptedEngine(boxed, labels=labels)), ANSWERS),
     "reference_probability": (ReferenceProbability(engine=ForcedEngine(forced)), TAGGED),

@@ -130,12 +130,12 @@ CUT = Completion(text="Verdict", finish_reason="length")
     [
         (("Yes", "No", "hm", CUT), {}, (0.5, "scored", "")),
         (("Yes", "hm", "hm", CUT), {}, (None, "failed", "judge_truncated")),
-        (("Yes", "hm", CUT, "hm"), {"no_verdict": "zero"}, (0.25, "scored", "")),
+        (("Yes", "hm", CUT, "hm"), {"undecided": "zero"}, (0.25, "scored", "")),
         (("hm", "hm", "hm", "hm"), {}, (None, "failed", "judge_unparsable")),
-        (("hm", "hm", "hm", "hm"), {"no_verdict": "zero"}, (0.0, "scored", "undecided")),
+        (("hm", "hm", "hm", "hm"), {"undecided": "zero"}, (0.0, "scored", "undecided")),
         (("Yes", "hm", "hm", "hm"), {"quorum": 0.25}, (1.0, "scored", "")),
         (("Yes", "Yes", "Yes", fault()), {}, (None, "failed", "engine_unavailable")),
-        (("Yes", "Yes", "Yes", fault()), {"no_verdict": "zero"}, (None, "failed", "engine_unavailable")),
+        (("Yes", "Yes", "Yes", fault()), {"undecided": "zero"}, (None, "failed", "engine_unavailable")),
     ],
     ids=[
         "quorum",
@@ -229,7 +229,7 @@ def test_a_window_that_a_chain_fills_is_no_fault_of_the_engine() -> None:
 
     one = score(ScriptedEngine(rationale, labels=labels), readout="probabilities", chains=1)
     assert (one.status, one.reason) == ("failed", "judge_truncated")
-    one = score(ScriptedEngine(rationale, labels=labels), readout="probabilities", chains=1, no_verdict="zero")
+    one = score(ScriptedEngine(rationale, labels=labels), readout="probabilities", chains=1, undecided="zero")
     assert (one.value, one.reason) == (0.0, "undecided")
 
 

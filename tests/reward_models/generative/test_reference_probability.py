@@ -227,10 +227,10 @@ def test_a_reference_without_tokens_fails() -> None:
         ({"place": "anywhere"}, "place='anywhere'"),
         ({"pooling": "mean"}, "pooling='mean'"),
         ({"debias": 1}, "true or false"),
-        ({"longest": 0}, "whole number, at least 1"),
+        ({"max_characters": 0}, "whole number, at least 1"),
         ({"engine": 3}, "no engine"),
     ],
-    ids=["place", "pooling", "debias", "longest", "engine"],
+    ids=["place", "pooling", "debias", "max_characters", "engine"],
 )
 def test_options_that_mean_nothing(options: Any, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):

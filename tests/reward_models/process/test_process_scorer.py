@@ -189,7 +189,7 @@ def test_a_model_that_gives_no_numbers_is_our_failure(scripted: ScriptedSteps, m
 
 
 def test_a_cut_off_response_may_be_scored_on_request(scripted: ScriptedSteps) -> None:
-    score = one(scorer_of(scripted, truncated="score"), RESPONSE, finish_reason="length")
+    score = one(scorer_of(scripted, truncated="grade"), RESPONSE, finish_reason="length")
     assert score.value == pytest.approx(0.2)
 
 
@@ -202,7 +202,7 @@ def test_a_cut_off_response_may_be_scored_on_request(scripted: ScriptedSteps) ->
         ({"truncated": "failed"}, "truncated"),
         ({"reasoning": "hide"}, "reasoning"),
         ({"max_steps": 0}, "max_steps"),
-        ({"longest_step": 0}, "longest_step"),
+        ({"max_step_characters": 0}, "max_step_characters"),
         ({"eta": math.nan}, "eta"),
         ({"temperature": 0.0}, "temperature"),
         ({"floor": math.inf}, "floor"),
@@ -316,7 +316,7 @@ SAMPLES = [
 @pytest.mark.parametrize("form", ["qwen_math_prm", {"step_end": {"pieces": "joined"}}], ids=["marker", "step_end"])
 def test_conformance(form: Any, two_classes: Path) -> None:
     engine = TransformersEngine(TransformersConfig(model=str(two_classes), device="cpu"))
-    scorer = ProcessRewardScorer(engine=engine, format=form, truncated="score")
+    scorer = ProcessRewardScorer(engine=engine, format=form, truncated="grade")
     check_scorer(scorer, SAMPLES, tolerance=1e-5).raise_for_failures()
 
 

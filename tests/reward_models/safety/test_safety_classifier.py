@@ -212,17 +212,17 @@ def test_the_prompt_stays_before_short_windows_and_is_read_alone_where_it_is_lon
     ],
 )
 def test_a_text_that_does_not_fit_is_told(long: str, status: str, expected: float | None, reason: str) -> None:
-    limits: list[dict[str, Any]] = [{"window_of": 50}, {"longest": 50}]
+    limits: list[dict[str, Any]] = [{"window_of": 50}, {"max_characters": 50}]
     for options in limits:
         score, _ = scored("fine " * 50, long=long, **options)
         assert (score.status, score.value, score.reason) == (status, expected, reason)
 
 
 def test_beyond_the_longest_a_response_is_worth_nothing_and_a_prompt_is_not_judged() -> None:
-    score, asked = scored("a" * 101, longest=100)
+    score, asked = scored("a" * 101, max_characters=100)
     assert (score.value, score.reason, asked) == (0.0, "too_complex", [])
     for view in ("prompt", "both"):
-        score, _ = scored("a", prompt="p" * 101, longest=100, view=view)
+        score, _ = scored("a", prompt="p" * 101, max_characters=100, view=view)
         assert (score.status, score.reason) == ("failed", "bad_sample")
 
 
@@ -327,20 +327,20 @@ def test_a_disguise_is_looked_through_where_asked_for(disguise: str) -> None:
     assert value(f"a {disguise}", value="decision") == 1.0
     forms: list[dict[str, Any]] = [{}, {"form": "chat"}, {"view": "both"}]
     for more in forms:
-        score, asked = scored(f"a {disguise}", value="decision", normalise="fold", **more)
+        score, asked = scored(f"a {disguise}", value="decision", normalize="fold", **more)
         assert (score.value, score.evidence["disguised"], len(asked)) == (0.0, True, 2)
-    assert value("q", view="prompt", prompt=disguise, normalise="fold", value="decision") == 0.0
+    assert value("q", view="prompt", prompt=disguise, normalize="fold", value="decision") == 0.0
 
 
 def test_folding_never_hides_and_leaves_other_scripts_alone() -> None:
     russian = "\u0441\u0430\u0440\u0430\u0439"
-    score, asked = scored(russian, normalise="fold")
+    score, asked = scored(russian, normalize="fold")
     assert (score.evidence["disguised"], asked) == (False, [russian])
 
     def said(prompt: Prompt) -> tuple[float, ...]:
         return (3.0, 0.0, 0.0) if "U+200B" in text_of(prompt) else SAFE
 
-    assert value("a\u200bb", said, normalise="fold", value="decision") == 0.0, "the text as it is counts too"
+    assert value("a\u200bb", said, normalize="fold", value="decision") == 0.0, "the text as it is counts too"
 
 
 # Whatever comes
@@ -359,14 +359,14 @@ turns = st.fixed_dictionaries(
 )
 @settings(max_examples=100, deadline=None)
 def test_no_response_escapes_a_number(response: Any, view: str, form: str, window: int) -> None:
-    options: dict[str, Any] = {"view": view, "form": form, "window": window, "overlap": 9, "normalise": "fold"}
+    options: dict[str, Any] = {"view": view, "form": form, "window": window, "overlap": 9, "normalize": "fold"}
     score, _ = scored(response, window_of=60, **options)
     assert score.value is not None
     assert 0 <= score.value <= 1
 
 
 def test_a_huge_text_is_not_read() -> None:
-    score, asked = scored("\u200b(" * 2**18, normalise="fold")
+    score, asked = scored("\u200b(" * 2**18, normalize="fold")
     assert (score.value, score.reason, asked) == (0.0, "too_complex", [])
     score, asked = scored("(" * 200_000, window_of=1000)
     assert score.status == "scored"
@@ -377,7 +377,7 @@ def test_a_tower_of_accents_is_folded_in_no_time() -> None:
     """Sorting 200,000 accents of two kinds takes Unicode's own algorithm a minute."""
     start = time.process_time()
     tower = "\u0301\u0316" * 90_000
-    assert value(f"\uff42omb{tower}", normalise="fold", value="decision", window=2000) == 0.0
+    assert value(f"\uff42omb{tower}", normalize="fold", value="decision", window=2000) == 0.0
     assert time.process_time() - start < 5
 
 
@@ -400,7 +400,7 @@ def test_a_tower_of_accents_is_folded_in_no_time() -> None:
         ({"categories": ["a", "b"]}, "the model gave 3 logits, and there are 2 categories"),
         ({"window": 10, "overlap": 10}, "overlap is 10 of a window of 10"),
         ({"window": -1}, "window=-1"),
-        ({"longest": True}, "longest=True"),
+        ({"max_characters": True}, "max_characters=True"),
         ({"model": "x"}, "give one of the two"),
     ],
     ids=str,

@@ -63,10 +63,10 @@ def test_a_text_beyond_the_models_window_is_the_worst_of_its_windows(folder: Pat
 
 
 def test_it_keeps_the_rules(folder: Path) -> None:
-    scorer = SafetyClassifier(model=str(folder), normalise="fold", longest=600)
+    scorer = SafetyClassifier(model=str(folder), normalize="fold", max_characters=600)
     check_scorer(scorer, SAMPLES[:3], tolerance=CLOSE).raise_for_failures()
     assert scorer.fingerprint != SafetyClassifier(model=str(folder)).fingerprint
-    assert scorer.fingerprint != SafetyClassifier(model=str(folder), normalise="fold", longest=601).fingerprint
+    assert scorer.fingerprint != SafetyClassifier(model=str(folder), normalize="fold", max_characters=601).fingerprint
 
 
 def test_a_model_whose_classes_exclude_each_other_is_refused(tmp_path: Path) -> None:

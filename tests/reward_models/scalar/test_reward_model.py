@@ -82,12 +82,12 @@ LONG = "good " * 100
         (sample(LONG), {}, EMPTY, "too_complex"),
         (sample("good", finish_reason="length"), {}, EMPTY, "truncated"),
         (sample(LONG, finish_reason="length"), {}, EMPTY, "truncated"),
-        (sample("good " * 30), {"longest": 100}, EMPTY, "too_complex"),
+        (sample("good " * 30), {"max_characters": 100}, EMPTY, "too_complex"),
         (sample("<think>good"), {}, EMPTY, "unfinished_reasoning"),
         # Whoever is below it stays there: a bad answer cannot be saved by length.
         (sample("bad", finish_reason="length"), {}, -10.0, "truncated"),
         (sample("bad " + "x" * 1000), {}, -10.0, "too_complex"),
-        (sample("bad " + "so " * 2000), {"longest": 500}, -10.0, "too_complex"),
+        (sample("bad " + "so " * 2000), {"max_characters": 500}, -10.0, "too_complex"),
         (sample("bad " + "so " * 2000), {"floor": 0.5}, -10.0, "too_complex"),
         # A stated floor.
         (sample(LONG), {"floor": -7.5}, -7.5, "too_complex"),
@@ -95,11 +95,11 @@ LONG = "good " * 100
         (sample("good", finish_reason="length"), {"floor": 1.5}, 1.0, "truncated"),
         (sample("."), {"floor": -7.5}, -7.5, "no_answer"),
         # Rated as far as it fits.
-        (sample("good", finish_reason="length"), {"truncated": "score"}, 1.0, "truncated"),
-        (sample(LONG), {"truncated": "score"}, 25.0, "too_complex"),
-        (sample("bad " + LONG), {"truncated": "score", "keep": "end"}, 25.0, "too_complex"),
-        (sample("bad " + LONG), {"truncated": "score"}, 14.0, "too_complex"),
-        (sample("."), {"truncated": "score"}, EMPTY, "no_answer"),
+        (sample("good", finish_reason="length"), {"truncated": "grade"}, 1.0, "truncated"),
+        (sample(LONG), {"truncated": "grade"}, 25.0, "too_complex"),
+        (sample("bad " + LONG), {"truncated": "grade", "keep": "end"}, 25.0, "too_complex"),
+        (sample("bad " + LONG), {"truncated": "grade"}, 14.0, "too_complex"),
+        (sample("."), {"truncated": "grade"}, EMPTY, "no_answer"),
         # A response that calls tools acts, though it says nothing.
         (sample([{"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f"}}]}]), {}, EMPTY, ""),
         (sample("4", finish_reason="stop"), {}, 0.0, ""),
@@ -124,7 +124,7 @@ def test_only_length_may_be_declined(response: Any) -> None:
 
 
 def test_a_piece_that_was_rated_is_told() -> None:
-    found = score(sample(LONG), truncated="score")
+    found = score(sample(LONG), truncated="grade")
     assert found.evidence["kept"] == 125
     assert found.evidence["characters"] == len(LONG)
 
@@ -296,8 +296,8 @@ def test_gaussian_heads_tell_how_sure_they_are() -> None:
         ({"keep": "middle"}, "'middle'"),
         ({"floor": math.nan}, "nan"),
         ({"floor": "low"}, "'low'"),
-        ({"shortest": 0}, "shortest=0"),
-        ({"longest": 1.5}, "longest=1.5"),
+        ({"min_words": 0}, "min_words=0"),
+        ({"max_characters": 1.5}, "max_characters=1.5"),
         ({"head": {"kind": "cubic"}}, "cubic"),
         ({"head": 3}, "head is 3"),
         ({"combine": {"rules": "min"}}, "'rules'"),
@@ -340,11 +340,11 @@ def test_the_fingerprint_knows_every_option() -> None:
         {"normalize": "zscore"},
         {"normalize": "zscore", "normalizer": (1.0, 2.0)},
         {"output": "sigmoid"},
-        {"truncated": "score"},
+        {"truncated": "grade"},
         {"keep": "end"},
         {"floor": 0.0},
-        {"shortest": 2},
-        {"longest": 99},
+        {"min_words": 2},
+        {"max_characters": 99},
         {"labels": ("a", "b")},
         {"weights": (1.0, 2.0)},
         {"weights": None, "combine": "min"},
@@ -367,7 +367,7 @@ def test_it_conforms() -> None:
     ]
     check_scorer(scorer(), samples).raise_for_failures()
     check_scorer(
-        scorer(truncated="score", normalize="reference"), [sample("good", reference="bad")]
+        scorer(truncated="grade", normalize="reference"), [sample("good", reference="bad")]
     ).raise_for_failures()
 
 

@@ -174,7 +174,7 @@ def test_labels_come_from_the_configuration(tmp_path: Path) -> None:
 
 def test_windows_are_kept(folder: Path) -> None:
     """Over the window, what fits is rated: the value is that of the start, if the floor is not lower."""
-    made = RewardModelScorer(model=str(folder), truncated="score")
+    made = RewardModelScorer(model=str(folder), truncated="grade")
     (score,) = asyncio.run(made.score([Sample(prompt="2+2?", response="yes no " * 1000)]))
     kept = score.evidence["kept"]
     assert score.evidence["truncated"]

@@ -62,15 +62,15 @@ def test_a_finished_training_is_not_repeated(rows: Path, tmp_path: Path) -> None
     assert train_process(config(rows, tmp_path / "model"), resume=True) == first
     with pytest.raises(ValueError, match="which holds a trained model"):
         train_process(config(rows, tmp_path / "model"))
-    with pytest.raises(ValueError, match="normalise"):
-        train_process(config(rows, tmp_path / "model", normalise="step"), resume=True)
+    with pytest.raises(ValueError, match="normalize"):
+        train_process(config(rows, tmp_path / "model", normalize="step"), resume=True)
 
 
 def test_options_of_the_loss_reach_the_fit(rows: Path, tmp_path: Path) -> None:
     options: dict[str, dict[str, Any]] = {
         "plain": {},
         "again": {},
-        "by step": {"normalise": "step"},
+        "by step": {"normalize": "step"},
         "wrong ones weigh more": {"loss": {"bad": 4.0}},
         "right ones weigh more": {"loss": {"good": 4.0}},
     }

@@ -13,7 +13,7 @@ from torch import Tensor
 from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.reward_network import RewardNetwork
 from adjudge.reward_models.process.rows import RowTokens
-from adjudge.reward_models.training.process_config import Normalise, StepLayout, StepLossName, lay_out
+from adjudge.reward_models.training.process_config import Normalize, StepLayout, StepLossName, lay_out
 from adjudge.reward_models.training.process_objective import ImplicitObjective, StepObjective
 from adjudge.reward_models.training.process_rows import LabelledRow, StepBatches, labelled_rows
 from adjudge.training.step_data import StepExample
@@ -126,7 +126,7 @@ LOSSES: dict[str, StepLossName] = {
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_only_labelled_places_get_a_gradient(loss: StepLossName, outputs: int) -> None:
     rows, _ = rows_of(example(1.0, None, 0.0), example(None, 0.3))
-    (batch,) = StepBatches(rows, pad=0, budget=10**6, normalise="solution")([0, 1])
+    (batch,) = StepBatches(rows, pad=0, budget=10**6, normalize="solution")([0, 1])
     network: Any = Outputs(batch["input_ids"], outputs)
     found = StepObjective(network, loss=loss)(**batch)
     found["loss"].backward()
@@ -142,7 +142,7 @@ def test_only_labelled_places_get_a_gradient(loss: StepLossName, outputs: int) -
 
 def test_the_outcome_is_read_at_the_last_step_and_only_where_it_is_known() -> None:
     rows, _ = rows_of(example(None, None, outcome=1.0), example(None, 1.0), outcome=True)
-    (batch,) = StepBatches(rows, pad=0, budget=10**6, normalise="solution")([0, 1])
+    (batch,) = StepBatches(rows, pad=0, budget=10**6, normalize="solution")([0, 1])
     network: Any = Outputs(batch["input_ids"], 3)
     StepObjective(network, outcome=0.5)(**batch)["loss"].backward()
     touched = network.values.grad[..., 2].nonzero().tolist()
@@ -156,7 +156,7 @@ def test_the_outcome_is_read_at_the_last_step_and_only_where_it_is_known() -> No
 def test_an_order_takes_for_wrong_what_the_option_takes_for_wrong() -> None:
     """With a threshold of 0, a step from which one rollout in three got there is right."""
     rows, _ = rows_of(example(1.0, 0.3, 0.0))
-    (batch,) = StepBatches(rows, pad=0, budget=10**6, normalise="solution")([0])
+    (batch,) = StepBatches(rows, pad=0, budget=10**6, normalize="solution")([0])
     network: Any = Outputs(batch["input_ids"], 2)
     soft, strict = (StepObjective(network, loss="ranking", error=error)(**batch)["loss"] for error in (0.0, 0.5))
     batch["labels"] = torch.tensor([[1.0, 1.0, 0.0]])
@@ -164,13 +164,13 @@ def test_an_order_takes_for_wrong_what_the_option_takes_for_wrong() -> None:
     assert abs((soft - strict).item()) > 1e-3
 
 
-NORMALISE: dict[str, Normalise] = {"step": "step", "solution": "solution"}
+NORMALISE: dict[str, Normalize] = {"step": "step", "solution": "solution"}
 
 
-@pytest.mark.parametrize("normalise", NORMALISE.values(), ids=NORMALISE)
-def test_the_loss_is_the_mean_that_is_asked_for(normalise: Normalise) -> None:
+@pytest.mark.parametrize("normalize", NORMALISE.values(), ids=NORMALISE)
+def test_the_loss_is_the_mean_that_is_asked_for(normalize: Normalize) -> None:
     rows, _ = rows_of(example(1.0, None, 0.0, 1.0), example(0.0, None), example(None, None, outcome=1.0), outcome=True)
-    (batch,) = StepBatches(rows, pad=0, budget=10**6, normalise=normalise)([0, 1, 2])
+    (batch,) = StepBatches(rows, pad=0, budget=10**6, normalize=normalize)([0, 1, 2])
     network: Any = Outputs(batch["input_ids"], 2)
     loss = StepObjective(network)(**batch)["loss"].item()
     order = sorted(range(3), key=lambda at: -len(rows[at].tokens))
@@ -180,7 +180,7 @@ def test_the_loss_is_the_mean_that_is_asked_for(normalise: Normalise) -> None:
             if label is not None:
                 shares = torch.log_softmax(network.values[line, place], dim=-1)
                 by_row.append((at, -(label * shares[1] + (1 - label) * shares[0]).item()))
-    if normalise == "step":
+    if normalize == "step":
         expected = sum(value for _, value in by_row) / len(by_row)
     else:
         means = [[value for at, value in by_row if at == row] for row in (0, 1)]
@@ -196,9 +196,9 @@ def gradients(network: RewardNetwork, objective: StepObjective, batches: list[di
 
 
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
-@pytest.mark.parametrize("normalise", NORMALISE.values(), ids=NORMALISE)
+@pytest.mark.parametrize("normalize", NORMALISE.values(), ids=NORMALISE)
 def test_a_step_trains_alike_however_many_passes_it_takes(
-    tmp_path: Path, loss: StepLossName, normalise: Normalise
+    tmp_path: Path, loss: StepLossName, normalize: Normalize
 ) -> None:
     from transformers import AutoModel
 
@@ -214,7 +214,7 @@ def test_a_step_trains_alike_however_many_passes_it_takes(
         example(0.0, None, outcome=0.0),
     ]
     rows, _ = rows_of(*examples, outcome=True)
-    one, many = (StepBatches(rows, pad=0, budget=most, normalise=normalise)([0, 1, 2, 3]) for most in (10**6, 1))
+    one, many = (StepBatches(rows, pad=0, budget=most, normalize=normalize)([0, 1, 2, 3]) for most in (10**6, 1))
     assert (len(one), len(many)) == (1, 4)
     together, apart = gradients(network, objective, one), gradients(network, objective, many)
     assert max(float(value.abs().max()) for value in together) > 0

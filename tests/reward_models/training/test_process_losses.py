@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from adjudge.reward_models.training import process_objective
-from adjudge.reward_models.training.process_config import Normalise
+from adjudge.reward_models.training.process_config import Normalize
 from adjudge.reward_models.training.process_objective import label_weights
 
 LOGITS = st.floats(-30, 30)
@@ -130,7 +130,7 @@ def test_the_implicit_reward_is_the_scaled_log_ratio(rows: list[tuple[float, flo
     assert found.tolist() == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-WEIGHTS: dict[str, tuple[list[int], Normalise, list[float]]] = {
+WEIGHTS: dict[str, tuple[list[int], Normalize, list[float]]] = {
     "every step alike": ([1, 3, 0], "step", [0.25, 0.25, 0.25]),
     "every solution alike": ([1, 3, 0], "solution", [0.5, 1 / 6, 0.0]),
     "no labels, by step": ([0, 0], "step", [0.0, 0.0]),
@@ -138,9 +138,9 @@ WEIGHTS: dict[str, tuple[list[int], Normalise, list[float]]] = {
 }
 
 
-@pytest.mark.parametrize(("counts", "normalise", "expected"), WEIGHTS.values(), ids=WEIGHTS)
-def test_what_a_label_weighs(counts: list[int], normalise: Normalise, expected: list[float]) -> None:
-    found = label_weights(counts, normalise)
+@pytest.mark.parametrize(("counts", "normalize", "expected"), WEIGHTS.values(), ids=WEIGHTS)
+def test_what_a_label_weighs(counts: list[int], normalize: Normalize, expected: list[float]) -> None:
+    found = label_weights(counts, normalize)
     assert found == pytest.approx(expected)
     if any(counts):
         assert sum(count * weight for count, weight in zip(counts, found, strict=True)) == pytest.approx(1)

@@ -67,7 +67,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "layout": {"marker": "", "chat": False},
         "head": {"two_class": False},
         "outcome": 0.5,
-        "normalise": "step",
+        "normalize": "step",
     },
     "a value head with a hidden layer": {
         "loss": "squared_error",
@@ -221,8 +221,8 @@ def test_another_option_is_not_resumed(home: Path) -> None:
     schedule = {"save_steps": 2, "batch_size": 8}
     with pytest.raises(Killed):
         train_process(options(home, "changed", schedule=schedule), progress=kill)
-    with pytest.raises(ValueError, match="normalise"):
-        train_process(options(home, "changed", schedule=schedule, normalise="step"), resume=True)
+    with pytest.raises(ValueError, match="normalize"):
+        train_process(options(home, "changed", schedule=schedule, normalize="step"), resume=True)
 
 
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
@@ -236,7 +236,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown loss": ({"loss": "hinge"}, "cross_entropy"),
     "an unknown format": ({"data": {"path": "x", "format": "csv"}}, "data.format is 'csv'"),
     "no data": ({"data": {"path": []}}, "data.path is empty"),
-    "an unknown option": ({"normalize": "step"}, "did you mean 'normalise'"),
+    "an unknown option": ({"normalize": "step"}, "did you mean 'normalize'"),
     "no such file": ({"data": "nowhere.jsonl"}, "there is no file or folder"),
 }
 

@@ -54,12 +54,12 @@ def test_skip_counts_the_missing_part_as_nothing() -> None:
 
 
 def test_renormalise_shares_the_missing_weight_out() -> None:
-    scorer = mix("renormalise", a=0.5, b=0.25, c=0.25)
+    scorer = mix("renormalize", a=0.5, b=0.25, c=0.25)
     assert one(scorer, a=1.0, b=0.0).value == pytest.approx(0.5 / 0.75, abs=1e-15)
     assert one(scorer, a=1.0, b=0.0, c=1.0).value == 0.75
 
 
-@pytest.mark.parametrize("missing", ["fail", "skip", "renormalise"])
+@pytest.mark.parametrize("missing", ["fail", "skip", "renormalize"])
 def test_with_no_part_left_there_is_no_number(missing: Missing) -> None:
     assert one(mix(missing, a=1.0, b=1.0)).reason == "part_failed"
 
@@ -71,5 +71,5 @@ def test_mistakes_are_refused() -> None:
         Weighted(parts=(Part(Reads("a")), Part(Reads("a"), weight=2.0)))
     with pytest.raises(ValueError, match=r"Weighted option missing='ignore'"):
         mix("ignore", a=1.0)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"renormalise.*positive weights, and 'b' has -1\.0"):
-        mix("renormalise", a=2.0, b=-1.0)
+    with pytest.raises(ValueError, match=r"renormalize.*positive weights, and 'b' has -1\.0"):
+        mix("renormalize", a=2.0, b=-1.0)

@@ -94,12 +94,12 @@ class Sentences:
         known: their normal forms.
         inner: those that are told inside a longer text too: of three words, or four characters of a script without
             blanks.
-        longest: characters of the longest text that can be one of them.
+        max_characters: characters of the longest text that can be one of them.
     """
 
     known: frozenset[str]
     inner: tuple[str, ...]
-    longest: int
+    max_characters: int
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Sentences:
@@ -116,13 +116,13 @@ class Sentences:
         return cls(
             known=frozenset(forms),
             inner=tuple(sorted(filter(_is_long, forms))),
-            longest=max(map(len, forms), default=0) + _SPARE,
+            max_characters=max(map(len, forms), default=0) + _SPARE,
         )
 
     def whole(self, text: str) -> bool:
         """Return whether all of a text is one of the sentences."""
         text = text.strip()
-        return len(text) <= self.longest and normal(unwrap(text)) in self.known
+        return len(text) <= self.max_characters and normal(unwrap(text)) in self.known
 
     def inside(self, text: str) -> bool:
         """Return whether one of the sentences stands in a text, alone or beside something else."""

@@ -131,7 +131,7 @@ class AtomJudge(TrajectoryModelScorer):
 
     Attributes:
         reasoning: not read; the atoms stand in the reasoning.
-        longest: not read; `AtomicThoughtScorer` has looked at the length, and at the number of atoms.
+        max_characters: not read; `AtomicThoughtScorer` has looked at the length, and at the number of atoms.
     """
 
     name: ClassVar[str] = "atom_judge"
@@ -218,7 +218,7 @@ class AtomicThoughtScorer(NestedScorer):
         column: the column of `Sample.extra` with the progress.
         malformed: what a trajectory of bad form gets.
         max_atoms: of more atoms, the form is bad (`too_complex`).
-        longest: most characters that the agent may write (`too_complex`).
+        max_characters: most characters that the agent may write (`too_complex`).
     """
 
     name: ClassVar[str] = "atomic_thoughts"
@@ -236,7 +236,7 @@ class AtomicThoughtScorer(NestedScorer):
     column: str = "progress"
     malformed: Value = -1.0
     max_atoms: Count = 64
-    longest: Count = 200_000
+    max_characters: Count = 200_000
 
     def __post_init__(self) -> None:
         """Reject options out of range, and both or none of engine and reward."""
@@ -279,7 +279,7 @@ class AtomicThoughtScorer(NestedScorer):
     def read(self, sample: Sample) -> _Read | Score:
         """Return the parts of a trajectory, or the score of one of bad form."""
         trajectory = read_trajectory(sample, self.shape)
-        if trajectory.written > self.longest:
+        if trajectory.written > self.max_characters:
             return Score.scored(self.malformed, "too_complex")
         answer = final_answer(trajectory, self.shape)
         atoms = atoms_of(trajectory, self.shape)

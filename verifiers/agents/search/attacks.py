@@ -51,7 +51,7 @@ _USUAL: Final[Mapping[str, Mapping[str, Any]]] = {
     "search_gain": {"turns": "sum", "metric": "exact_match", "cost": 0.05, "free": 1, "how": "phrase", "gain": 0.5},
     "search_judgements": {"relevance": None, "values": {}, "trust_yes": True},
 }
-_COMMON: Final[Mapping[str, Any]] = {"several": "none", "longest": 200_000, "form": {}}
+_COMMON: Final[Mapping[str, Any]] = {"several": "none", "max_characters": 200_000, "form": {}}
 
 _STEPS: Final = ("search_steps", "search_gain")
 _ALL: Final = (*_STEPS, "search_judgements")
@@ -236,9 +236,9 @@ def boundary_cases() -> Iterator[AttackCase]:
         "thought": False,
         "decision": "decision",
         "form": {},
-        "longest": 200_000,
+        "max_characters": 200_000,
     }
-    usual |= {"metric": "exact_match", "least": 1.0}
+    usual |= {"metric": "exact_match", "threshold": 1.0}
     told: dict[str, Any] = {
         "prompt": "What is the capital of France?",
         "reference": {"answer": "Paris", "direct": True},
@@ -372,7 +372,7 @@ _FACT_HONEST: Final[tuple[tuple[str, list[Message]], ...]] = (
 def fact_cases() -> Iterator[AttackCase]:
     """Yield the suite of `fact_gain`, without an outcome."""
     options: dict[str, Any] = {
-        "normalise": "share",
+        "normalize": "share",
         "checker": None,
         "outcome": None,
         "max_facts": 3,

@@ -81,8 +81,8 @@ class SearchBoundaryVerifier(TrajectoryVerifier):
         tools: names of tools beside the search, such as "python", by tag or by call; "tool_star" counts no others, and
             calls of others cost what searches do.
         metric: how an answer is compared: "exact_match", or "f1".
-        least: the least value of the metric that is right.
-        longest: most characters that the agent may write; more is malformed (`too_complex`).
+        threshold: the least value of the metric that is right.
+        max_characters: most characters that the agent may write; more is malformed (`too_complex`).
     """
 
     name: ClassVar[str] = "search_boundary"
@@ -95,8 +95,8 @@ class SearchBoundaryVerifier(TrajectoryVerifier):
     decision: str = "decision"
     tools: tuple[str, ...] = ()
     metric: Literal["exact_match", "f1"] = "exact_match"
-    least: Annotated[float, Range(gt=0, le=1)] = 1.0
-    longest: Count = 200_000
+    threshold: Annotated[float, Range(gt=0, le=1)] = 1.0
+    max_characters: Count = 200_000
 
     def __post_init__(self) -> None:
         """Reject options out of range, and values of cases that the policy does not know."""
@@ -127,7 +127,7 @@ class SearchBoundaryVerifier(TrajectoryVerifier):
         answers, direct = gold
         decides = self.policy == "adasearch"
         conduct = conduct_of(trajectory, self.shape, thought=self.thought, tools=self.tools, answer=not decides)
-        if trajectory.written > self.longest:
+        if trajectory.written > self.max_characters:
             return self._scored("malformed", "too_complex", conduct)
         if sample.finish_reason == "length":
             return self._scored("malformed", "truncated", conduct)
@@ -161,7 +161,7 @@ class SearchBoundaryVerifier(TrajectoryVerifier):
 
     def _right(self, answer: str, gold: tuple[tuple[str, ...], ...]) -> bool:
         value = self._answers.judge([Span("tag", (answer,))], gold).value
-        return value is not None and value >= self.least
+        return value is not None and value >= self.threshold
 
     def gold(self, sample: Sample) -> tuple[tuple[tuple[str, ...], ...], bool | None]:
         """Return the accepted answers, and whether the direct answer is right.

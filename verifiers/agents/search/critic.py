@@ -116,7 +116,7 @@ class TurnCriticScorer(TrajectoryModelScorer):
         """Return what is shown to the model, or the score of a sample that is not shown to it."""
         turns = trajectory.turns
         text = "\n".join(line for turn in turns for line in (turn.text, *calls_beside(turn, self.shape)))
-        fault = guard(text, shortest=self.shortest, longest=self.longest)
+        fault = guard(text, min_words=self.min_words, max_characters=self.max_characters)
         if fault or len(turns) > self.max_turns:
             return Score.scored(self.lowest, fault or "too_complex")
         searching = {search.turn for search in searches_of(trajectory, self.shape)}

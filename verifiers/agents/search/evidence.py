@@ -68,7 +68,7 @@ class SearchEvidenceScorer(TrajectoryModelScorer):
     The reference is the answer, or a list of accepted ones, or `{"answer": ..}`.
 
     Attributes:
-        longest: a trajectory with more evidence or more text of the agent than so many characters gets 0
+        max_characters: a trajectory with more evidence or more text of the agent than so many characters gets 0
             (`too_complex`).
         answer_weight: weight of the answer's F1 (ours).
         evidence_weight: weight of the second model's F1 (ours).
@@ -102,7 +102,7 @@ class SearchEvidenceScorer(TrajectoryModelScorer):
 
     def read(self, sample: Sample, trajectory: Trajectory) -> Case | Score:
         """Return the evidence that is shown to the model, or the score of a sample that is not shown to it."""
-        if trajectory.written > self.longest:
+        if trajectory.written > self.max_characters:
             return Score.scored(self.lowest, "too_complex")
         answer = final_answer(trajectory, self.shape, several=self.several)
         searches = searches_of(trajectory, self.shape)
@@ -113,7 +113,7 @@ class SearchEvidenceScorer(TrajectoryModelScorer):
             evidence = _results(searches)
         else:
             evidence = "\n".join(dict.fromkeys(_quotes(trajectory, searches, self.evidence_tag)))
-        if len(evidence) > self.longest:
+        if len(evidence) > self.max_characters:
             return Score.scored(self.lowest, "too_complex", evidence=len(evidence))
         gold = self.gold(sample)
         last = trajectory.blocks(self.shape.answer)[-1]

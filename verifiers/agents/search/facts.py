@@ -40,7 +40,7 @@ from adjudge.verifiers.agents.search.facts_worth import (
     FactCase,
     Measured,
     Meter,
-    Normalise,
+    Normalize,
     newly_known,
     orders_of,
     paid,
@@ -84,10 +84,10 @@ class FactGainScorer(NestedScorer):
             the whole answer.
         permutations: random orders of more than 10 facts.
         seed: of those orders.
-        normalise: "softmax", "share" or "none", as `adjudge.verifiers.agents.search.facts_worth` says.
+        normalize: "softmax", "share" or "none", as `adjudge.verifiers.agents.search.facts_worth` says.
         temperature: of the softmax.
         checker: a scorer of a reply (the response) beside a fact (the reference); None for phrases.
-        least: the checker's least value that makes a fact known.
+        threshold: the checker's least value that makes a fact known.
         max_facts: most facts that one reply pays for; 0 for all.
         prompt_facts: "known": what the prompt tells pays nothing; "pay": it may be asked for all the same.
         outcome: a scorer of the whole response beside the answer; None for the gains alone.
@@ -98,7 +98,7 @@ class FactGainScorer(NestedScorer):
         idle: what of the outcome a question gets that brings nothing new: "zero", or "pay" as published.
         max_question: the most that a question is worth where there is an outcome.
         max_turns: more turns score 0 (`too_complex`).
-        longest: so do more characters of the agent.
+        max_characters: so do more characters of the agent.
     """
 
     name: ClassVar[str] = "fact_gain"
@@ -110,10 +110,10 @@ class FactGainScorer(NestedScorer):
     pooling: Pooling = "prod"
     permutations: Count = 30
     seed: Annotated[int, Range(ge=0)] = 0
-    normalise: Normalise = "softmax"
+    normalize: Normalize = "softmax"
     temperature: Annotated[float, Range(ge=1e-6, le=LARGEST)] = 2.0
     checker: Any = None
-    least: Value = 0.5
+    threshold: Value = 0.5
     max_facts: Annotated[int, Range(ge=0)] = 3
     prompt_facts: Literal["known", "pay"] = "known"
     outcome: Any = None
@@ -124,7 +124,7 @@ class FactGainScorer(NestedScorer):
     idle: Literal["zero", "pay"] = "zero"
     max_question: Weight = 3.0
     max_turns: Count = 64
-    longest: Count = 200_000
+    max_characters: Count = 200_000
 
     @cached_property
     def _meter(self) -> Meter | None:
@@ -174,7 +174,7 @@ class FactGainScorer(NestedScorer):
         turns = trajectory.turns
         if not any(turn.acted for turn in turns):
             return Score.scored(0.0, "no_answer")
-        if len(turns) > self.max_turns or trajectory.written > self.longest:
+        if len(turns) > self.max_turns or trajectory.written > self.max_characters:
             return Score.scored(0.0, "too_complex", turns=len(turns))
         answer = final_answer(trajectory, self.shape)
         texts = [prompt_text(sample.prompt)[:MAX_REPLY] if self.prompt_facts == "known" else ""]
@@ -201,7 +201,7 @@ class FactGainScorer(NestedScorer):
             for text in work.texts:
                 given = [next(scores) for _ in work.case.facts] if text else []
                 work.asked += given
-                row = [one.value is not None and one.value >= self.least for one in given]
+                row = [one.value is not None and one.value >= self.threshold for one in given]
                 work.told.append(row or [False] * len(work.case.facts))
 
     async def _worth(self, works: Sequence[_Work]) -> list[Measured | Fault]:
@@ -237,7 +237,7 @@ class FactGainScorer(NestedScorer):
         cost += worth.cost
         if missing := without_number(parts):
             return replace(missing, cost=cost)
-        weights = weights_of(worth.shapley, self.normalise, self.temperature)
+        weights = weights_of(worth.shapley, self.normalize, self.temperature)
         fresh = newly_known(work.told[1:], work.told[0])
         pays = [
             paid(one, weights, self.max_facts) if turn.acted else []

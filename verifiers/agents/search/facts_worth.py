@@ -153,7 +153,7 @@ def _shapley(given: Any, facts: int) -> tuple[float, ...]:
     return tuple(numbers)
 
 
-Normalise: TypeAlias = Literal["softmax", "share", "none"]
+Normalize: TypeAlias = Literal["softmax", "share", "none"]
 
 MAX_EXACT = 10
 """Facts up to which every set is valued."""
@@ -205,7 +205,7 @@ def shapley(facts: int, values: Mapping[int, float], orders: Sequence[Sequence[i
     ]
 
 
-def weights_of(phi: Sequence[float], how: Normalise, temperature: float) -> list[float]:
+def weights_of(phi: Sequence[float], how: Normalize, temperature: float) -> list[float]:
     """Return the weights of facts, none of them negative; see the module."""
     if how == "softmax":
         top = max(phi)

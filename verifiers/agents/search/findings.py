@@ -100,7 +100,7 @@ class FindingsScorer(NestedScorer):
         diverse: whose diversity counts: "findings" for those that were matched, or "queries".
         gated: whether format and diversity count only where the F1 is above 0.
         max_findings: an answer with more scores 0 (`too_complex`).
-        longest: so does an answer of more characters.
+        max_characters: so does an answer of more characters.
     """
 
     name: ClassVar[str] = "findings"
@@ -117,7 +117,7 @@ class FindingsScorer(NestedScorer):
     diverse: Literal["findings", "queries"] = "findings"
     gated: bool = True
     max_findings: Count = 50
-    longest: Count = 50_000
+    max_characters: Count = 50_000
 
     def __post_init__(self) -> None:
         """Reject options out of range."""
@@ -146,7 +146,7 @@ class FindingsScorer(NestedScorer):
             return Score.scored(0.0, answer.reason)
         block = trajectory.blocks(self.shape.answer)[-1]
         inside, end = block.start + len(block.tag) + 2, block.end - len(block.tag) - 3
-        if end - inside > self.longest:
+        if end - inside > self.max_characters:
             return Score.scored(0.0, "too_complex")
         findings, others = findings_of(trajectory.text[inside:end], inside)
         if not findings:

@@ -137,7 +137,7 @@ class SearchJudgementsScorer(NestedScorer):
         many_value: see there.
         max_paid: how many judgements can earn something (ours); penalties have no end.  With 3, right judgements and a
             wrong answer (0.9) stay below a right answer (1).
-        longest: most characters that the agent may write; more is worth 0 (`too_complex`).
+        max_characters: most characters that the agent may write; more is worth 0 (`too_complex`).
     """
 
     name: ClassVar[str] = "search_judgements"
@@ -151,7 +151,7 @@ class SearchJudgementsScorer(NestedScorer):
     many_answers: Count = 10
     many_value: Share = 0.25
     max_paid: Annotated[int, Range(ge=0)] = 3
-    longest: Count = 200_000
+    max_characters: Count = 200_000
 
     def __post_init__(self) -> None:
         """Reject options out of range, and values of cases that there are not."""
@@ -165,7 +165,7 @@ class SearchJudgementsScorer(NestedScorer):
     def read(self, sample: Sample) -> _Episode | Score:
         """Return what is judged of a sample, or its score."""
         trajectory = read_trajectory(sample, self.shape)
-        if trajectory.written > self.longest:
+        if trajectory.written > self.max_characters:
             return Score.scored(0.0, "too_complex")
         gold = self.gold(sample)
         answer = final_answer(trajectory, self.shape, several=self.several)

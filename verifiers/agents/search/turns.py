@@ -61,13 +61,13 @@ class SearchTurnsVerifier(TrajectoryVerifier):
         turns: what the value takes of the turns' values: their "sum", their "mean", or "none"; `Score.steps` has them
             all the same.
         several: "none": different answers are malformed; "last": the last one counts, as in released code.
-        longest: most characters that the agent may write; more is malformed (`too_complex`).
+        max_characters: most characters that the agent may write; more is malformed (`too_complex`).
     """
 
     malformed: Value = 0.0
     turns: Literal["sum", "mean", "none"] = "sum"
     several: SeveralAnswers = "none"
-    longest: Count = 200_000
+    max_characters: Count = 200_000
 
     @abstractmethod
     def gains_and_costs(self, searches: Sequence[Search], gold: SearchReference) -> tuple[list[float], list[float]]:
@@ -79,7 +79,7 @@ class SearchTurnsVerifier(TrajectoryVerifier):
 
     def judged(self, sample: Sample, trajectory: Trajectory, gold: SearchReference) -> Score:
         """Return the value of a trajectory; `Score.steps` has a value for each search."""
-        if trajectory.written > self.longest:
+        if trajectory.written > self.max_characters:
             return Score.scored(self.malformed, "too_complex")
         answer = final_answer(trajectory, self.shape, several=self.several)
         searches = searches_of(trajectory, self.shape)
@@ -169,7 +169,7 @@ class SearchGainVerifier(SearchTurnsVerifier):
         free: how many searches cost nothing (ours).
         how: "phrase": a result holds the evidence in its own words, in a row; "words": it holds at least `least` of the
             evidence's different words.
-        least: the share of words that is enough for "words" (ours).
+        threshold: the share of words that is enough for "words" (ours).
     """
 
     name: ClassVar[str] = "search_gain"
@@ -181,7 +181,7 @@ class SearchGainVerifier(SearchTurnsVerifier):
     cost: Weight = 0.05
     free: Annotated[int, Range(ge=0)] = 1
     how: Literal["phrase", "words"] = "phrase"
-    least: Annotated[float, Range(gt=0, le=1)] = 0.8
+    threshold: Annotated[float, Range(gt=0, le=1)] = 0.8
 
     def gold(self, sample: Sample) -> SearchReference:
         """Return the reference; `BadReferenceError` if it cannot be read."""
@@ -204,5 +204,5 @@ class SearchGainVerifier(SearchTurnsVerifier):
         if self.how == "phrase":
             return any(holds(text, [evidence]) for text in texts)
         wanted = set(words(evidence))
-        enough = self.least * len(wanted) - 1e-9  # 0.56 * 25 is a little more than 14
+        enough = self.threshold * len(wanted) - 1e-9  # 0.56 * 25 is a little more than 14
         return any(len(wanted & set(words(text))) >= enough for text in texts)

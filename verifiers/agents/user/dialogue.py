@@ -169,7 +169,7 @@ class Turn:
     @property
     def silent(self) -> bool:
         """Whether there is nothing in it to hear: no word, or an opening without anything behind it."""
-        return bool(guard(self.text, shortest=1, longest=_LONGEST))
+        return bool(guard(self.text, min_words=1, max_characters=_LONGEST))
 
     @property
     def dialogue(self) -> tuple[Message, ...]:

@@ -102,11 +102,11 @@ class LeaveOneOut(Options):
     """r - mean of the others' rewards; see the module.
 
     Attributes:
-        normalise: whether the advantages of the batch are brought to mean 0 and standard deviation 1.
+        normalize: whether the advantages of the batch are brought to mean 0 and standard deviation 1.
         eps: what is added to that standard deviation.
     """
 
-    normalise: bool = False
+    normalize: bool = False
     eps: Annotated[float, Range(ge=0)] = 1e-4
 
     min_size = 2
@@ -117,7 +117,7 @@ class LeaveOneOut(Options):
         counts = groups.counts()
         informed = counted & ~groups.uniform()
         found = np.where(informed, counts / np.maximum(counts - 1, 1) * (groups.rewards - groups.means()), 0.0)
-        if not self.normalise or not counted.any():
+        if not self.normalize or not counted.any():
             return found
         below = deviation(found[counted]) + self.eps
         return np.where(counted, (found - found[counted].mean()) / below if below > 0 else 0.0, 0.0)
@@ -186,12 +186,12 @@ class SeveralRewards(Options):
     Attributes:
         weights: of the rewards by their names, which leaves out those that are not named; or one for each, in the order
             of their names; () weighs all 1.
-        normalise: before or after mixing.
+        normalize: before or after mixing.
         eps: what is added to standard deviations.
     """
 
     weights: Sequence[float] | Mapping[str, float] = ()
-    normalise: When = "before"
+    normalize: When = "before"
     eps: Annotated[float, Range(ge=0)] = 1e-4
 
     min_size = 2
@@ -209,7 +209,7 @@ class SeveralRewards(Options):
         """
         parts, weights = self._parts(groups)
         rule = GroupRelative(eps=self.eps)
-        if self.normalise == "after":
+        if self.normalize == "after":
             return rule(replace(groups, rewards=np.where(groups.valid, parts @ weights, 0.0)))
         total = np.zeros(len(groups))
         for part, weight in zip(parts.T, weights, strict=True):
@@ -236,7 +236,7 @@ class SeveralRewards(Options):
         if len(weights) != parts.shape[1]:
             raise ValueError(f"there are {len(weights)} weights and {parts.shape[1]} rewards; give one each")
         missing = np.isnan(parts)
-        lacking = missing.all(axis=1) if self.normalise == "before" else missing.any(axis=1)
+        lacking = missing.all(axis=1) if self.normalize == "before" else missing.any(axis=1)
         bad = np.flatnonzero(groups.valid & lacking)
         if len(bad):
             raise ValueError(f"sample {bad[0]} is valid and lacks a reward that is mixed; mark it as not valid")

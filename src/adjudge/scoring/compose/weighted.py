@@ -2,8 +2,8 @@
 
     value = sum over parts of weight * value
 
-Scales are the caller's business: put a `Transform` around a part to normalise before mixing, or around the whole
-to normalise after.
+Scales are the caller's business: put a `Transform` around a part to normalize before mixing, or around the whole
+to normalize after.
 
 Not covered: bonuses that count only when the main score is positive; that is `Gate`.
 """
@@ -21,7 +21,7 @@ from adjudge.scoring.compose.composite import Composite, missing, no_number
 from adjudge.scoring.compose.part import Part, check_names, score_all
 from adjudge.scoring.compose.spec import Loader, parts_of
 
-Missing = Literal["fail", "skip", "renormalise"]
+Missing = Literal["fail", "skip", "renormalize"]
 
 _EXAMPLE = "{weighted: {math: 1.0, format: 0.1}}"
 
@@ -33,7 +33,7 @@ class Weighted(Composite):
     Attributes:
         parts: the scorers with their weights; names must differ.
         missing: what happens to a sample for which a part has no number.  "fail" (default): the whole has none
-            either.  "skip": the part counts as 0.  "renormalise": the weights of the other parts are scaled up to
+            either.  "skip": the part counts as 0.  "renormalize": the weights of the other parts are scaled up to
             the same total, which needs all weights to be positive.  With no part left it always fails.
         name: short name, used in provenance and reports.
     """
@@ -48,9 +48,9 @@ class Weighted(Composite):
         check_names(self.parts, inside=self.name)
         check_options(self, "Weighted option")
         for part in self.parts:
-            if self.missing == "renormalise" and part.weight <= 0:
+            if self.missing == "renormalize" and part.weight <= 0:
                 raise ValueError(
-                    f'missing="renormalise" needs positive weights, and {part.name!r} has {part.weight}; '
+                    f'missing="renormalize" needs positive weights, and {part.name!r} has {part.weight}; '
                     'use "skip" or "fail"'
                 )
 
@@ -79,7 +79,7 @@ class Weighted(Composite):
         if not terms or (absent and self.missing == "fail"):
             return no_number(parts, missing=absent)
         value = math.fsum(weight * value for weight, value in terms.values())
-        if absent and self.missing == "renormalise":
+        if absent and self.missing == "renormalize":
             total = math.fsum(part.weight for part in self.parts)
             value *= total / math.fsum(weight for weight, _ in terms.values())
         return Score(value=value, parts=parts, evidence={"missing": absent} if absent else {})

@@ -84,7 +84,7 @@ def test_several_rewards_are_normalised_before_or_after_they_are_mixed(weighted:
     found = learnt({"objective": {"name": "gdpo", "set": weights}}, policy, rollouts, scores)
     assert found == pytest.approx(loss_of(before, rollouts), rel=1e-4)
     after = z([a + 0.5 * b for a, b in zip(right, lengths, strict=True)])
-    late = {"objective": {"name": "gdpo", "set": {**weights, "rule.normalise": "after"}}}
+    late = {"objective": {"name": "gdpo", "set": {**weights, "rule.normalize": "after"}}}
     assert learnt(late, policy, rollouts, scores) == pytest.approx(loss_of(after, rollouts), rel=1e-4)
     assert abs(loss_of(before, rollouts) - loss_of(after, rollouts)) > 1e-3
     with pytest.raises(ValueError, match="a scorer made of several"):

@@ -190,8 +190,8 @@ def test_values_and_the_metric_are_options() -> None:
     assert verdict(searched(1, "Rome"), values={"wrong_searched": 0.0}).value == 0.0
     assert verdict(searched(1, "Paris"), values={"thrift": 0.0}, max_searches=1).value == 1.0
     # one of two tokens and one of one: F1 = 2/3
-    assert verdict(searched(0, "Paris now"), metric="f1", least=0.6, values={"thrift": 0.0}).value == 1.0
-    assert verdict(searched(0, "Paris now"), metric="f1", least=0.7).value == 0.0
+    assert verdict(searched(0, "Paris now"), metric="f1", threshold=0.6, values={"thrift": 0.0}).value == 1.0
+    assert verdict(searched(0, "Paris now"), metric="f1", threshold=0.7).value == 0.0
 
 
 def test_flat_text_needs_to_be_told_what_tools_wrote() -> None:
@@ -234,8 +234,8 @@ def test_no_attack_gets_through_and_no_honest_answer_is_refused() -> None:
         ({"values": {"right": "1"}}, "values"),
         ({"values": 3}, "give a mapping"),
         ({"max_searches": 0}, "max_searches=0"),
-        ({"least": 0}, "least=0"),
-        ({"least": 1.5}, "least=1.5"),
+        ({"threshold": 0}, "threshold=0"),
+        ({"threshold": 1.5}, "threshold=1.5"),
         ({"form": {"search": "a b"}}, "tag name"),
         ({"form": {"query": "q"}}, "no field 'query'"),
         ({"tools": "python"}, "tools is 'python'; give a list"),

@@ -115,7 +115,7 @@ def test_an_outcome_may_be_a_verifier() -> None:
 def test_another_count_of_labels_is_no_verdict(engine: Any) -> None:
     (score,) = run(TurnCriticScorer(engine=engine), sample())
     assert (score.value, score.status, score.reason) == (None, "failed", "judge_unparsable")
-    (score,) = run(TurnCriticScorer(engine=engine, no_verdict="zero"), sample())
+    (score,) = run(TurnCriticScorer(engine=engine, undecided="zero"), sample())
     assert (score.value, score.reason) == (-1.0, "undecided")
 
 
@@ -223,8 +223,8 @@ def test_searching_turns_can_be_labelled_alone() -> None:
         ([], {}, "no_answer"),
         (turns("Solution"), {}, "no_answer"),
         (turns(*(["a search", "a result"] * 65)), {}, "too_complex"),
-        (turns("word " * 20), {"longest": 50}, "too_complex"),
-        (calling("x" * 50), {"longest": 50}, "too_complex"),
+        (turns("word " * 20), {"max_characters": 50}, "too_complex"),
+        (calling("x" * 50), {"max_characters": 50}, "too_complex"),
     ],
 )
 def test_what_is_not_shown_gets_the_lowest_value(response: Any, options: dict[str, Any], reason: str) -> None:

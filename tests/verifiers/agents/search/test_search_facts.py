@@ -34,7 +34,7 @@ from adjudge.verifiers.text.token_f1 import TokenF1Verifier
 
 FACTS = [{"text": "has a fever", "keys": ["fever"]}, {"text": "was in Kenya", "keys": ["Kenya"]}, "no cough"]
 CASE = {"facts": FACTS, "answer": "malaria", "shapley": [0.3, 0.5, 0.2]}
-SHARES: dict[str, Any] = {"normalise": "share"}  # the weights are then the numbers of the case
+SHARES: dict[str, Any] = {"normalize": "share"}  # the weights are then the numbers of the case
 
 
 def turns(*texts: str) -> list[dict[str, Any]]:
@@ -154,7 +154,7 @@ def test_a_table_of_values_is_taken_as_it_is() -> None:
     # v = 0.1, with the first 0.5, with the second 0.3, with both 0.9: phi = (0.4 + 0.6) / 2 and (0.2 + 0.4) / 2
     values = [[[], 0.1], [[0], 0.5], [[1], 0.3], [[1, 0], 0.9]]
     reference = {"facts": FACTS[:2], "answer": "malaria", "values": values}
-    score = gain("A fever?", "A fever.", reference=reference, normalise="none")
+    score = gain("A fever?", "A fever.", reference=reference, normalize="none")
     assert score.evidence["shapley"] == pytest.approx([0.5, 0.3])
     assert score.value == pytest.approx(0.5)
 
@@ -206,7 +206,7 @@ def test_a_response_that_was_cut_off_loses_its_form_and_no_fact() -> None:
     texts = turns("A fever?", "fever", "<answer>malaria</answer>")
     sample = Sample(prompt="p", response=texts, reference=reference, finish_reason="length")
     checker = TokenF1Verifier(where="response")  # which gives 0 to what was cut off
-    (score,) = run(FactGainScorer(checker=checker, least=1.0, outcome=Right(), **SHARES), sample)
+    (score,) = run(FactGainScorer(checker=checker, threshold=1.0, outcome=Right(), **SHARES), sample)
     assert (score.evidence["gain"], score.value) == (1.0, 2 * 1.0 + 3 * 1.0 + 0.0)
 
 
@@ -274,12 +274,12 @@ def test_a_model_measures_what_facts_are_worth_once_for_all_responses() -> None:
         Sample(prompt="I feel ill.", response=turns("A fever?", reply), reference=reference)
         for reply in ("A fever.", "No.", "Kenya, no cough.")
     ]
-    scores = run(FactGainScorer(engine=engine, normalise="none"), *samples)
+    scores = run(FactGainScorer(engine=engine, normalize="none"), *samples)
     assert [score.value for score in scores] == pytest.approx([0.4, 0.0, 0.4])
     assert scores[1].evidence["shapley"] == pytest.approx([0.4, 0.4, 0.0])
     assert len(engine.asked) == 8
     assert [score.cost.prompt_tokens for score in scores] == [8, 0, 0]
-    (mean,) = run(FactGainScorer(engine=Doctor(), normalise="none", pooling="exp_mean_logp"), samples[0])
+    (mean,) = run(FactGainScorer(engine=Doctor(), normalize="none", pooling="exp_mean_logp"), samples[0])
     assert mean.evidence["shapley"][0] == pytest.approx((0.5**0.5 - 0.1**0.5 + 0.9**0.5 - 0.5**0.5) / 2)
 
 
@@ -370,7 +370,7 @@ def test_an_engine_and_an_outcome_need_an_answer() -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"normalise": "max"}, "normalise='max'"),
+        ({"normalize": "max"}, "normalize='max'"),
         ({"temperature": 0}, "temperature=0"),
         ({"permutations": 0}, "permutations=0"),
         ({"max_facts": -1}, "max_facts=-1"),

@@ -47,7 +47,7 @@ def test_evidence_may_be_found_by_its_words() -> None:
     texts = ("<search>a</search>", "Herbert, Frank: by him is Dune.", "<answer>x</answer>")
     assert judged(*texts, how="words").evidence["gains"] == [0.25]
     assert judged(*texts).evidence["gains"] == [0.0]
-    less = judged("<search>a</search>", "Dune by Herbert", "<answer>x</answer>", how="words", least=0.6)
+    less = judged("<search>a</search>", "Dune by Herbert", "<answer>x</answer>", how="words", threshold=0.6)
     assert less.evidence["gains"] == [0.25]
 
 
@@ -55,8 +55,8 @@ def test_a_share_of_words_that_is_reached_exactly_is_enough() -> None:
     reference = {"answer": "x", "evidence": [" ".join(f"w{at}" for at in range(25))]}
     found = " ".join(f"w{at}" for at in range(14))
     sample = Sample(prompt="", response=turns("<search>a</search>", found, "<answer>x</answer>"), reference=reference)
-    assert SearchGainVerifier(how="words", least=0.56).verify(sample).evidence["gains"] == [0.5]
-    assert SearchGainVerifier(how="words", least=0.57).verify(sample).evidence["gains"] == [0.0]
+    assert SearchGainVerifier(how="words", threshold=0.56).verify(sample).evidence["gains"] == [0.5]
+    assert SearchGainVerifier(how="words", threshold=0.57).verify(sample).evidence["gains"] == [0.0]
 
 
 def test_who_does_not_answer_pays_for_the_searches_all_the_same() -> None:
@@ -88,7 +88,15 @@ def test_calls_of_a_search_tool_are_searches() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"metric": "em"}, {"how": "x"}, {"least": 0.0}, {"least": 2.0}, {"free": -1}, {"cost": -1.0}, {"gain": "x"}],
+    [
+        {"metric": "em"},
+        {"how": "x"},
+        {"threshold": 0.0},
+        {"threshold": 2.0},
+        {"free": -1},
+        {"cost": -1.0},
+        {"gain": "x"},
+    ],
 )
 def test_options_out_of_range_are_named(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="search_gain"):

@@ -215,7 +215,7 @@ def test_a_flat_response_without_spans_is_refused() -> None:
         {"key_weight": -1.0},
         {"repeat_weight": math.nan},
         {"malformed": True},
-        {"longest": 0},
+        {"max_characters": 0},
         {"form": {"search": ""}},
         {"form": 3},
     ],

@@ -119,7 +119,7 @@ RULES: dict[str, tuple[AdvantageRule, st.SearchStrategy[float], Reference]] = {
     "dr_grpo": (GroupRelative(scale="none"), ANY, lambda g: in_groups(g, lambda rs: [r - mean(rs) for r in rs])),
     "lite_ppo": (GroupRelative(scale="batch"), ANY, lite_ppo),
     "rloo": (LeaveOneOut(), ANY, lambda g: in_groups(g, rloo)),
-    "normalised rloo": (LeaveOneOut(normalise=True), ANY, normalised_rloo),
+    "normalised rloo": (LeaveOneOut(normalize=True), ANY, normalised_rloo),
     "reinforce": (BatchRelative(scale=False), ANY, lambda g: whitened(g, 1, per_token=False, scale=False)),
     "reinforce++": (BatchRelative(), ANY, lambda g: whitened(g, 1, per_token=False)),
     "reinforce++ over tokens": (BatchRelative(per_token=True), ANY, lambda g: whitened(g, 1, per_token=True)),
@@ -214,7 +214,7 @@ def test_a_sum_is_not_taken_over_rewards_that_are_not_there() -> None:
     groups = groups_of([1.0, 1.0, None], parts=parts)
     assert SeveralRewards()(groups)[2] == 0
     with pytest.raises(ValueError, match="sample 0 is valid and lacks a reward"):
-        SeveralRewards(normalise="after")(groups)
+        SeveralRewards(normalize="after")(groups)
     with pytest.raises(ValueError, match="sample 2 is valid and lacks"):
         SeveralRewards()(replace(groups, valid=np.ones(3, dtype=np.bool_)))
     with pytest.raises(ValueError, match="there are 3 weights and 2 rewards"):

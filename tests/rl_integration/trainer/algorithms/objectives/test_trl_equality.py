@@ -150,16 +150,16 @@ def test_advantages_of_several_rewards_that_are_normalised_before_they_are_mixed
     ours = SeveralRewards(weights=(1.0, 0.5))(groups(KEPT, other))
     np.testing.assert_allclose(ours, theirs.numpy(), atol=1e-5)
     after = grpo.batch(KEPT, other)["advantages"]
-    ours = SeveralRewards(weights=(1.0, 0.5), normalise="after")(groups(KEPT, other))
+    ours = SeveralRewards(weights=(1.0, 0.5), normalize="after")(groups(KEPT, other))
     np.testing.assert_allclose(ours, after.numpy(), atol=1e-5)
 
 
-@pytest.mark.parametrize("normalise", [False, True])
-def test_rloo_advantages(rloo: Peer, normalise: bool) -> None:
-    rloo.trainer.normalize_advantages = normalise
+@pytest.mark.parametrize("normalize", [False, True])
+def test_rloo_advantages(rloo: Peer, normalize: bool) -> None:
+    rloo.trainer.normalize_advantages = normalize
     theirs = rloo.batch(REWARDS)["advantages"]
     rloo.trainer.normalize_advantages = False
-    np.testing.assert_allclose(LeaveOneOut(normalise=normalise)(groups(REWARDS)), theirs.numpy(), atol=1e-5)
+    np.testing.assert_allclose(LeaveOneOut(normalize=normalize)(groups(REWARDS)), theirs.numpy(), atol=1e-5)
 
 
 def test_rloo_advantages_with_a_penalty_for_leaving_the_reference(rloo: Peer) -> None:
