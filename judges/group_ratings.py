@@ -34,7 +34,7 @@ class DeepSeekGrmJudge(ModelScorer):
     Attributes:
         samples: how many ratings are summed, each with the responses in another order.
         quorum: the share of them that must be readable, in (0, 1]; the sum is then scaled up to all.
-        most: the largest group.
+        max_group: the largest group.
         output: "sum", from `samples` to ten times as much; "unit", from 0 to 1.
     """
 
@@ -43,7 +43,7 @@ class DeepSeekGrmJudge(ModelScorer):
 
     samples: Count = 4
     quorum: Annotated[float, Range(gt=0, le=1)] = 0.5
-    most: Count = 16
+    max_group: Count = 16
     output: Literal["sum", "unit"] = "sum"
     temperature: float = 0.5
     max_tokens: int = 4096
@@ -82,8 +82,10 @@ class DeepSeekGrmJudge(ModelScorer):
 
     def _problem(self, group: Sequence[Case]) -> str:
         first = group[0].sample
-        if len(group) > self.most:
-            return f"the group {first.group!r} has {len(group)} responses, and at most {self.most} are rated together"
+        if len(group) > self.max_group:
+            return (
+                f"the group {first.group!r} has {len(group)} responses, and at most {self.max_group} are rated together"
+            )
         if any((case.sample.prompt, case.sample.reference) != (first.prompt, first.reference) for case in group):
             return f"the samples of group {first.group!r} have different prompts or references"
         return ""

@@ -247,7 +247,7 @@ def test_deepseek_grm_leaves_out_what_does_not_fit(fits: Callable[[str], bool], 
 
 
 def test_deepseek_grm_refuses_groups_that_are_none() -> None:
-    judge = DeepSeekGrmJudge(engine=ScriptedEngine(ratings), most=2)
+    judge = DeepSeekGrmJudge(engine=ScriptedEngine(ratings), max_group=2)
     assert [one.reason for one in asyncio.run(judge.score(group("a b", "c d", "e f")))] == ["bad_sample"] * 3
     mixed = [*group("a b"), Sample(prompt="another", response="c d", group="g")]
     assert [one.reason for one in asyncio.run(judge.score(mixed))] == ["bad_sample"] * 2

@@ -14,7 +14,7 @@ from adjudge.options import declared
 from adjudge.scoring import registry
 
 PAGE = (Path(__file__).parents[2] / "docs" / "vocabulary.md").read_text(encoding="utf-8")
-LEFT = re.compile(r"^(most|least)_|^(longest|shortest|undecided|normalize|partial)$")
+LEFT = re.compile(r"^(most|least)(_|$)|^(longest|shortest|no_verdict|normalise|partial)$")
 
 
 def rows() -> dict[str, set[str]]:
