@@ -165,6 +165,8 @@ class LinearModel:
         for block, weights in zip(self.blocks, self.terms, strict=True):
             spelt: dict[int, str] = {}
             each = list(dict.fromkeys(seen.terms[block]))
+            if not each:  # the hasher raises StopIteration on nothing, which would leave an event loop waiting
+                continue
             for term, column in zip(
                 each, _hasher(self.bits).transform([_bytes([term]) for term in each]).indices, strict=True
             ):
