@@ -256,7 +256,8 @@ def _hasher(bits: int) -> Any:
         from sklearn.feature_extraction import FeatureHasher
     except ImportError as error:
         raise ValueError(f"a model of n-grams needs scikit-learn; {install_hint('train')}") from error
-    return FeatureHasher(1 << bits, input_type="string", alternate_sign=False, dtype=np.float32)
+    dtype: Any = np.float32  # its annotation says float64 alone
+    return FeatureHasher(1 << bits, input_type="string", alternate_sign=False, dtype=dtype)
 
 
 def _bytes(terms: Sequence[str]) -> list[bytes]:
@@ -304,7 +305,7 @@ class Table:
         self._highs = np.minimum(self._highs, self._means + farthest * self._scales)
         self.standardised = (np.clip(values, self._lows, self._highs) - self._means) / self._scales
         self._shrink = _LENGTH / max(1, values.shape[1]) ** 0.5
-        self._matrix = sparse.hstack([*blocks, sparse.csr_matrix(self.standardised * self._shrink)], format="csr")
+        self._matrix: Any = sparse.hstack([*blocks, sparse.csr_matrix(self.standardised * self._shrink)], format="csr")
 
     def fit(
         self,
@@ -338,7 +339,8 @@ class Table:
         ones = sparse.csr_matrix(np.where(paired, 0.0, _INTERCEPT)[:, None])
         # Every second pair is turned around: the same loss, and both outcomes occur, which the solver insists on.
         turned = paired & (np.arange(len(paired)) % 2 == 1)
-        signed = (sparse.diags(np.where(turned, -1.0, 1.0)) @ sparse.hstack([rows, ones], format="csr")).tocsr()
+        signs: Any = sparse.diags(np.where(turned, -1.0, 1.0))
+        signed = (signs @ sparse.hstack([rows, ones], format="csr")).tocsr()
         chances = np.where(turned, 1 - chances, chances)
         shares = np.concatenate([weights * chances, weights * (1 - chances)])
         kept = np.flatnonzero(shares)
