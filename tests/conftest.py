@@ -42,11 +42,13 @@ LONG = (
     *ONE_VLLM,
     "tests/test_start_pages.py",
     "tests/frameworks/",
-    "tests/data_pipelines/labeling/ray_engine/test_ray_job.py",
+    "tests/data_pipelines/label/ray/test_ray_job.py",
     "tests/reward_models/training/test_scalar_training.py",
     "tests/verifiers/code/test_attacks_code.py",
     "tests/verifiers/test_redteam.py",
     "tests/verifiers/verilog/test_verilog_attacks.py",
+    "tests/data_pipelines/label/test_crash.py",
+    "tests/cli/test_demo.py",
 )
 """Files that take more than a minute begin first, so that none of them is left at the end for one process alone."""
 
