@@ -208,7 +208,7 @@ def test_special_tokens_in_quotations_are_spelled_apart(policy: Policy) -> None:
 @pytest.mark.parametrize(
     ("record", "tasks", "message"),
     [
-        ({"name": "critic"}, [], "no improver 'critic'; there are critique_grpo"),
+        ({"name": "critic"}, [], "unknown improver 'critic'; there are critique_grpo"),
         ({"set": {"keep": 1}}, [], "without improver.name"),
         ({"name": "critique_grpo", "set": {"keep": 0}}, [], "keep=0"),
         ({"name": "critique_grpo", "set": {"kep": 1}}, [], "improver.set.kep"),
