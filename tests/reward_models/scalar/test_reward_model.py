@@ -130,7 +130,7 @@ def test_a_piece_that_was_rated_is_told() -> None:
 
 
 def test_a_prompt_that_does_not_fit_is_nobodys_response() -> None:
-    for truncated in ("floor", "score"):
+    for truncated in ("floor", "grade"):
         found = score(sample("good", prompt="x" * 300), truncated=truncated)
         assert (found.status, found.reason) == ("failed", "engine_error")
 
