@@ -236,7 +236,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown loss": ({"loss": "hinge"}, "cross_entropy"),
     "an unknown format": ({"data": {"path": "x", "format": "csv"}}, "data.format is 'csv'"),
     "no data": ({"data": {"path": []}}, "data.path is empty"),
-    "an unknown option": ({"normalize": "step"}, "did you mean 'normalize'"),
+    "an unknown option": ({"normalise": "step"}, "did you mean 'normalize'"),
     "no such file": ({"data": "nowhere.jsonl"}, "there is no file or folder"),
 }
 
