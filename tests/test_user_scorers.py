@@ -417,8 +417,8 @@ def test_a_trained_folder_is_a_scorer_wherever_a_spec_is(tmp_path: Path, monkeyp
     normal: Any = registry.load({"./models/my_rm": {"normalize": "zscore"}})
     assert isinstance(normal, PreferenceModel)
     assert normal.normalize == "zscore"
-    with pytest.raises(ValueError, match=r"no option 'normalize'; .*did you mean 'normalize'"):
-        registry.load({"./models/my_rm": {"normalize": "zscore"}})
+    with pytest.raises(ValueError, match=r"no option 'normalise'; .*did you mean 'normalize'"):
+        registry.load({"./models/my_rm": {"normalise": "zscore"}})
 
 
 def test_a_scorers_name_goes_before_a_folder_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
