@@ -292,7 +292,7 @@ def overload(options: Options, seconds: float) -> Report:
         **milliseconds(good),
     }
     report.promise(set(statuses) <= {200, 503, 429}, f"statuses {dict(statuses)}")
-    report.promise(statuses[503] > 0, "nothing was refused at twice the capacity")
+    report.promise(statuses[503] > 0 or not options.times, "nothing was refused at twice the capacity")
     told = all(answer.retry_after.isdigit() for answer in answers if answer.status in (503, 429))
     report.promise(told, "a refusal without Retry-After")
     report.promise(waiting == 0, f"{waiting} still wait")
@@ -440,13 +440,15 @@ def slow(options: Options, seconds: float) -> Report:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"POST /v1/score HTTP/1.1\r\nHost: x\r\n" + (b"" if head else b"Content-Length: 100000\r\n\r\n"))
         begun = time.perf_counter()
-        while time.perf_counter() - begun < 2 * patience + 15 and not reader.at_eof():
-            with suppress(OSError):
+        ended = False
+        while not ended and time.perf_counter() - begun < PATIENCE:
+            try:
                 writer.write(b"x")
                 await writer.drain()
-            with suppress(TimeoutError):
                 await asyncio.wait_for(reader.read(1000), 0.1)
-        ended = reader.at_eof()
+                ended = reader.at_eof()
+            except OSError as error:  # a reset is the server's, and a time limit ours
+                ended = not isinstance(error, TimeoutError)
         writer.close()
         return ended
 

@@ -39,7 +39,7 @@ def test_killed_before_each_step_on_the_file_system(tmp_path: Path, suffix: str)
     assert int(ran.stdout) > 25  # eight batches, each committed in three steps, and those of begin and end
 
 
-@pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz"])
+@pytest.mark.parametrize("suffix", ["jsonl", pytest.param("jsonl.gz", marks=pytest.mark.full)])
 def test_killed_before_each_step_while_it_judges_again_what_failed(tmp_path: Path, suffix: str) -> None:
     driver = Path(__file__).with_name("crash_driver.py")
     ran = subprocess.run([sys.executable, str(driver), str(tmp_path), suffix, "retry"], capture_output=True, text=True)

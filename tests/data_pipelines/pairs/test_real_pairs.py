@@ -58,6 +58,7 @@ def trained(folder: Path, files: Mapping[str, str]) -> TrainingReport:
     return report
 
 
+@pytest.mark.full
 def test_gsm8k_solutions_that_we_label_teach_a_reward_model(tmp_path: Path) -> None:
     labelled = str(tmp_path / "labelled.jsonl")
     run_label(

@@ -346,4 +346,4 @@ def test_a_megabyte_of_tags_takes_linear_time(part: str) -> None:
     for form in (FORM, TRUSTING):
         begun = time.process_time()
         searches_of(read_trajectory(Sample(prompt="", response=text, extra={"tool_spans": []}), form), form)
-        assert time.process_time() - begun < 5
+        assert time.process_time() - begun < 20

@@ -23,7 +23,7 @@ QUICK = FeatureOptions(words=(1, 2), characters=(), bits=16)
 
 
 @needs_data
-@pytest.mark.parametrize("name", ["hh_rlhf", "gsm8k", "rmb"])
+@pytest.mark.parametrize("name", ["hh_rlhf", "gsm8k", pytest.param("rmb", marks=pytest.mark.full)])
 def test_a_fitted_baseline_beats_length_and_chance(name: str) -> None:
     corpus = load(name)
     if name == "rmb":  # half of it: its responses are long, and 1,500 contests are enough

@@ -26,25 +26,38 @@ gated = Gated(gate={gate!r})
 """
 
 
-def test_sigterm_answers_what_was_accepted_and_leaves_no_process(tmp_path: Path) -> None:
-    gate, port = tmp_path / "gate", free_port()
-    (tmp_path / "plugged.py").write_text(PLUGGED.format(gate=str(gate)), encoding="utf-8")
-    config = {"port": port, "scorers": {"gated": "plugged:gated"}, "ray": {"cpus": 0.1}, "drain_seconds": 60}
-    (tmp_path / "serve.yaml").write_text(json.dumps(config), encoding="utf-8")
+def started(folder: Path) -> tuple[subprocess.Popen[str], int]:
+    """A server that listens, and its port; a free one may be taken, and Ray give up, before a busy machine is ready."""
     command = [sys.executable, "-m", "adjudge.cli.main", "serve", "--ray", "--config", "serve.yaml", "--json"]
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
-    with subprocess.Popen(
-        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as server:
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"}
+    errors = []
+    for _ in range(3):
+        port = free_port()
+        config = {"port": port, "scorers": {"gated": "plugged:gated"}, "ray": {"cpus": 0.1}, "drain_seconds": 60}
+        (folder / "serve.yaml").write_text(json.dumps(config), encoding="utf-8")
+        server = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert server.stdout is not None
+        told = server.stdout.readline()
+        if told:
+            assert json.loads(told) == {"address": f"http://127.0.0.1:{port}", "scorers": ["gated"]}
+            return server, port
+        errors.append(server.communicate()[1])
+    raise AssertionError("\n\n".join(errors))
+
+
+def test_sigterm_answers_what_was_accepted_and_leaves_no_process(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    (tmp_path / "plugged.py").write_text(PLUGGED.format(gate=str(gate)), encoding="utf-8")
+    server, port = started(tmp_path)
+    with server:
         try:
-            assert server.stdout is not None
-            with ThreadPoolExecutor(1) as thread:
-                told = json.loads(thread.submit(server.stdout.readline).result(timeout=1200))
-            assert told == {"address": f"http://127.0.0.1:{port}", "scorers": ["gated"]}
             family = psutil.Process(server.pid).children(recursive=True)
             assert len(family) > 3, "Ray's processes are its children"
-            with ThreadPoolExecutor(1) as thread, httpx.Client(base_url=told["address"], timeout=1200) as http:
-                accepted = thread.submit(httpx.post, f"{http.base_url}/v1/score", json={"sample": SAMPLE}, timeout=1200)
+            address = f"http://127.0.0.1:{port}"
+            with ThreadPoolExecutor(1) as thread, httpx.Client(base_url=address, timeout=1200) as http:
+                accepted = thread.submit(httpx.post, f"{address}/v1/score", json={"sample": SAMPLE}, timeout=1200)
                 while not Path(f"{gate}.asked").exists():
                     assert not wait([accepted], timeout=0.05).done
                 server.send_signal(signal.SIGTERM)

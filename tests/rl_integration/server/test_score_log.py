@@ -55,7 +55,7 @@ def add(log: ScoreLog, count: int = 1, *, group: str = "g", prompt: str = "p") -
 
 def until(true: Callable[[], bool]) -> None:
     """Wait for the writing thread."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + 300
     ticking = threading.Event()
     while not true():
         assert time.monotonic() < end

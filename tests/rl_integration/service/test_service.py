@@ -19,7 +19,7 @@ from adjudge.rl_integration.service.request import Draining, Overloaded, Suspend
 from adjudge.rl_integration.service.service import RewardService
 from adjudge.rl_integration.service.stats import LaneStats
 
-WAIT = 20.0  # seconds after which a test has failed
+WAIT = 300.0  # seconds after which a test has failed
 
 
 def samples(*responses: str, group: str = "") -> list[Sample]:

@@ -36,7 +36,7 @@ def test_an_attack_scores_nothing(case: dict[str, Any], task: str) -> None:
     assert (score.status, score.value) == ("scored", 0.0), score
     assert score.reason in case.get("reasons", [score.reason]), score
     assert score.reason, score
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 300
 
 
 @pytest.mark.parametrize(("case", "task"), pairs("honest"))

@@ -324,7 +324,7 @@ def test_a_long_response_takes_time_in_proportion_to_its_length(shard: str) -> N
     text = shard * (40_000 // len(shard))
     started = time.process_time()
     InstructionVerifier().verify(Sample(prompt="p", response=text, reference=[one.to_dict() for one in ALL]))
-    assert time.process_time() - started < 4
+    assert time.process_time() - started < 20
 
 
 def test_the_kinds_of_every_set_are_there() -> None:

@@ -66,7 +66,7 @@ EMPTY = {  # defog's files have no row in these; in broker only the tickers are 
 }  # fmt: skip
 
 
-@in_parts(4)
+@in_parts(12)
 def test_the_references_that_find_nothing_read_empty_tables_and_made_databases_judge_them(every: int) -> None:
     refuses = SqlVerifier(folder=str(SQL / "defog" / "sqlite"))
     accepts = dataclasses.replace(refuses, empty="accept", variations=0)

@@ -55,7 +55,7 @@ def as_answer(row: dict[str, Any]) -> str:
     return f"```verilog\n{row['reference'].replace('RefModule', 'TopModule')}\n```"
 
 
-@in_parts(4)
+@in_parts(12)
 def test_every_reference_of_verilog_eval_equals_itself(every: int) -> None:
     refused = set()
     for number, row in enumerate(designs(every)):

