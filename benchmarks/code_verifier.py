@@ -126,8 +126,8 @@ def cpu_seconds() -> float:
     total = sum(os.times()[:4])
     todo = [os.getpid()]
     while todo:
-        for path in Path(f"/proc/{todo.pop()}/task").glob("*/children"):
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a run that has just ended
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a run that has just ended
+            for path in Path(f"/proc/{todo.pop()}/task").glob("*/children"):
                 for child in path.read_text(encoding="ascii").split():
                     todo.append(int(child))
                     fields = Path(f"/proc/{child}/stat").read_text(encoding="ascii").rpartition(")")[2].split()

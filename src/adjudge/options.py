@@ -30,7 +30,10 @@ T = TypeVar("T")
 _EARLIER: Final[Mapping[str, str]] = {
     "least": "min_characters",
     "longest": "max_characters",
+    "longest_passage": "max_passage_chars",
+    "longest_response": "max_response_chars",
     "longest_step": "max_step_characters",
+    "most": "max_statements",
     "no_verdict": "undecided",
     "normalise": "normalize",
     "partial": "credit",
@@ -214,9 +217,14 @@ def named(table: Mapping[str, T], name: Any, what: str) -> T:
     raise ValueError(f"unknown {what} {name!r}{suggestion(str(name), table)}; there are {', '.join(table)}")
 
 
+def renamed(word: str) -> str:
+    """Return the name that an option has now; the same where it never had another."""
+    word = word.lower().replace("-", "_")
+    return _EARLIER.get(word, re.sub("^least_", "min_", re.sub("^most_", "max_", word)))
+
+
 def suggestion(word: str, words: Iterable[str]) -> str:
     """Return `" (did you mean ...?)"` for the nearest of the known words, or nothing if none is near."""
-    known, word = list(words), word.lower().replace("-", "_")
-    renamed = _EARLIER.get(word, re.sub("^least_", "min_", re.sub("^most_", "max_", word)))
-    near = [renamed] if renamed in known else difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    known, word, now = list(words), word.lower().replace("-", "_"), renamed(word)
+    near = [now] if now in known else difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     return f" (did you mean {near[0]!r}?)" if near else ""

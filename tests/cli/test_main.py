@@ -183,3 +183,18 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 def test_exit_codes_are_those_of_the_shell() -> None:
     assert exits.INTERRUPTED == 128 + signal.SIGINT
     assert exits.PIPE == 128 + signal.SIGPIPE
+
+
+@pytest.mark.parametrize(
+    ("words", "now"),
+    [
+        (["data", "theorems", "a", "b", "--most", "3"], "--most is --max-statements now"),
+        (["data", "nuggets", "a", "b", "--longest-passage", "3"], "--longest-passage is --max-passage-chars now"),
+        (["data", "rubrics", "a", "b", "--longest-response=3"], "--longest-response is --max-response-chars now"),
+    ],
+)
+def test_a_flag_by_its_earlier_name_is_told_the_new_one(
+    words: list[str], now: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert capsys.readouterr().err.endswith(f"{now}\n")

@@ -21,6 +21,7 @@ from typing import Annotated, Any, Final, TypeGuard, TypeVar, Union, get_args, g
 import tyro
 
 from adjudge.cli.console import JsonFlag
+from adjudge.options import renamed
 
 K = TypeVar("K")
 
@@ -67,10 +68,15 @@ def grouped_cli(flags: type[K], args: Sequence[str], *, prog: str, about: str) -
 
     Raises:
         SystemExit: help was asked for and printed, or a flag is wrong.
+        ValueError: a flag has another name now.
     """
     if not {"-h", "--help"}.isdisjoint(args):  # tyro would join its lines
         print(f"{about}\n")
     hints = typing.get_type_hints(flags, include_extras=True)
+    for word in args:
+        flag = word.removeprefix("--").partition("=")[0]
+        if word.startswith("--") and flag.replace("-", "_") not in hints and (now := renamed(flag)) in hints:
+            raise ValueError(f"--{flag} is --{now.replace('_', '-')} now")
     helps = {} if flags.__name__ == _MADE else field_helps(flags)  # those of `flags_of` stand in the annotations
     groups: dict[str, list[Any]] = {"": []}
     for item in dataclasses.fields(typing.cast("Any", flags)):
