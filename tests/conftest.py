@@ -28,18 +28,20 @@ settings.load_profile("adjudge")
 
 ROOT = Path(__file__).parents[1]
 
-ONE_VLLM = (
+HUNGRY = (
     "tests/engines/test_openai_vllm.py",
     "tests/engines/test_parity.py",
     "tests/engines/test_reward_invariance.py",
     "tests/engines/test_vllm.py",
     "tests/rl_integration/trainer/rollouts/test_vllm_generator.py",
     "tests/frameworks/open_rlhf/test_real_open_rlhf.py",
+    "tests/frameworks/verl/test_real_trainer.py",
+    "tests/frameworks/verl/test_real_verl.py",
 )
-"""Files whose vLLM processes need up to 10 GB together: one process runs them one after another."""
+"""Files whose processes, of vLLM or of Ray, need up to 10 GB together: one process runs them one after another."""
 
 LONG = (
-    *ONE_VLLM,
+    *HUNGRY,
     "tests/test_start_pages.py",
     "tests/frameworks/",
     "tests/data_pipelines/label/ray/test_ray_job.py",
@@ -54,11 +56,11 @@ LONG = (
 
 
 class _Files(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist has no types
-    """Gives each process whole files, and those of `ONE_VLLM` to the same one."""
+    """Gives each process whole files, and those of `HUNGRY` to the same one."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        return ONE_VLLM[0] if file in ONE_VLLM else file
+        return HUNGRY[0] if file in HUNGRY else file
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -36,17 +37,18 @@ def run_in(framework: str, program: Path, *arguments: str, seconds: float = 1700
         "ADJUDGE_TEST_WITHOUT": without,
         "HF_HUB_OFFLINE": "1",
         "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_memory_monitor_refresh_ms": "0",  # it would kill workers for the memory of the tests beside them
     }
-    done = subprocess.run(
-        [str(python), str(program), *arguments],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-        check=False,
-    )
-    assert done.returncode == 0, (
-        f"{program.name} ended with {done.returncode}:\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
-    )
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        try:
+            ended: int | str = subprocess.run(
+                [str(python), str(program), *arguments], cwd=ROOT, env=environment, stdout=out, stderr=err,
+                timeout=seconds, check=False,
+            ).returncode  # fmt: skip
+        except subprocess.TimeoutExpired:
+            ended = f"nothing after {seconds:.0f} s"
+        for file in (out, err):
+            file.seek(0)
+        said, wrong = out.read(), err.read()
+    assert ended == 0, f"{program.name} ended with {ended}:\n{said[-3000:]}\n{wrong[-6000:]}"
+    return json.loads(said.strip().splitlines()[-1])
