@@ -1,1 +1,1 @@
-"""Rewards for training frameworks, one file each."""
+"""What rewards for training frameworks share; those of TRL, verl and others are `src/adjudge/trl.py`, `verl.py`, ..."""

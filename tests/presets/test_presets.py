@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import pickle
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -203,3 +205,18 @@ def test_a_malformed_file_says_what_it_lacks(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(presets, "_FOLDER", tmp_path)
     with pytest.raises(ValueError, match="the preset 'odd' must have description, scorer, source"):
         presets.preset("odd")
+    (tmp_path / "bare.yaml").write_text("description: x\nsource: y\nscorer: exact\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="the scorer of the preset 'bare' is 'exact'; write a mapping of one name"):
+        presets.preset("bare")
+
+
+def test_a_preset_may_be_a_list_of_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = "weighted: [{scorer: exact, weight: 2.0}, {scorer: length}]"
+    (tmp_path / "listed.yaml").write_text(f"description: x\nsource: y\nscorer: {{{parts}}}\n", encoding="utf-8")
+    monkeypatch.setattr(presets, "_FOLDER", tmp_path)
+    made = presets.preset("listed")
+    assert not inspect.signature(made).parameters
+    loader = SimpleNamespace(scorer=lambda spec: spec)
+    assert made.from_spec(None, loader) == {"weighted": [{"scorer": "exact", "weight": 2.0}, {"scorer": "length"}]}
+    with pytest.raises(ValueError, match="listed has no option 'parts'"):
+        made.from_spec({"parts": []}, loader)

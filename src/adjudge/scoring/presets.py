@@ -50,10 +50,12 @@ def preset(name: str) -> type[Any]:
     from adjudge.scoring.registry import resolve
 
     data = parsed((_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"), where=f"the preset {name!r}")
-    if not (isinstance(data, dict) and set(data) - _MORE == _KEYS and len(data["scorer"]) == 1):
+    if not (isinstance(data, dict) and set(data) - _MORE == _KEYS):
         raise ValueError(
             f"the preset {name!r} must have {', '.join(sorted(_KEYS))}; it may have notes, a version and options"
         )
+    if not (isinstance(data["scorer"], dict) and len(data["scorer"]) == 1):
+        raise ValueError(f"the scorer of the preset {name!r} is {data['scorer']!r}; write a mapping of one name")
     ((scorer, given),) = data["scorer"].items()
     base = resolve(scorer)
     doc = f"{data['description'].strip()}\n\n{data.get('notes', '')}".strip()
@@ -82,14 +84,16 @@ def __getattr__(name: str) -> type[Any]:
 def _reading(name: str, scorer: str, given: Any, base: type) -> dict[str, Any]:
     """What makes a class read its part of a spec into that of another scorer."""
     places = tuple(dict.fromkeys(_places(given)))
+    closed = bool(places) or isinstance(given, list)  # the parts of a composite are no options
+    usual: Mapping[str, Any] = given if isinstance(given, Mapping) and not closed else {}
 
     def from_spec(cls: type, body: Any, loader: Any) -> Any:
         """Read the options."""
-        if places:
+        if closed:
             return loader.scorer({scorer: _filled(given, options_of(body or {}, places, inside=name, required=places))})
         if not isinstance(body, Mapping | None):
             raise ValueError(f"the scorer {name!r} takes a mapping of options, not {body!r}")
-        return loader.scorer({scorer: {**(given or {}), **(body or {})}})
+        return loader.scorer({scorer: {**usual, **(body or {})}})
 
     def new(cls: type, **options: Any) -> Any:
         """Return the scorer with these options."""
@@ -98,21 +102,21 @@ def _reading(name: str, scorer: str, given: Any, base: type) -> dict[str, Any]:
         return load({name: options or None})
 
     kind = inspect.Parameter.KEYWORD_ONLY
-    if places:
+    if closed:
         parameters = [inspect.Parameter(place, kind) for place in places]
     else:
-        usual = [each for each in inspect.signature(base).parameters.values() if each.kind is kind]
+        own = [each for each in inspect.signature(base).parameters.values() if each.kind is kind]
         made = {
             item.name: item.default_factory()
             for item in getattr(base, "__dataclass_fields__", {}).values()
             if item.default_factory is not dataclasses.MISSING
         }
-        defaults = {each.name: each.default for each in usual} | made
-        known = set(given or {}) <= set(defaults)  # the parts of a composite are no options
-        parameters = [each.replace(default={**defaults, **(given or {})}[each.name]) for each in usual if known]
+        defaults = {each.name: each.default for each in own} | made
+        known = set(usual) <= set(defaults)  # the parts of a composite are no options
+        parameters = [each.replace(default={**defaults, **usual}[each.name]) for each in own if known]
     signature = inspect.Signature(parameters)
-    own = {"from_spec": classmethod(from_spec), "__new__": new}
-    return {**own, "__signature__": signature, "__dataclass_fields__": {}}
+    reads = {"from_spec": classmethod(from_spec), "__new__": new}
+    return {**reads, "__signature__": signature, "__dataclass_fields__": {}}
 
 
 def _default(value: Any) -> Any:
