@@ -24,7 +24,6 @@ import linecache
 import os
 import random
 import resource
-import site
 import socket
 import sys
 import threading
@@ -46,7 +45,6 @@ def prepare() -> None:
     """Do what every job needs done, before there is one."""
     fork_hooks.give()
     random.seed(0)  # the same run twice is the same run
-    site.setquit()  # `exit` and `quit`, which this Python, started without `site`, has not
     gc.enable()
 
 

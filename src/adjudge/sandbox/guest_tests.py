@@ -45,6 +45,7 @@ _CLOSE_ASSERTS = (
     *("assert_allclose", "assert_almost_equal", "assert_approx_equal", "assert_array_almost_equal"),
     *("assert_array_equal", "assert_equal", "assert_array_less"),
 )
+_STRICT = (*_CLOSE, *_CLOSE_ASSERTS)
 _WITHOUT = [word for name in _UNUSED.split() for word in ("-p", f"no:{name}")]  # a seventh of a run
 _ARITHMETIC = "add sub mul truediv floordiv mod divmod pow lshift rshift and xor or matmul".split()
 _BINARY = [f"__{way}{name}__" for name in _ARITHMETIC for way in ("", "r")] + ["__lt__", "__le__", "__gt__", "__ge__"]
@@ -96,8 +97,9 @@ class Session:
 
     def prepare(self) -> None:
         """Fill the tests' namespace."""
-        if "numpy" in sys.modules:  # which the server has imported where the tests do
-            _strict(sys.modules["numpy"])
+        sources = [self._job["setup"], *self._job["tests"]]
+        if "numpy" in sys.modules and any(name in source for name in _STRICT for source in sources):
+            _strict(sys.modules["numpy"])  # which the server has imported where the tests do
         if self._job["setup"]:
             exec(compile(self._job["setup"], "<setup>", "exec"), self._names)
         for name, module in self._job["imports"].items():

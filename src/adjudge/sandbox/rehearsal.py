@@ -14,6 +14,7 @@ from __future__ import annotations
 import linecache
 import socket
 import sys
+from typing import Any
 
 from adjudge.sandbox import codec, frames, guest, guest_tests
 from adjudge.sandbox.peer import Peer, serves_everything
@@ -55,8 +56,17 @@ def rehearse() -> None:
                 run(near, far)
 
 
+def _job(near: socket.socket, far: socket.socket, order: bytes) -> dict[str, Any]:
+    frames.send(near, order)
+    frame, _ = frames.receive_first(far)
+    assert frame is not None
+    _, _, job = codec.loads(frame, trusted=True)
+    taken: dict[str, Any] = job
+    return taken
+
+
 def _serve_a_candidate(near: socket.socket, far: socket.socket) -> None:
-    _, _, job = codec.loads(_SERVE)
+    job = _job(near, far, _SERVE)
     module, code = guest.load(job["source"], _NAME, job["filename"])
     exec(code, module.__dict__)
     peer = Peer(far, serves_everything, trusting=True)
@@ -68,6 +78,6 @@ def _serve_a_candidate(near: socket.socket, far: socket.socket) -> None:
 
 
 def _test_a_candidate(near: socket.socket, far: socket.socket) -> None:
-    _, _, job = codec.loads(_TEST)
+    job = _job(near, far, _TEST)
     frames.send(near, _ANSWER)
     guest_tests.run(far, far, job)

@@ -26,6 +26,7 @@ import json
 import os
 import resource
 import signal
+import site
 import socket
 import sys
 from typing import Any, NoReturn
@@ -263,6 +264,7 @@ def main(control_fd: str, text: str) -> None:
     for name in options["preload"]:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    site.setquit()  # `exit` and `quit`, which this Python, started without `site`, has not
     rehearsal.rehearse()
     if (generator := sys.modules.get("numpy.random")) is not None:
         generator.seed(0)  # the same run twice is the same run, in every server

@@ -42,7 +42,7 @@ class Length(Digits):
 @pytest.mark.parametrize("method", ["grpo", pytest.param("ppo", marks=pytest.mark.full)])
 def test_the_first_steps_of_a_lesson_rise(tmp_path: Path, method: Method) -> None:
     learnt = teach(subjects.sums(0), tmp_path / "run", method=method, steps=24)
-    assert 0.1 < learnt.before < 0.4
+    assert 0.1 < learnt.before < 0.5
     rewards = [line["reward"] for line in read_journal(tmp_path / "run", STEPS)]
     assert len(rewards) == 24
     assert sum(rewards[-4:]) > sum(rewards[:4]) + 0.2
