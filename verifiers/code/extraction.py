@@ -109,7 +109,7 @@ def extract(
     if block == "all":
         return Extracted("\n\n".join(ours), blocks=len(ours))
     can = list(range(len(ours)))
-    if block in ("first", "last") and whole is not None:
+    if len(ours) > 1 and block in ("first", "last") and whole is not None:
         can = [number for number in can if whole(ours[number])] or can
     chosen = {"first": can[0], "longest": max(can, key=lambda number: len(ours[number]))}.get(block, can[-1])
     source = ours[chosen]
@@ -147,6 +147,8 @@ def _last_tagged(text: str) -> str:
 
 def _legible(source: str) -> str:
     """Return a program with plain spaces where pages and editors put others, if it is none as it stands."""
+    if source.isascii():
+        return source
     plain = re.sub(r"[\u00a0\u202f\u2007]", " ", re.sub(r"[\ufeff\u200b]", "", source))
     return plain if plain != source and syntax_tree(source) is None and syntax_tree(plain) is not None else source
 

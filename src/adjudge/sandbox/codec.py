@@ -109,7 +109,7 @@ def dumps(value: object, keep: Keep = _refuse) -> bytes:
     Raises:
         CodecError: the value is not plain data, or nested too deeply.
     """
-    return json.dumps(_encode(value, keep, 0), separators=(",", ":")).encode("ascii")
+    return _AS_JSON(_encode(value, keep, 0)).encode("ascii")
 
 
 class _Reading(threading.local):
@@ -145,7 +145,7 @@ def loads(
     _reading.imports, _reading.tags, _reading.uses = imports, 0, uses
     _reading.spent, _reading.until = (-sys.maxsize, math.inf) if trusted else (0, time.thread_time() + _MAX_SECONDS)
     try:
-        return _decode(json.loads(text), 0)
+        return _decode(_FROM_JSON(text.decode("ascii")), 0)
     except CodecError:
         raise
     except _MALFORMED as error:
@@ -156,6 +156,8 @@ def _has_too_many_parts(text: bytes) -> bool:
     return text.count(b",") > _MAX_ITEMS or text.count(b"[") + text.count(b"{") > _MAX_CONTAINERS
 
 
+_AS_JSON = json.JSONEncoder(separators=(",", ":")).encode  # made once: `json.dumps` makes one for each call
+_FROM_JSON = json.JSONDecoder().decode
 _MALFORMED = (
     ValueError, TypeError, KeyError, ArithmeticError, RecursionError, AttributeError, LookupError, SyntaxError,
     ImportError, NotImplementedError, MemoryError,

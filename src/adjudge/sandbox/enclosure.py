@@ -8,6 +8,7 @@ put under its resource limits from outside; then the gate opens.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import math
 import os
@@ -165,6 +166,7 @@ def wait_readable(fd: int, seconds: float) -> bool:
     return bool(poll.poll(max(0.0, seconds) * 1000))
 
 
+@functools.cache
 def counts_processes_by_namespace() -> bool:
     """Return whether a limit on a user's processes counts those in a user namespace alone, as Linux 5.14 and later do.
 
