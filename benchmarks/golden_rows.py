@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.verifier_agent_rows import AGENT_ROWS
-from benchmarks.verifier_rows import ROWS, corpus, lines
+from benchmarks.verifier_rows import corpus, lines
+from benchmarks.verifiers import ALL
 
 from adjudge.protocol import Sample, Scorer, Verifier
 from adjudge.scoring import registry
@@ -42,7 +42,7 @@ class Source(NamedTuple):
 def sources(folder: Path) -> Iterator[Source]:
     """Yield all sources; `folder` takes the files that attack cases need."""
     yield from _corpora()
-    for row in (*ROWS, *AGENT_ROWS):
+    for row in ALL:
         yield Source(f"row {row.name}", row.judge, row.make)
     yield from _suites(folder)
 

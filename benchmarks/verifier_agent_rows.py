@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from benchmarks.verifier_rows import Row, honest
+from benchmarks.verifier_rows import Row
 from tests.engines.scripted import ScriptedEngine, key_of
 from tests.verifiers.agents.user import playing
 from tests.verifiers.agents.user.tries import attack_cases
@@ -88,10 +88,6 @@ def dialogues() -> list[Sample]:
 
 
 AGENT_ROWS: Final = [
-    *(
-        Row(name=name, spec=name, make=honest(name))
-        for name in "search_steps search_gain search_boundary search_judgements findings fact_gain".split()
-    ),
     Row(
         name="search_evidence",
         spec=asking("search_evidence", lambda key: f"It says so.\nAnswer {key}: Paris"),
@@ -103,7 +99,6 @@ AGENT_ROWS: Final = [
         spec=asking("atomic_thoughts", lambda key: f"{key} 1: 7\n{key} 2: 4", progress=0.5),
         make=episodes,
     ),
-    *(Row(name=name, spec=name, make=honest(name)) for name in ("tool_calls", "tool_execution")),
     Row(name="tool_tree", spec="tool_tree", options={"outcome": RightAnswer()}, make=branches),
     Row(name="simulated_user", spec=_user, make=dialogues),
 ]

@@ -1,8 +1,8 @@
 """The rows of `benchmarks.verifiers`: which verifier, on which samples, beside whom.
 
-A new verifier is one `Row` in the list of its group; those of trajectories are in `benchmarks.verifier_agent_rows`.
-Samples come from a corpus where `ADJUDGE_DATA` names one, else from the rows that come with the probes or from the
-honest cases of the verifier's own attack suite.
+A verifier without a `Row` here, or in `benchmarks.verifier_agent_rows`, gets one with the honest cases of its attack
+suite, and options as they are.  Other samples come from a corpus where `ADJUDGE_DATA` names one, else from the rows
+that come with the probes.
 
 Not covered: verifiers whose time is that of a service (`lean_server`) or of a toolchain (`lean`); `lean` stands here
 with its rules alone.
@@ -256,7 +256,6 @@ def _rows() -> Iterator[Row]:
     yield from (Row(name=name, spec=name, make=shipped(name)) for name in ("choice", "persona", "verdict"))
     yield from (Row(name=name, spec=name, make=shipped(name)) for name in ("verdict_labels", "verdict_steps"))
     yield from map(probed, VERDICTS)
-    yield Row(name="raiden", spec="raiden", make=honest("raiden"))
     yield Row(name="abstention", spec="abstention", options={"confidence": None}, make=honest("abstention"))
     yield Row(name="bapo", spec="bapo", options={"stage": "always"}, make=boxed_group)
     lexical = "adjudge.verifiers.text.translation.verifier:TranslationVerifier"
@@ -281,8 +280,6 @@ def _rows() -> Iterator[Row]:
     yield Row(name="length", spec="length", options=length, make=shipped("pairs"))
     yield Row(name="repetition", spec="repetition", make=shipped("repetition"))
     # Puzzles, tables and graphs.
-    for name in ("grid", "puzzle_table", "ordering", "graph_answer", "table_answer", "puzzle"):
-        yield Row(name=name, spec=name, make=honest(name))
     for what in ("output", "input"):
         predicted = honest("code_prediction", lambda sample, what=what: sample.reference["predict"] == what)  # type: ignore[misc]
         yield Row(name=f"code_prediction, {what}s", spec="code_prediction", make=predicted)
@@ -311,7 +308,6 @@ def _rows() -> Iterator[Row]:
     both = {"solvers": ("z3", "cvc5")}
     yield Row(name="smt, z3 and cvc5", spec="smt", options=both, make=honest("smt"))
     yield Row(name="lean, rules and file", spec=LeanRules, make=lean)
-    yield Row(name="theorem_variants", spec="theorem_variants", make=honest("theorem_variants"))
     yield from map(probed, THEOREMS)
     # Verifiers that ask a model, with a scripted one: what they add to its time.
     yield from map(probed, ASKING)

@@ -28,13 +28,17 @@ from itertools import groupby
 
 import tyro
 from benchmarks.verifier_agent_rows import AGENT_ROWS
-from benchmarks.verifier_rows import ROWS, Row
+from benchmarks.verifier_rows import LEFT_OUT, ROWS, Row, honest
 
 from adjudge.protocol import Sample, Score, Verifier
 from adjudge.runtime.pool import Pool
 from adjudge.runtime.verifying import VerifierScorer
+from adjudge.scoring.registry import BUILTIN
 
-ALL = [*ROWS, *AGENT_ROWS]
+_WRITTEN = [*ROWS, *AGENT_ROWS]
+_NAMED = {name for row in _WRITTEN for name in (row.name.partition(",")[0], row.spec)} | {*LEFT_OUT}
+_OTHERS = [name for name, home in BUILTIN.items() if home.startswith("adjudge.verifiers.") and name not in _NAMED]
+ALL = [*_WRITTEN, *(Row(name=name, spec=name, make=honest(name)) for name in _OTHERS)]
 COLUMNS = ("verifier", "samples", "samples/s", "p95 ms", "peer", "peer's samples/s", "ratio", "same")
 
 BATCH = 0.2  # seconds of work that the pool is given at once, so that its start and end count little
