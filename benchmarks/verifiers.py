@@ -33,7 +33,7 @@ from benchmarks.verifier_rows import LEFT_OUT, ROWS, Row, honest
 from adjudge.protocol import Sample, Score, Verifier
 from adjudge.runtime.pool import Pool
 from adjudge.runtime.verifying import VerifierScorer
-from adjudge.scoring.registry import BUILTIN
+from adjudge.scoring.builtin import BUILTIN
 
 _WRITTEN = [*ROWS, *AGENT_ROWS]
 _NAMED = {name for row in _WRITTEN for name in (row.name.partition(",")[0], row.spec)} | {*LEFT_OUT}
@@ -130,6 +130,8 @@ def measured(row: Row, options: Options, runner: asyncio.Runner) -> Line:
         calls, made = calls_of(row.make()[: options.most]), row.judge()
     except ValueError as error:  # what a verifier says where its program is not installed
         return Line(verifier=row.name, problem=str(error))
+    if not calls:
+        return Line(verifier=row.name, problem="no samples: its attack suite has no honest cases")
     if not isinstance(made, Verifier):
         return timed(row, options, calls, lambda call: runner.run(made.score(call)))
     if not options.workers:

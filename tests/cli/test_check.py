@@ -266,6 +266,20 @@ class Shipping(Verifier):
 """
 
 
+SIZED = """
+from dataclasses import dataclass
+from adjudge import Score, Verifier
+
+@dataclass(frozen=True, kw_only=True)
+class Sized(Verifier):
+    name = "sized"
+    needs_reference = True
+
+    def verify(self, sample):
+        return Score.scored(float(len(str(sample.response)) == sample.reference["length"]))
+"""
+
+
 @pytest.fixture
 def shipping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "shipping_scorer.py").write_text(SHIPPING)
@@ -298,6 +312,18 @@ def test_attacks_come_after_the_references_and_can_be_left_out(adjudge: Adjudge,
     assert list(outcomes(whole.json))[-2:] == ["attacks", "honest neighbours"]
     assert outcomes(whole.json)["golds"] == "ok"
     assert "attacks" not in outcomes(adjudge("check", golds, "--scorer", shipping, "--skip-attacks", "--json").json)
+
+
+def test_references_that_hold_no_answer_leave_nothing_known_to_try(
+    adjudge: Adjudge, shipping: str, tmp_path: Path
+) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"prompt": "p", "response": "a", "reference": {"length": 1}}\n')
+    (tmp_path / "sized_scorer.py").write_text(SIZED)
+    said = "Nothing whose score is known was tried on"
+    assert f"{said} 'sized'" in adjudge("check", str(rows), "--scorer", f"{tmp_path}/sized_scorer.py:Sized").out
+    rows.write_text('{"prompt": "Where?", "response": "a", "reference": "Paris"}\n')
+    assert said not in adjudge("check", str(rows), "--scorer", shipping).out
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from adjudge.cli import exits
 from adjudge.cli.scorers import FAMILIES, family_of
 from adjudge.scoring import presets, registry
+from adjudge.scoring.builtin import BUILTIN
 
 Adjudge = Callable[..., Any]
 
@@ -58,7 +59,7 @@ def test_a_word_finds_scorers(adjudge: Adjudge) -> None:
     assert "theorem_group" in adjudge("scorers", "proof").out
 
 
-@pytest.mark.parametrize("name", [*registry.BUILTIN, *presets.names()])
+@pytest.mark.parametrize("name", [*BUILTIN, *presets.names()])
 def test_one_scorer_is_described_with_its_options(adjudge: Adjudge, name: str) -> None:
     ran = adjudge("scorers", name)
     assert ran.code == exits.FINE

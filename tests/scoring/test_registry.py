@@ -15,6 +15,7 @@ import pytest
 
 from adjudge.protocol import Sample, Score, Scorer
 from adjudge.scoring import presets, registry
+from adjudge.scoring.builtin import BUILTIN
 from adjudge.scoring.compose import Cascade, Gate, Transform, Weighted
 
 PLUGIN = textwrap.dedent('''
@@ -296,7 +297,7 @@ def test_a_name_is_described_for_people(plugins: Path) -> None:
 
 
 def test_every_built_in_is_there_and_described() -> None:
-    for name in (*registry.BUILTIN, *presets.names()):
+    for name in (*BUILTIN, *presets.names()):
         listing = registry.describe(name)
         assert not listing.problem, listing
         assert listing.summary

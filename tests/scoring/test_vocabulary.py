@@ -12,6 +12,7 @@ import pytest
 
 from adjudge.options import declared
 from adjudge.scoring import registry
+from adjudge.scoring.builtin import BUILTIN
 
 PAGE = (Path(__file__).parents[2] / "docs" / "vocabulary.md").read_text(encoding="utf-8")
 LEFT = re.compile(r"^(most|least)(_|$)|^(longest|shortest|no_verdict|normalise|partial)$")
@@ -31,7 +32,7 @@ def rows() -> dict[str, set[str]]:
 def options() -> dict[str, dict[str, tuple[Any, ...]]]:
     """Each option, with the scorers that have it and the choices that it leaves them."""
     found: dict[str, dict[str, tuple[Any, ...]]] = defaultdict(dict)
-    for name in registry.BUILTIN:
+    for name in BUILTIN:
         kind: Any = registry.resolve(name)
         if dataclasses.is_dataclass(kind):
             known = declared(cast("Any", kind))

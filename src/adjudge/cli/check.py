@@ -283,10 +283,11 @@ def attack_checks(scorer: Scorer, *, right: float, wrong: float, tell: Callable[
         elif not case.honest and (score.value is None or score.value > wrong):
             attacks.append(_finding(case, score, f"it got {brief(score)}"))
     tried = sum(not case.honest for case in cases)
-    return [
+    checks = [
         _check("attacks", tried, attacks, f"none scores above {wrong:g}"),
         _check("honest neighbours", len(cases) - tried, honest, f"all score {right:g}"),
     ]
+    return [replace(check, scorer=scorer.name) for check in checks]
 
 
 def _finding(case: AttackCase, score: Score, problem: str) -> Finding:
@@ -303,6 +304,7 @@ def _check(name: str, tried: int, found: Sequence[Finding], fine: str) -> Check:
 
 _WIDTH = 60  # characters of a cell that holds a text
 _PAIRS = 3
+_KNOWN = ("golds", "attacks", "honest neighbours")  # checks with responses whose score is known
 
 
 def print_columns(rows: Rows) -> None:
@@ -380,6 +382,12 @@ def print_checks(head: str, checks: Sequence[Check], *, show: int, every: bool) 
                 print(f"... and {len(check.findings) - show} more; --show or --json lists them")
     counts = Counter(check.outcome for check in checks)
     print(f"\n{counts['ok']} checks passed, {counts['failed']} failed, {counts['skipped']} skipped.")
+    for name in names:
+        if not any(check.tried for check in checks if check.scorer == name and check.name in _KNOWN):
+            print(
+                f"Nothing whose score is known was tried on {name!r}: no answer could be made of the references, and "
+                "it ships no attacks. `adjudge.scoring.attacks` says how to write some."
+            )
 
 
 def print_steps(steps: Sequence[Step]) -> None:

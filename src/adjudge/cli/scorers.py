@@ -15,7 +15,8 @@ import tyro
 from adjudge.cli import exits
 from adjudge.cli.console import JsonFlag, console, print_json, print_table, visible
 from adjudge.scoring import presets, registry
-from adjudge.scoring.registry import FAMILIES, Listing
+from adjudge.scoring.builtin import FAMILIES
+from adjudge.scoring.registry import Listing
 from adjudge.training.config_keys import attribute_docs
 
 PUBLISHED: Final = "published scorers"
