@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import difflib
 import functools
-import math
 import re
+import sys
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
@@ -112,6 +112,8 @@ class Declared:
             return cls(kind=None, choices=inner, optional=optional)
         if origin in (Union, types.UnionType):
             parts = [part for part in inner if part is not type(None)]
+            if all(get_origin(part) is Literal for part in parts):
+                parts = [Literal[tuple(value for part in parts for value in get_args(part))]]
             return cls.of(parts[0], within, len(parts) < len(inner)) if len(parts) == 1 else None
         return cls(kind=hint, range=within, optional=optional) if hint in (bool, int, float, str) else None
 
@@ -123,8 +125,9 @@ class Declared:
             return any(value == one and type(value) is type(one) for one in self.choices)
         if self.kind in (bool, str):
             return isinstance(value, self.kind)
-        number = isinstance(value, int) or (self.kind is float and isinstance(value, float) and math.isfinite(value))
-        return number and not isinstance(value, bool) and self.range.holds(value)
+        number = isinstance(value, int) or (self.kind is float and isinstance(value, float))
+        finite = self.kind is int or (number and abs(value) <= sys.float_info.max)  # which no NaN is
+        return number and finite and not isinstance(value, bool) and self.range.holds(value)
 
     def __str__(self) -> str:
         """Return what a message says of it: "a whole number, at least 1, or None"."""
@@ -150,7 +153,8 @@ def check_options(config: Any, what: str) -> None:
 
     Args:
         config: the dataclass, with its values.
-        what: what a field of it is called in messages: "engine option"; "--" where users know it as a flag.
+        what: what a field of it is called in messages: "engine option"; "--" where users know it as a flag; a scorer's
+            name and a colon.
 
     Raises:
         ValueError: a value is not as declared; the message names it and what it must be.
@@ -160,7 +164,8 @@ def check_options(config: Any, what: str) -> None:
         if not one.allows(value):
             text = one.kind in _NOUNS and isinstance(value, str)
             hint = " (YAML reads 1e-3 as text: write 0.001 or 1.0e-3)" if text else ""
-            given = f"--{name.replace('_', '-')} is {value!r}" if what == "--" else f"{what} {name}={value!r}"
+            given = f"{what} {name} is {value!r}" if what.endswith(":") else f"{what} {name}={value!r}"
+            given = f"--{name.replace('_', '-')} is {value!r}" if what == "--" else given
             raise ValueError(f"{given}; it must be {one}{hint}")
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from adjudge.cli import exits
-from adjudge.cli.scorers import FAMILIES, family_of
+from adjudge.cli.scorers import family_of
 from adjudge.scoring import presets, registry
-from adjudge.scoring.builtin import BUILTIN
+from adjudge.scoring.builtin import BUILTIN, FAMILIES
 
 Adjudge = Callable[..., Any]
 

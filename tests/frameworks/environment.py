@@ -36,7 +36,6 @@ def run_in(framework: str, program: Path, *arguments: str, seconds: float = 1700
         "PYTHONPATH": f"{ROOT / 'tests' / 'without'}{os.pathsep}{ROOT}",
         "ADJUDGE_TEST_WITHOUT": without,
         "HF_HUB_OFFLINE": "1",
-        "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_memory_monitor_refresh_ms": "0",  # it would kill workers for the memory of the tests beside them
     }
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:

@@ -11,22 +11,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from adjudge.options import Range
 from adjudge.protocol import Limits, Sample, Score
 from adjudge.sandbox.program import Program, RunLimits, RunResult
 from adjudge.sandbox.runner import Isolation, sandbox
 from adjudge.sandbox.warm_python import flavour_of, shared
 from adjudge.sandbox.zygote import ZygoteLostError
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.verifier_base import Reasoning, TextVerifier, require_numbers, require_whole
+from adjudge.scoring.verifier_base import Reasoning, TextVerifier
 from adjudge.verifiers.code.extraction import Block, program_in
 from adjudge.verifiers.code.languages import LANGUAGES, PYTHON_LABELS, missing
 from adjudge.verifiers.code.program_run import ENDINGS, build, roomier
 from adjudge.verifiers.code.sandboxed import SandboxedVerifier
 
 _FIELDS = frozenset({"language", "stdin", "seconds", "compile_seconds", "memory_mb", "measured"})
-_SECONDS = (1e-3, 3600.0)
+_SECONDS = Range(ge=1e-3, le=3600)
 _SPARE_SECONDS = 30.0  # starting sandboxes, killing, a second try
 
 
@@ -55,17 +56,12 @@ class RunVerifier(SandboxedVerifier, TextVerifier["_Wish", str]):
 
     block: Block = "last"
     reasoning: Reasoning = "keep"
-    seconds: float = 30.0
-    compile_seconds: float = 60.0
-    memory_mb: int = 1024
-    processes: int = 64
-    output_mb: int = 1
+    seconds: Annotated[float, _SECONDS] = 30.0
+    compile_seconds: Annotated[float, _SECONDS] = 60.0
+    memory_mb: Annotated[int, Range(ge=32)] = 1024
+    processes: Annotated[int, Range(ge=1)] = 64
+    output_mb: Annotated[int, Range(ge=1)] = 1
     isolation: Isolation = "bubblewrap"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_numbers(self, seconds=_SECONDS, compile_seconds=_SECONDS)
-        require_whole(self, memory_mb=(32, math.inf), processes=(1, math.inf), output_mb=(1, math.inf))
 
     @property
     def limits(self) -> Limits:  # type: ignore[override]

@@ -25,11 +25,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
+from adjudge.options import Range
 from adjudge.protocol import Limits, Sample, Score, content_text
 from adjudge.sandbox.bubblewrap import SandboxUnavailableError
 from adjudge.sandbox.program import RunLimits
@@ -37,7 +37,7 @@ from adjudge.sandbox.runner import Isolation, sandbox
 from adjudge.sandbox.warm_python import WarmPython, flavour_of, shared
 from adjudge.sandbox.zygote import ZygoteLostError
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.verifier_base import TextVerifier, require_numbers, require_whole
+from adjudge.scoring.verifier_base import TextVerifier
 from adjudge.verifiers.code.comparison import Output, Rules
 from adjudge.verifiers.code.data_tests import run_data
 from adjudge.verifiers.code.extraction import Block, completed, program_in
@@ -127,7 +127,7 @@ def _joined(suite: Suite) -> str:
 
 
 _COMPILE_SECONDS = 70.0
-_SECONDS = (1e-3, 3600.0)
+_SECONDS = Range(ge=1e-3, le=3600)
 _VACUOUS = "every test expects nothing, so a program of nothing passes"
 _SPARE_SECONDS = 30.0  # beyond the budget of the tests: starting sandboxes, killing, a second try
 
@@ -174,25 +174,19 @@ class CodeVerifier(SandboxedVerifier, TextVerifier[Suite, str]):
     credit: Credit = "all"
     block: Block = "last"
     bare: bool = True
-    seconds: float = 5.0
-    total_seconds: float = 60.0
-    slowdown: float = 0.0
-    min_seconds: float = 1.0
-    memory_mb: int = 1024
-    processes: int = 64
-    output_mb: int = 8
-    tolerance: float = 1e-6
+    seconds: Annotated[float, _SECONDS] = 5.0
+    total_seconds: Annotated[float, _SECONDS] = 60.0
+    slowdown: Annotated[float, Range(ge=0)] = 0.0
+    min_seconds: Annotated[float, _SECONDS] = 1.0
+    memory_mb: Annotated[int, Range(ge=32)] = 1024
+    processes: Annotated[int, Range(ge=1)] = 64
+    output_mb: Annotated[int, Range(ge=1)] = 8
+    tolerance: Annotated[float, Range(ge=0)] = 1e-6
     unordered: bool = False
     output: Output = "lines"
     shared: bool = False
     measured: bool = False
     isolation: Isolation = "bubblewrap"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_numbers(self, seconds=_SECONDS, total_seconds=_SECONDS, min_seconds=_SECONDS)
-        require_numbers(self, slowdown=(0, math.inf), tolerance=(0, math.inf))
-        require_whole(self, memory_mb=(32, math.inf), processes=(1, math.inf), output_mb=(1, math.inf))
 
     @property
     def limits(self) -> Limits:  # type: ignore[override]

@@ -22,15 +22,15 @@ Not covered: whether the task was done.  A constraint is met by a response about
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
+from adjudge.options import Range
 from adjudge.protocol import Sample, Score
 from adjudge.responses.visible import visible
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.verifier_base import TextVerifier, Truncated, require_whole
+from adjudge.scoring.verifier_base import TextVerifier, Truncated
 from adjudge.verifiers.instructions.check import Finding
 from adjudge.verifiers.instructions.conflicts import conflicts
 from adjudge.verifiers.instructions.constraint import Constraint, read_constraints
@@ -86,14 +86,10 @@ class InstructionVerifier(TextVerifier[list[Constraint], str]):
     see: Literal["visible", "raw"] = "visible"
     vacuous: Literal["met", "unmet"] = "met"
     contradictions: Literal["judge", "refuse"] = "judge"
-    max_characters: int = 200_000
+    max_characters: Annotated[int, Range(ge=1)] = 200_000
     truncated: Truncated = "grade"
 
     unavailable: ClassVar[tuple[type[Exception], ...]] = (NoDetectorError,)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_whole(self, max_characters=(1, math.inf))
 
     def check_reference(self, sample: Sample) -> None:
         """Read a sample's constraints, which must not be contradictory where that is asked for."""

@@ -20,8 +20,9 @@ import re
 import tokenize
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
+from adjudge.options import Range
 from adjudge.protocol import Limits, Sample, Score
 from adjudge.responses.answer_span import shorten
 from adjudge.sandbox.bubblewrap import SandboxUnavailableError
@@ -30,7 +31,6 @@ from adjudge.sandbox.sandbox import Isolation
 from adjudge.sandbox.warm_python import shared
 from adjudge.sandbox.zygote import ZygoteLostError
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.verifier_base import require_numbers, require_whole
 from adjudge.verifiers.code.comparison import Rules
 from adjudge.verifiers.code.data_tests import run_data
 from adjudge.verifiers.code.outcome import Verdict
@@ -74,7 +74,7 @@ class CallLimits:
     """
 
     seconds: float
-    memory_mb: int
+    memory_mb: Annotated[int, Range(ge=32)]
     tolerance: float
     isolation: Isolation
 
@@ -161,19 +161,12 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
     name: ClassVar[str] = "code_prediction"
     version: ClassVar[str] = "4"
 
-    tolerance: float = 0.0
-    seconds: float = 5.0
-    memory_mb: int = 512
+    tolerance: Annotated[float, Range(ge=0, lt=1)] = 0.0
+    seconds: Annotated[float, Range(ge=1e-3, le=600)] = 5.0
+    memory_mb: Annotated[int, Range(ge=32)] = 512
     isolation: Isolation = "bubblewrap"
 
     unavailable: ClassVar[tuple[type[Exception], ...]] = (SandboxUnavailableError,)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.tolerance < 1:
-            raise ValueError(f"{self.name}: tolerance is {self.tolerance!r}; it must be at least 0 and below 1")
-        require_numbers(self, seconds=(1e-3, 600))
-        require_whole(self, memory_mb=(32, math.inf))
 
     @property
     def limits(self) -> Limits:  # type: ignore[override]

@@ -9,16 +9,16 @@ InternBootcamp's rule for the whole response is two options: `min_characters=100
 
 from __future__ import annotations
 
-import math
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Generic
+from typing import Annotated, Final, Generic
 
+from adjudge.options import Range
 from adjudge.protocol import THINK_END, Sample, Score, response_text
 from adjudge.responses.answer_span import Span, shorten
-from adjudge.scoring.verifier_base import Gold, require_whole
+from adjudge.scoring.verifier_base import Gold
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier
 
 MAX_ANSWER: Final = 100_000
@@ -36,12 +36,8 @@ class MarkedAnswerVerifier(AnswerVerifier[Gold], Generic[Gold]):
         thought: whether a response without an end-of-thinking tag is worth 0.
     """
 
-    min_characters: int = 0
+    min_characters: Annotated[int, Range(ge=0)] = 0
     thought: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_whole(self, min_characters=(0, math.inf))
 
     @abstractmethod
     def judge_text(self, answer: str, gold: Gold) -> Score:

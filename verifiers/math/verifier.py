@@ -20,12 +20,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
+from adjudge.options import Range
 from adjudge.protocol import Limits, Message, Sample, Score, content_text, response_text, split_reasoning
 from adjudge.responses.markup import visible_answer
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.verifier_base import Reasoning, ReferenceVerifier, require_numbers, require_whole
+from adjudge.scoring.verifier_base import Reasoning, ReferenceVerifier
 from adjudge.verifiers.math.equality import Equality
 from adjudge.verifiers.math.extraction import Extraction, extract
 from adjudge.verifiers.math.families import family_verdict
@@ -115,18 +116,12 @@ class MathVerifier(ReferenceVerifier[tuple[Reading, ...], tuple[Extraction, Prom
     unfinished: Literal["reject", "accept"] = "reject"
     truncated: Literal["zero", "grade"] = "zero"
     boxed: Literal["last", "same"] = "last"
-    precision: int = 6
-    rel_tol: float = 0.0
-    abs_tol: float = 0.0
+    precision: Annotated[int, Range(ge=1, le=50)] = 6
+    rel_tol: Annotated[float, Range(ge=0, lt=1e6)] = 0.0
+    abs_tol: Annotated[float, Range(ge=0, lt=1e6)] = 0.0
     units: Literal["optional", "required", "ignore"] = "optional"
     percent: Literal["strict", "lenient"] = "strict"
     ordered: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_whole(self, precision=(1, 50))
-        below = math.nextafter(1e6, 0)
-        require_numbers(self, rel_tol=(0, below), abs_tol=(0, below))
 
     def warm_up(self) -> None:
         """Load what the last tier needs, before workers are forked and outside any sample's time."""

@@ -24,7 +24,7 @@ from adjudge.sandbox.sandbox import SandboxUnavailableError
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import TextVerifier
 from adjudge.verifiers.proofs.coq_source import Answer, Theorem, answer_of, forbidden, read_theorem
-from adjudge.verifiers.proofs.toolbox import ENDINGS, check_limits, key_of, proof_in, require, run_limits, shown
+from adjudge.verifiers.proofs.toolbox import ENDINGS, Memory, Seconds, key_of, proof_in, require, run_limits, shown
 
 _FLAGS: Final = ("-q", "-w", "none", "-noglob", "-native-compiler", "no", "-Q", ".", "Adjudge")
 # Coq finds its plug-ins by findlib, which wants some configuration and does with an empty one.
@@ -155,8 +155,8 @@ class CoqVerifier(TextVerifier[tuple[Theorem, dict[str, bytes]], tuple[Answer, i
     block: Literal["last", "first", "longest", "only"] = "last"
     axioms: tuple[str, ...] = ()
     recheck: bool = False
-    seconds: float = 20.0
-    memory_mb: int = 2048
+    seconds: Seconds = 20.0
+    memory_mb: Memory = 2048
     isolation: Isolation = "bubblewrap"
 
     unavailable: ClassVar[tuple[type[Exception], ...]] = (SandboxUnavailableError,)
@@ -168,7 +168,6 @@ class CoqVerifier(TextVerifier[tuple[Theorem, dict[str, bytes]], tuple[Answer, i
             read_theorem({"statement": "Theorem t : True.", "axioms": self.axioms})
         except BadReferenceError as error:
             raise ValueError(f"coq: axioms is {self.axioms!r:.80}; list full names: Lib.Module.name") from error
-        check_limits(self)
         for tool in ("coqc", "coqchk") if self.recheck else ("coqc",):
             require(tool)
 

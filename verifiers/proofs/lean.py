@@ -9,21 +9,21 @@ Not covered: Lean 3, and downloading a toolchain: `elan` would do that, and the 
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from adjudge import wire
+from adjudge.options import Range
 from adjudge.protocol import Limits, Sample, Score
 from adjudge.sandbox.bubblewrap import SYSTEM_PATH
 from adjudge.sandbox.program import Program, RunResult
 from adjudge.sandbox.runner import Isolation, sandbox
 from adjudge.sandbox.sandbox import SandboxUnavailableError
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.verifier_base import TextVerifier, require_whole
+from adjudge.scoring.verifier_base import TextVerifier
 from adjudge.verifiers.proofs.lean_source import (
     LeanFile,
     LeanTheorem,
@@ -35,7 +35,7 @@ from adjudge.verifiers.proofs.lean_source import (
     read_lean,
     verdict,
 )
-from adjudge.verifiers.proofs.toolbox import ENDINGS, check_limits, key_of, run_limits, shown
+from adjudge.verifiers.proofs.toolbox import ENDINGS, Memory, Seconds, key_of, run_limits, shown
 
 _FILE = "Answer.lean"
 _CACHED = 256
@@ -64,9 +64,9 @@ class LeanVerifier(TextVerifier[LeanTheorem, LeanFile]):
     command: tuple[str, ...] = ("lean",)
     folders: tuple[str, ...] = ()
     lean_path: tuple[str, ...] = ()
-    heartbeats: int = 200
-    seconds: float = 300.0
-    memory_mb: int = 8192
+    heartbeats: Annotated[int, Range(ge=1)] = 200
+    seconds: Seconds = 300.0
+    memory_mb: Memory = 8192
     isolation: Isolation = "bubblewrap"
 
     unavailable: ClassVar[tuple[type[Exception], ...]] = (SandboxUnavailableError,)
@@ -79,8 +79,6 @@ class LeanVerifier(TextVerifier[LeanTheorem, LeanFile]):
         for folder in (*self.folders, *self.lean_path):
             if not os.path.isabs(folder) or not os.path.isdir(folder):
                 raise ValueError(f"lean: {folder!r} is no folder; name folders by their full paths")
-        require_whole(self, heartbeats=(1, math.inf))
-        check_limits(self)
         if not self.command or shutil.which(self.command[0], path=SYSTEM_PATH) is None:
             raise ValueError(
                 f"lean: there is no program {' '.join(self.command[:1])!r}; set command to Lean's full path and "

@@ -19,7 +19,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from adjudge.engines.http_circuit import Circuit, CircuitPlan
@@ -28,16 +28,10 @@ from adjudge.engines.interface import Fault
 from adjudge.engines.retry import Retry
 from adjudge.extras import install_hint
 from adjudge.fingerprints import fingerprint_of
+from adjudge.options import Range, check_options
 from adjudge.protocol import Sample, Score
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.verifier_base import (
-    Reasoning,
-    Truncated,
-    check_options,
-    graded_text,
-    refuse_mistakes,
-    require_whole,
-)
+from adjudge.scoring.verifier_base import Reasoning, Truncated, graded_text, refuse_mistakes
 from adjudge.verifiers.proofs.lean_source import (
     LeanFile,
     Message,
@@ -95,13 +89,12 @@ class LeanServerScorer:
     reuse: bool = True
     reasoning: Reasoning = "strip"
     truncated: Truncated = "zero"
-    seconds: int = 60
-    concurrency: int = 16
-    attempts: int = 3
+    seconds: Annotated[int, Range(ge=1, le=3600)] = 60
+    concurrency: Annotated[int, Range(ge=1, le=1024)] = 16
+    attempts: Annotated[int, Range(ge=1, le=20)] = 3
 
     def __post_init__(self) -> None:
-        check_options(self)
-        require_whole(self, seconds=(1, 3600), concurrency=(1, 1024), attempts=(1, 20))
+        check_options(self, "lean_server:")
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"lean_server: url is {self.url!r}; give one like http://localhost:8000")

@@ -31,7 +31,7 @@ from adjudge.scoring.verifier_base import TextVerifier
 from adjudge.verifiers.code.extraction import extract
 from adjudge.verifiers.proofs.smt_answers import AnswerError, read_claim, read_term
 from adjudge.verifiers.proofs.smt_reference import Expression, Formula, read_formula, strange_atom
-from adjudge.verifiers.proofs.toolbox import MAX_CHARACTERS, check_limits, key_of, require, run_limits, shown, tagged
+from adjudge.verifiers.proofs.toolbox import MAX_CHARACTERS, Memory, Seconds, key_of, require, run_limits, shown, tagged
 
 Solver: TypeAlias = Literal["z3", "cvc5"]
 Verdict: TypeAlias = Literal["sat", "unsat", "unknown", "error", "disagreement"]
@@ -118,8 +118,8 @@ class SmtVerifier(TextVerifier[tuple[Formula, str], str]):
     solvers: tuple[Solver, ...] = ("z3",)
     model: Literal["required", "optional"] = "required"
     undecided: Literal["zero", "failed"] = "zero"
-    seconds: float = 10.0
-    memory_mb: int = 1024
+    seconds: Seconds = 10.0
+    memory_mb: Memory = 1024
     isolation: Isolation = "bubblewrap"
 
     unavailable: ClassVar[tuple[type[Exception], ...]] = (SandboxUnavailableError,)
@@ -130,7 +130,6 @@ class SmtVerifier(TextVerifier[tuple[Formula, str], str]):
         object.__setattr__(self, "solvers", given)
         if not given or len(set(given)) < len(given) or not set(given) <= set(SOLVERS):
             raise ValueError(f"smt: solvers is {given!r}; list z3, cvc5, or both")
-        check_limits(self)
         for solver in given:
             require(solver)
 

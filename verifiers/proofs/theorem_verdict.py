@@ -23,8 +23,9 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
+from adjudge.options import Range
 from adjudge.protocol import Sample, Score, content_text, response_text
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import TextVerifier
@@ -57,15 +58,8 @@ class TheoremVerdictVerifier(TextVerifier[str, str]):
     version: ClassVar[str] = "2"
 
     tag: bool = False
-    min_blanks: float = 0.05
-    max_repeated: float = 300.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.min_blanks < 1:
-            raise ValueError(f"theorem_variants: min_blanks is {self.min_blanks!r}; it must be from 0 to below 1")
-        if not self.max_repeated >= 1:
-            raise ValueError(f"theorem_variants: max_repeated is {self.max_repeated!r}; it must be at least 1")
+    min_blanks: Annotated[float, Range(ge=0, lt=1)] = 0.05
+    max_repeated: Annotated[float, Range(ge=1)] = 300.0
 
     def read_reference(self, reference: Any) -> str:
         """Return the label."""
@@ -149,8 +143,8 @@ class TheoremGroupScorer:
     groupwise: ClassVar[bool] = True
 
     tag: bool = False
-    min_blanks: float = 0.05
-    max_repeated: float = 300.0
+    min_blanks: Annotated[float, Range(ge=0, lt=1)] = 0.05
+    max_repeated: Annotated[float, Range(ge=1)] = 300.0
     _single: TheoremVerdictVerifier = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -8,14 +8,14 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 from adjudge import wire
+from adjudge.options import Range
 from adjudge.protocol import Score
 from adjudge.sandbox.bubblewrap import SYSTEM_PATH
 from adjudge.sandbox.program import RunLimits
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.verifier_base import require_numbers, require_whole
 from adjudge.verifiers.code.extraction import Block, extract
 
 _REMEDY: Final = {
@@ -40,6 +40,11 @@ MAX_CHARACTERS: Final = 200_000
 _SHOWN = 2_000
 
 
+Seconds: TypeAlias = Annotated[float, Range(ge=0.1, le=3600)]
+Memory: TypeAlias = Annotated[int, Range(ge=64, le=65_536)]
+"""The limits that all provers have as options: of each run, in seconds and in MiB."""
+
+
 @cache
 def require(tool: str) -> None:
     """Make sure that a tool is there.
@@ -54,16 +59,6 @@ def require(tool: str) -> None:
 def run_limits(seconds: float, memory_mb: int, disk_mb: int = 64) -> RunLimits:
     """Return the limits of one run of a prover."""
     return RunLimits(seconds=seconds, memory_mb=memory_mb, processes=32, output_bytes=4 << 20, disk_mb=disk_mb)
-
-
-def check_limits(scorer: Any) -> None:
-    """Hold the limits that all provers have as options to their ranges.
-
-    Raises:
-        ValueError: one is outside.
-    """
-    require_numbers(scorer, seconds=(0.1, 3600))
-    require_whole(scorer, memory_mb=(64, 65_536))
 
 
 def key_of(reference: Any) -> str:

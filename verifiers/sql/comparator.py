@@ -20,13 +20,13 @@ Sources: BIRD mini-dev `evaluation_ex.py` (4d970a9); test-suite-sql-eval `exec_e
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
+from adjudge.options import Range, check_options
 from adjudge.verifiers.sql.cells import Cell, Row, Table
 
 MAX_WORK = 8_000_000  # cells looked at before giving up: about a second
@@ -204,39 +204,19 @@ class Comparator:
     sorted_by: Literal["outermost", "anywhere"] = "outermost"
     ties: Literal["free", "strict"] = "free"
     columns: Literal["position", "any"] = "any"
-    extra_columns: int = 0
-    missing_columns: int = 0
+    extra_columns: Annotated[int, Range(ge=0, le=1000)] = 0
+    missing_columns: Annotated[int, Range(ge=0, le=1000)] = 0
     distinct: Literal["keep", "remove"] = "keep"
     nulls: Literal["equal", "differ"] = "equal"
-    rel_tol: float = 1e-9
-    abs_tol: float = 0.0
+    rel_tol: Annotated[float, Range(ge=0)] = 1e-9
+    abs_tol: Annotated[float, Range(ge=0)] = 0.0
 
     def __post_init__(self) -> None:
-        choices: dict[str, tuple[str, ...]] = {
-            "rows": ("auto", "set", "bag", "ordered"),
-            "sorted_by": ("outermost", "anywhere"),
-            "ties": ("free", "strict"),
-            "columns": ("position", "any"),
-            "distinct": ("keep", "remove"),
-            "nulls": ("equal", "differ"),
-        }
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(
-                    f"comparator: {name} is {getattr(self, name)!r}; it must be one of {', '.join(allowed)}"
-                )
-        for name in ("extra_columns", "missing_columns"):
-            value = getattr(self, name)
-            if type(value) is not int or not 0 <= value <= 1000:
-                raise ValueError(f"comparator: {name} is {value!r}; it must be a whole number from 0 to 1000")
+        check_options(self, "comparator:")
         if (self.extra_columns or self.missing_columns) and self.columns == "position":
             raise ValueError(
                 "comparator: extra_columns and missing_columns need columns='any'; set it, or leave them 0"
             )
-        for name in ("rel_tol", "abs_tol"):
-            value = getattr(self, name)
-            if type(value) not in (int, float) or not (math.isfinite(value) and value >= 0):
-                raise ValueError(f"comparator: {name} is {value!r}; it must be a number from 0")
 
     @classmethod
     def from_dict(cls, options: dict[str, Any]) -> Comparator:

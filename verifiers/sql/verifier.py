@@ -20,12 +20,13 @@ import re
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from adjudge.extras import install_hint
+from adjudge.options import Range, named
 from adjudge.protocol import Limits, Sample, Score, response_text
 from adjudge.responses.answer_span import shorten
-from adjudge.scoring.verifier_base import TextVerifier, require_choice, require_numbers, require_whole
+from adjudge.scoring.verifier_base import TextVerifier
 from adjudge.verifiers.sql.cells import Table
 from adjudge.verifiers.sql.comparator import Comparator
 from adjudge.verifiers.sql.comparator import comparator as named_comparator
@@ -166,26 +167,23 @@ class SqlVerifier(TextVerifier[Target, tuple[str, str]]):
     blocks: Literal["last", "same"] = "last"
     empty: Literal["refuse", "accept"] = "refuse"
     constants: Literal["refuse", "accept"] = "refuse"
-    seconds: float = 5.0
-    rows: int = 100_000
-    output_mb: int = 32
-    memory_mb: int = 512
+    seconds: Annotated[float, Range(ge=0.05, le=600)] = 5.0
+    rows: Annotated[int, Range(ge=1, le=10_000_000)] = 100_000
+    output_mb: Annotated[int, Range(ge=1, le=4096)] = 32
+    memory_mb: Annotated[int, Range(ge=1, le=65_536)] = 512
     moment: str = "2025-01-01 00:00:00"
     folder: str = ""
-    synthetic: int = 4
-    variations: int = 6
+    synthetic: Annotated[int, Range(ge=1, le=32)] = 4
+    variations: Annotated[int, Range(ge=0, le=32)] = 6
     cost: Literal["steps", "seconds"] = "steps"
-    iterations: int = 10
+    iterations: Annotated[int, Range(ge=1, le=1000)] = 10
     parts: bool = False
 
     unavailable: ClassVar[tuple[type[Exception], ...]] = (EngineUnavailableError, GoldError)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_choice(self, "reward", tuple(REWARDS))
-        require_numbers(self, seconds=(0.05, 600))
-        require_whole(self, rows=(1, 10_000_000), output_mb=(1, 4096), memory_mb=(1, 65_536))
-        require_whole(self, synthetic=(1, 32), variations=(0, 32), iterations=(1, 1000))
+        named(REWARDS, self.reward, "reward of sql")
         if not _MOMENT.fullmatch(self.moment):
             raise ValueError(f"sql: moment is {self.moment!r}; write it like 2025-01-01 00:00:00")
         if isinstance(self.comparator, Mapping):

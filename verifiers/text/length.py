@@ -29,8 +29,9 @@ from collections.abc import Sized
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from adjudge.options import check_options
 from adjudge.protocol import Sample, Score, Verifier
-from adjudge.scoring.verifier_base import check_options, graded_text
+from adjudge.scoring.verifier_base import graded_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +74,7 @@ class LengthPenalty(Verifier):
     correct_key: str = ""
 
     def __post_init__(self) -> None:
-        check_options(self)
+        check_options(self, "length:")
         if self.max_length < 1 or not 0 <= self.min_length <= self.max_length:
             raise ValueError(
                 f"length: max_length is {self.max_length} and min_length {self.min_length}; "

@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational, Real
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from adjudge.options import Range
 from adjudge.protocol import Score
 from adjudge.responses.answer_context import SENTENCE_END, taken_back
 from adjudge.responses.answer_span import Span, shorten
@@ -82,18 +83,11 @@ class NumericVerifier(AnswerVerifier[tuple[Quantity, ...]]):
     name: ClassVar[str] = "numeric"
     version: ClassVar[str] = "3"
 
-    relative: float = 0.0
-    absolute: float = 0.0
+    relative: Annotated[float, Range(ge=0, lt=1)] = 0.0
+    absolute: Annotated[float, Range(ge=0)] = 0.0
     percent: Literal["value", "ignore"] = "value"
     units: Literal["compare", "ignore", "forbid"] = "compare"
     decimal: Literal[".", ","] = "."
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.relative < 1:
-            raise ValueError(f"numeric: relative is {self.relative!r}; it must be at least 0 and below 1")
-        if not (self.absolute >= 0 and math.isfinite(self.absolute)):
-            raise ValueError(f"numeric: absolute is {self.absolute!r}; it must be finite and at least 0")
 
     def read_reference(self, reference: Any) -> tuple[Quantity, ...]:
         """Return the accepted numbers."""

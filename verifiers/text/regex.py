@@ -14,9 +14,10 @@ import re
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from adjudge.options import check_options
 from adjudge.protocol import Sample, Score, Verifier
 from adjudge.responses.answer_span import shorten
-from adjudge.scoring.verifier_base import check_options, graded_text
+from adjudge.scoring.verifier_base import graded_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +47,8 @@ class RegexVerifier(Verifier):
     reasoning: Literal["strip", "keep"] = "strip"
 
     def __post_init__(self) -> None:
-        check_options(self)
-        if not isinstance(self.pattern, str) or not self.pattern:
+        check_options(self, "regex:")
+        if not self.pattern:
             raise ValueError("regex needs a pattern, for example {regex: {pattern: '[0-9]{4}'}}")
         try:
             self._compiled()

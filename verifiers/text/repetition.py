@@ -19,13 +19,13 @@ Not covered: the paper's dense variant, which puts the penalty on the repeated t
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
+from adjudge.options import Count, Range, check_options
 from adjudge.protocol import Sample, Score, Verifier
 from adjudge.responses.markup import spaced
-from adjudge.scoring.verifier_base import check_options, graded_text
+from adjudge.scoring.verifier_base import graded_text
 
 MAX_WORD = 40
 MAX_CHARACTERS = 2_000_000
@@ -47,17 +47,13 @@ class RepetitionPenalty(Verifier):
     name: ClassVar[str] = "repetition"
     needs_reference: ClassVar[bool] = False
 
-    ngram: int = 3
-    max_penalty: float = -1.0
+    ngram: Count = 3
+    max_penalty: Annotated[float, Range(le=0)] = -1.0
     unit: Literal["mixed", "words", "characters"] = "mixed"
     reasoning: Literal["keep", "strip"] = "keep"
 
     def __post_init__(self) -> None:
-        check_options(self)
-        if self.ngram < 1:
-            raise ValueError(f"repetition: ngram is {self.ngram}; it must be 1 or more")
-        if not (math.isfinite(self.max_penalty) and self.max_penalty <= 0):
-            raise ValueError(f"repetition: max_penalty is {self.max_penalty}; it must be finite and at most 0")
+        check_options(self, "repetition:")
 
     def verify(self, sample: Sample) -> Score:
         """Return the penalty; the evidence holds how many n-grams there are and how many differ."""

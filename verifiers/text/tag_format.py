@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
+from adjudge.options import Range, check_options
 from adjudge.protocol import Sample, Score, Verifier, response_text
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.markup import invisible
-from adjudge.scoring.verifier_base import check_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,12 +39,12 @@ class FormatVerifier(Verifier):
 
     tags: tuple[str, ...] = ("think", "answer")
     outside: Literal["nothing", "text"] = "nothing"
-    min_characters: int = 1
+    min_characters: Annotated[int, Range(ge=0)] = 1
     opened: bool = False
     credit: Literal["all", "fraction"] = "all"
 
     def __post_init__(self) -> None:
-        check_options(self)
+        check_options(self, "format:")
         if isinstance(self.tags, str):
             raise ValueError(f"format: tags is the text {self.tags!r}; give a list of names, such as [think, answer]")
         object.__setattr__(self, "tags", tuple(self.tags))
@@ -53,8 +53,6 @@ class FormatVerifier(Verifier):
                 raise ValueError(f"format: {tag!r} is not a tag name; use letters, digits, '_' and '-'")
         if not self.tags or len({tag.lower() for tag in self.tags}) < len(self.tags):
             raise ValueError(f"format: tags is {self.tags!r}; name each tag once, and at least one")
-        if self.min_characters < 0:
-            raise ValueError(f"format: min_characters is {self.min_characters}; it must be 0 or more")
 
     def verify(self, sample: Sample) -> Score:
         """Return 1, 0 or a share; the evidence names the first problem."""

@@ -17,8 +17,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from adjudge.options import Range
 from adjudge.protocol import Sample, Score, response_text, split_reasoning
 from adjudge.responses.answer_span import shorten
 from adjudge.scoring.bad_reference import BadReferenceError
@@ -43,12 +44,7 @@ class StepVerdictsVerifier(ReferenceVerifier[tuple[bool, int], str]):
 
     name: ClassVar[str] = "verdict_steps"
 
-    format_share: float = 0.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.format_share < 1:
-            raise ValueError(f"{self.name}: format_share is {self.format_share!r}; it must be from 0 to below 1")
+    format_share: Annotated[float, Range(ge=0, lt=1)] = 0.1
 
     def read_reference(self, reference: Any) -> tuple[bool, int]:
         """Return whether the solution is right, and how many steps it has."""

@@ -12,14 +12,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from adjudge.options import Range
 from adjudge.protocol import Limits, Sample, Score, response_text
 from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.runner import Isolation, sandbox
 from adjudge.sandbox.sandbox import SandboxUnavailableError
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.verifier_base import ReferenceVerifier, require_numbers, require_whole
+from adjudge.scoring.verifier_base import ReferenceVerifier
 from adjudge.verifiers.verilog.coverage import CoverageError, covered_lines
 from adjudge.verifiers.verilog.front_end import shorten
 from adjudge.verifiers.verilog.simulators import ENDINGS, REFUSED, ToolMissingError, icarus, require
@@ -50,17 +51,15 @@ class SimulationVerifier(ReferenceVerifier["_Wish", str]):
     name: ClassVar[str] = "simulation"
     version: ClassVar[str] = "1"
 
-    seconds: float = 20.0
-    memory_mb: int = 1024
-    output_mb: int = 8
+    seconds: Annotated[float, Range(ge=0.1, le=600)] = 20.0
+    memory_mb: Annotated[int, Range(ge=64, le=65_536)] = 1024
+    output_mb: Annotated[int, Range(ge=1, le=256)] = 8
     isolation: Isolation = "bubblewrap"
 
     unavailable: ClassVar[tuple[type[Exception], ...]] = (ToolMissingError, SandboxUnavailableError)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_numbers(self, seconds=(0.1, 600))
-        require_whole(self, memory_mb=(64, 65_536), output_mb=(1, 256))
         try:
             require("iverilog")
         except ToolMissingError as error:

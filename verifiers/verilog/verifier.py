@@ -15,16 +15,17 @@ import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge import wire
 from adjudge.extras import install_hint
+from adjudge.options import Range
 from adjudge.protocol import Limits, Sample, Score
 from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.runner import Isolation, Runner, sandbox
 from adjudge.sandbox.sandbox import SandboxUnavailableError
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.verifier_base import TextVerifier, require_numbers, require_whole
+from adjudge.scoring.verifier_base import TextVerifier
 from adjudge.verifiers.verilog.bench_run import BenchRun
 from adjudge.verifiers.verilog.candidate import Candidate, Refusal, read_candidate
 from adjudge.verifiers.verilog.coverage import CoverageError, line_coverage
@@ -93,25 +94,23 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
     version: ClassVar[str] = "3"
 
     check: Literal["auto", "bench", "differential", "both"] = "auto"
-    effort: int = 2000
+    effort: Annotated[int, Range(ge=16, le=100_000)] = 2000
     formal: Literal["off", "auto", "refute", "require"] = "auto"
-    depth: int = 20
+    depth: Annotated[int, Range(ge=1, le=1000)] = 20
     credit: Literal["all", "fraction", "staged"] = "all"
     stages: tuple[float, float, float] = (0.1, 0.2, 0.5)
     simulator: Literal["icarus", "verilator", "auto"] = "icarus"
     empty_bench: Literal["refuse", "accept"] = "refuse"
     coverage: bool = False
-    seconds: float = 20.0
-    memory_mb: int = 1024
-    seed: int = 0
+    seconds: Annotated[float, Range(ge=0.1, le=600)] = 20.0
+    memory_mb: Annotated[int, Range(ge=64, le=65_536)] = 1024
+    seed: Annotated[int, Range(ge=-(2**63), le=2**63)] = 0
     isolation: Isolation = "bubblewrap"
 
     unavailable: ClassVar[tuple[type[Exception], ...]] = (ToolMissingError, SandboxUnavailableError)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_whole(self, effort=(16, 100_000), depth=(1, 1000), memory_mb=(64, 65_536), seed=(-(2**63), 2**63))
-        require_numbers(self, seconds=(0.1, 600))
         object.__setattr__(self, "stages", tuple(self.stages))
         if len(self.stages) != 3 or not 0 <= self.stages[0] <= self.stages[1] <= self.stages[2] < 1:
             raise ValueError(f"verilog: stages is {self.stages!r}; give three rising credits from 0 to below 1")

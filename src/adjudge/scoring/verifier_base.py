@@ -10,16 +10,12 @@ Not covered: where an answer stands in a text; see `adjudge.verifiers.text.answe
 
 from __future__ import annotations
 
-import math
-import sys
-import types
-import typing
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from functools import cache
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
+from adjudge.options import check_options
 from adjudge.protocol import Sample, Score, Verifier, response_text, split_reasoning
 from adjudge.scoring.bad_reference import BadReferenceError
 
@@ -43,7 +39,7 @@ class ReferenceVerifier(Verifier, Generic[Gold, Answer]):
     unavailable: ClassVar[tuple[type[Exception], ...]] = ()
 
     def __post_init__(self) -> None:
-        check_options(self)
+        check_options(self, f"{self.name}:")
 
     @abstractmethod
     def read_reference(self, reference: Any) -> Gold:
@@ -161,66 +157,3 @@ def graded_text(sample: Sample, reasoning: str, truncated: str = "grade") -> tup
     if truncated == "zero" and sample.finish_reason == "length":
         return "", "truncated"
     return text, ""
-
-
-# -- options ----------------------------------------------------------------------------------------------------
-
-
-def check_options(scorer: Any) -> None:
-    """Hold the options of a dataclass to their annotations: those that are a `Literal`, true or false, or a number.
-
-    Raises:
-        ValueError: one has another value.
-    """
-    kind: Any = type(scorer)
-    for option, allowed in _closed(kind):
-        value = getattr(scorer, option)
-        if allowed == (True, False):
-            if type(value) is not bool:
-                raise ValueError(f"{scorer.name}: {option} is {value!r}; it must be true or false")
-        else:
-            require_choice(scorer, option, allowed)
-
-
-@cache
-def _closed(kind: type) -> tuple[tuple[str, tuple[Any, ...]], ...]:
-    """Return the options of a class that have a closed list of values, each with its values."""
-    hints = typing.get_type_hints(kind)
-    found = ((item.name, _values(hints[item.name])) for item in fields(kind) if item.init)
-    return tuple((name, allowed) for name, allowed in found if allowed)
-
-
-def _values(hint: Any) -> tuple[Any, ...]:
-    if hint is bool:
-        return (True, False)
-    if typing.get_origin(hint) is Literal:
-        return typing.get_args(hint)
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        parts = [_values(part) for part in typing.get_args(hint)]
-        return tuple(value for part in parts for value in part) if all(parts) else ()
-    return ()
-
-
-def require_choice(scorer: Any, option: str, allowed: tuple[Any, ...]) -> None:
-    """Raise `ValueError` unless the option has one of the allowed values."""
-    value = getattr(scorer, option)
-    if not any(value == one and type(value) is type(one) for one in allowed):  # True is no 1
-        raise ValueError(f"{scorer.name}: {option} is {value!r}; it must be one of {', '.join(map(str, allowed))}")
-
-
-def require_numbers(scorer: Any, **ranges: tuple[float, float]) -> None:
-    """Raise `ValueError` unless each option is a finite number in its range, both ends included."""
-    for option, (low, high) in ranges.items():
-        value = getattr(scorer, option)
-        if type(value) not in (int, float) or not (abs(value) <= sys.float_info.max and low <= value <= high):
-            upto = f"from {low:g} to {high:g}" if math.isfinite(high) else f"from {low:g}"
-            raise ValueError(f"{scorer.name}: {option} is {value!r}; it must be a number {upto}")
-
-
-def require_whole(scorer: Any, **ranges: tuple[int, float]) -> None:
-    """Raise `ValueError` unless each option is a whole number in its range, both ends included."""
-    for option, (low, high) in ranges.items():
-        value = getattr(scorer, option)
-        if type(value) is not int or not low <= value <= high:
-            upto = f"from {low} to {high}" if math.isfinite(high) else f"from {low}"
-            raise ValueError(f"{scorer.name}: {option} is {value!r}; it must be a whole number {upto}")

@@ -13,7 +13,6 @@ import pytest
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # Ray warns where it is not set
     import ray
 

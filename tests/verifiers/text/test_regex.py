@@ -22,7 +22,7 @@ def test_a_broken_pattern_is_reported_before_any_work(pattern: str) -> None:
     [
         ({}, "needs a pattern"),
         ({"pattern": ""}, "needs a pattern"),
-        ({"pattern": 5}, "needs a pattern"),
+        ({"pattern": 5}, "pattern is 5; it must be text"),
         ({"pattern": "a", "mode": "match"}, "mode is 'match'"),
         ({"pattern": "a", "expect": "none"}, "expect is 'none'"),
         ({"pattern": "a", "reasoning": "drop"}, "reasoning is 'drop'"),

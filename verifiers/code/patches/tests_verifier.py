@@ -10,17 +10,17 @@ Not covered: repositories that have to be built, and dependencies that are not i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
+from adjudge.options import Range
 from adjudge.protocol import Limits, Sample, Score
 from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.runner import Isolation
 from adjudge.sandbox.warm_python import shared
 from adjudge.sandbox.zygote import ZygoteLostError
-from adjudge.scoring.verifier_base import ReferenceVerifier, require_numbers, require_whole
+from adjudge.scoring.verifier_base import ReferenceVerifier
 from adjudge.verifiers.code.outcome import TestsBrokenError, Verdict
 from adjudge.verifiers.code.patches.edits import BadEditError, Matching, Thought, apply_edits, read_edits, solution_of
 from adjudge.verifiers.code.patches.repository import MAX_BYTES, MAX_FILES
@@ -77,17 +77,15 @@ class PatchTestsVerifier(SandboxedVerifier, ReferenceVerifier[_Gold, _Change]):
     think_tag: str = "think"
     solution_tag: str = "solution"
     check_gold: bool = True
-    seconds: float = 10.0
-    total_seconds: float = 120.0
-    memory_mb: int = 1024
-    processes: int = 64
+    seconds: Annotated[float, Range(ge=1e-3, le=3600)] = 10.0
+    total_seconds: Annotated[float, Range(ge=1e-3, le=3600)] = 120.0
+    memory_mb: Annotated[int, Range(ge=32)] = 1024
+    processes: Annotated[int, Range(ge=1)] = 64
     isolation: Isolation = "bubblewrap"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_tags(self.name, self.think_tag, self.solution_tag)
-        require_numbers(self, seconds=(1e-3, 3600), total_seconds=(1e-3, 3600))
-        require_whole(self, memory_mb=(32, math.inf), processes=(1, math.inf))
         if isinstance(self.protected, str) or not all(isinstance(pattern, str) for pattern in self.protected):
             raise ValueError(f"{self.name} option protected={self.protected!r}; it must be a list of patterns")
 

@@ -16,15 +16,15 @@ same machine: it makes more noise, not other ratios.
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import platform
 import re
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from adjudge.options import Range
 from adjudge.protocol import Limits, Sample, Score
 from adjudge.sandbox import codec
 from adjudge.sandbox.program import RunLimits
@@ -32,7 +32,7 @@ from adjudge.sandbox.sandbox import Isolation
 from adjudge.sandbox.warm_python import flavour_of, shared
 from adjudge.sandbox.zygote import ZygoteLostError
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.verifier_base import TextVerifier, require_numbers, require_whole
+from adjudge.scoring.verifier_base import TextVerifier
 from adjudge.verifiers.code.comparison import Rules
 from adjudge.verifiers.code.extraction import Block, program_in
 from adjudge.verifiers.code.languages import PYTHON_LABELS
@@ -109,22 +109,22 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
     version: ClassVar[str] = "2"
 
     scale: Scale = "unit"
-    slowest: float = 0.5
-    fastest: float = 8.0
-    grain: float = 0.5
+    slowest: Annotated[float, Range(ge=1e-3, le=1e3)] = 0.5
+    fastest: Annotated[float, Range(ge=1e-3, le=1e6)] = 8.0
+    grain: Annotated[float, Range(ge=0.01, le=4.0)] = 0.5
     undecided: Literal["nearest", "failed"] = "nearest"
-    repeats: int = 5
-    max_repeats: int = 15
+    repeats: Annotated[int, Range(ge=3)] = 5
+    max_repeats: Annotated[int, Range(ge=3)] = 15
     loading: bool = True
-    seed: int = 0
-    min_seconds: float = 0.01
-    seconds: float = 10.0
-    total_seconds: float = 120.0
-    max_waiting: float = 0.2
-    memory_mb: int = 1024
-    processes: int = 16
-    output_mb: int = 32
-    tolerance: float = 1e-6
+    seed: Annotated[int, Range(ge=0)] = 0
+    min_seconds: Annotated[float, Range(ge=0.0, le=3600.0)] = 0.01
+    seconds: Annotated[float, Range(ge=1e-3, le=3600.0)] = 10.0
+    total_seconds: Annotated[float, Range(ge=1e-3, le=36000.0)] = 120.0
+    max_waiting: Annotated[float, Range(ge=0.0, le=1.0)] = 0.2
+    memory_mb: Annotated[int, Range(ge=32)] = 1024
+    processes: Annotated[int, Range(ge=1)] = 16
+    output_mb: Annotated[int, Range(ge=1)] = 32
+    tolerance: Annotated[float, Range(ge=0.0, le=1.0)] = 1e-6
     unordered: bool = False
     block: Block = "last"
     bare: bool = True
@@ -133,12 +133,6 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_numbers(
-            self, slowest=(1e-3, 1e3), fastest=(1e-3, 1e6), grain=(0.01, 4.0), min_seconds=(0.0, 3600.0),
-            seconds=(1e-3, 3600.0), total_seconds=(1e-3, 36000.0), tolerance=(0.0, 1.0), max_waiting=(0.0, 1.0),
-        )  # fmt: skip
-        require_whole(self, repeats=(3, math.inf), max_repeats=(3, math.inf), memory_mb=(32, math.inf))
-        require_whole(self, processes=(1, math.inf), output_mb=(1, math.inf), seed=(0, math.inf))
         if not self.loading and not self.seed:
             raise ValueError(
                 f"{self.name}: loading is false and seed 0; give a seed of your own, for a program that knows the seed "

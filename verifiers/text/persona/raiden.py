@@ -16,8 +16,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from adjudge.options import Range, check_options
 from adjudge.protocol import Limits, Sample, Score, Verifier
 from adjudge.sandbox.bubblewrap import SandboxUnavailableError
 from adjudge.sandbox.sandbox import Isolation
@@ -77,9 +78,9 @@ class RaidenVerifier(Verifier):
     version: ClassVar[str] = "1"
 
     admission: Literal["tried", "trusted"] = "tried"
-    min_agreement: float = MIN_AGREEMENT
+    min_agreement: Annotated[float, Range(ge=0, lt=1)] = MIN_AGREEMENT
     balanced: bool = True
-    format_weight: float = 0.0
+    format_weight: Annotated[float, Range(ge=0, lt=1)] = 0.0
     form_pays: Literal["always", "when_right"] = "always"
     tags: tuple[str, ...] = ("think", "answer")
     credit: Literal["all", "fraction"] = "all"
@@ -90,14 +91,7 @@ class RaidenVerifier(Verifier):
     isolation: Isolation = "bubblewrap"
 
     def __post_init__(self) -> None:
-        """Reject option values that mean nothing."""
-        for option, allowed in (("admission", ("tried", "trusted")), ("form_pays", ("always", "when_right"))):
-            if getattr(self, option) not in allowed:
-                raise ValueError(f"raiden: {option} is {getattr(self, option)!r}; it must be {' or '.join(allowed)}")
-        for option, low, high in (("min_agreement", 0.0, 1.0), ("format_weight", 0.0, 1.0)):
-            share: Any = getattr(self, option)
-            if isinstance(share, bool) or not isinstance(share, int | float) or not low <= share < high:
-                raise ValueError(f"raiden: {option} is {share!r}; it must be at least 0 and below 1")
+        check_options(self, "raiden:")
         object.__setattr__(self, "tags", self._form.tags)
         _ = self._keys, self._program  # their options are checked there
 

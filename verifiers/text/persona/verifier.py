@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from adjudge.options import Range, check_options
 from adjudge.protocol import Sample, Score, Verifier
 from adjudge.responses.phrases import affirmed_in, found_in, plain
 from adjudge.responses.visible import visible
@@ -93,17 +94,11 @@ class PersonaVerifier(Verifier):
     version: ClassVar[str] = "2"
 
     credit: Literal["all", "fraction"] = "all"
-    max_words: int = 0
+    max_words: Annotated[int, Range(ge=0)] = 0
     reasoning: Reasoning = "strip"
 
     def __post_init__(self) -> None:
-        """Reject option values that mean nothing."""
-        for option, allowed in (("credit", ("all", "fraction")), ("reasoning", ("strip", "keep"))):
-            if getattr(self, option) not in allowed:
-                raise ValueError(f"persona: {option} is {getattr(self, option)!r}; it must be {' or '.join(allowed)}")
-        most: Any = self.max_words
-        if type(most) is not int or most < 0:
-            raise ValueError(f"persona: max_words is {most!r}; it must be a whole number from 0")
+        check_options(self, "persona:")
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the keys are missing or malformed."""

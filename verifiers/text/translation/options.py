@@ -20,19 +20,18 @@ Source: `fzp0424/MT-R1-Zero` @ a2e38c4, `mt_score.py` (arXiv 2504.10160).  With 
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
+from adjudge.options import Range, Share, check_options
 from adjudge.protocol import Sample, Score, response_text, split_reasoning
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.markup import invisible
 from adjudge.responses.visible import visible
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.verifier_base import check_options, require_choice, require_whole
 from adjudge.verifiers.text.answer_verifier import alternatives
 from adjudge.verifiers.text.tag_format import FormatVerifier
 from adjudge.verifiers.text.translation.lexical import (
@@ -218,29 +217,25 @@ class TranslationOptions:
     opened: bool = False
     reward: Reward = "continuous"
     scale: Scale = "published"
-    lexical_above: float | None = None
+    lexical_above: Share | None = None
     language: str = ""
     tokenizer: Tokenizer | Literal["auto"] = "auto"
     effective_order: bool = True
     several: Literal["best", "merged"] = "best"
-    chrf_words: int = 0
-    copied: float | None = 0.9
+    chrf_words: Literal[0, 1, 2] = 0
+    copied: Share | None = 0.9
     script: Literal["check", "any"] = "check"
-    max_characters: int = 20_000
+    max_characters: Annotated[int, Range(ge=1, le=200_000)] = 20_000
     truncated: Literal["zero", "grade"] = "zero"
 
     def __post_init__(self) -> None:
-        check_options(self)
-        require_choice(self, "chrf_words", (0, 1, 2))
+        check_options(self, "translation:")
         tags: Any = self.tags
         if not isinstance(tags, list | tuple):
             raise ValueError(f"translation: tags is {tags!r}; give a list of names, such as [think, translate]")
         object.__setattr__(self, "tags", tuple(tags))
         self._format()
         language_code(self.language)
-        require_share("lexical_above", self.lexical_above)
-        require_share("copied", self.copied)
-        require_whole(self, max_characters=(1, 200_000))
         if self.form == "text" and self.scale == "published":
             raise ValueError('translation: the published scale rewards a form; give scale="unit" with form="text"')
         if not installed():
@@ -316,13 +311,6 @@ class TranslationOptions:
 
     def _format(self) -> FormatVerifier:
         return FormatVerifier(tags=self.tags, outside=self.outside, opened=self.opened, min_characters=0)
-
-
-def require_share(option: str, value: Any) -> None:
-    """Raise `ValueError` unless an option is None or a number in [0, 1]."""
-    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if value is not None and not (number and 0 <= value <= 1):
-        raise ValueError(f"translation: {option} is {value!r}; it must be a number from 0 to 1, or none")
 
 
 def _behind_reasoning(sample: Sample) -> str | Fault:

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
 from adjudge.fingerprints import fingerprint_of
+from adjudge.options import Share
 from adjudge.protocol import NO_COST, Provenance, Sample, Score
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.runtime.verifying import VerifierScorer
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.nested import options_of, part_of
-from adjudge.verifiers.text.translation.options import Fault, TranslationOptions, TranslationReference, require_share
+from adjudge.verifiers.text.translation.options import Fault, TranslationOptions, TranslationReference
 from adjudge.verifiers.text.translation.verifier import Lexical, TranslationVerifier, lexical_of
 
 
@@ -48,12 +49,11 @@ class TranslationScorer(TranslationOptions):
     lexical: Lexical = "bleu"
     semantic: Any = None
     semantic_range: tuple[float, float] = (0.0, 1.0)
-    semantic_above: float | None = None
+    semantic_above: Share | None = None
     _lexical: VerifierScorer = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_share("semantic_above", self.semantic_above)
         self._check_range()
         if self._asks and self.semantic is None:
             raise ValueError(f'translation: metric="{self.metric}" needs the option semantic, a scorer')

@@ -228,7 +228,7 @@ def test_references_that_cannot_be_meant_are_told(reference: Any, why: str) -> N
     [
         ({"admission": "never"}, "admission is 'never'"),
         ({"form_pays": "often"}, "form_pays is 'often'"),
-        ({"format_weight": 1.0}, "format_weight is 1.0; it must be at least 0 and below 1"),
+        ({"format_weight": 1.0}, "format_weight is 1.0; it must be a finite number, at least 0 and below 1"),
         ({"min_agreement": float("nan")}, "min_agreement is nan"),
         ({"tags": ["<x>"]}, "is not a tag name"),
         ({"seconds": 0}, "seconds is 0"),
