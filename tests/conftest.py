@@ -20,7 +20,7 @@ from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
 
 # Ray runs its workers at nice 15: beside other work they starve, and wait for minutes while everybody waits for them.
-os.environ["RAY_worker_niceness"] = "0"
+os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112  # as Ray spells it
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 # A shell starts background jobs with SIGINT ignored, and children inherit that; the tests of Ctrl-C need it heard.
