@@ -96,7 +96,7 @@ def tell(kind: str, case: str, how: str, done: RunResult, warm: WarmPython) -> N
         "stdout": done.stdout[-2000:].decode(errors="replace"),
         "stderr": done.stderr[-2000:].decode(errors="replace"),
         "outputs": {name: content.decode(errors="replace") for name, content in done.outputs.items()},
-        "seconds": done.seconds,
+        "charged": done.charged,
         "next": after.stdout.decode(),
         "next_seconds": time.monotonic() - started,
     }
