@@ -8,9 +8,9 @@
       resources_servers:
         math_adjudge: {entrypoint: app.py, domain: math, scorer: math, reference: expected_answer}
 
-The reward must be a number there.  One that is none is sent as 0 with `mask_sample` and `failure_reason`; a failed one
-has `_ng_failure_class` too, with which Gym writes the rollout to its file of failures and tries it again later.  Before
-version 0.5 Gym keeps no sample out by `mask_sample`, so an abstained one counts as 0 there.
+The reward must be a number there.  One that is none is sent as 0 with `failure_reason` and `mask_sample`, which also
+stands in `instance_config`, where NeMo RL reads it; a failed one has `_ng_failure_class` too, with which Gym writes the
+rollout to its file of failures and tries it again later.  Gym's own metrics count a masked sample as 0.
 
 Tried with NeMo Gym 0.4.0.  Not covered: tools, sessions and the agent, which are Gym's; and rows that go to a server
 without Gym's own (`POST /verify` of `adjudge serve`).
@@ -24,7 +24,7 @@ from typing import Any
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.one_by_one import OneByOne
 from adjudge.rl_integration.adapters.row import extra_in, name_in, reference_in
-from adjudge.rl_integration.server.dialects.responses_object import finish_reason_of, prompt_of, response_of
+from adjudge.rl_integration.server.dialects.responses_object import finish_reason_of, masked, prompt_of, response_of
 
 
 def resources_server() -> Any:
@@ -50,6 +50,9 @@ def resources_server() -> Any:
         group: str = ""
         reward_server: str = ""
 
+    if hasattr(gym, "ReverifyMode"):  # after 0.4.0; stored rollouts may be verified again, since nothing is kept
+        AdjudgeConfig.REVERIFY_MODE = gym.ReverifyMode.STATELESS
+
     class RowAndResponse(gym.BaseVerifyRequest):  # type: ignore[misc]
         model_config = ConfigDict(extra="allow")  # a row's own fields are dropped otherwise
 
@@ -69,7 +72,9 @@ def resources_server() -> Any:
 
         async def verify(self, body: RowAndResponse) -> Verified:
             (score,) = await self._asked.scores([_sample(body, self.config.reference, self.config.group)])
-            return Verified(**body.model_dump() | _verdict(score))
+            return Verified(
+                **body.model_dump() | masked(body.model_extra or {}, score.value is not None) | _verdict(score)
+            )
 
     AdjudgeResourcesServer.verify.__annotations__ = {"body": RowAndResponse, "return": Verified}  # FastAPI reads them
     return AdjudgeResourcesServer
@@ -90,7 +95,7 @@ def _sample(body: Any, reference: str, group: str) -> Sample:
 
 def _verdict(score: Score) -> dict[str, Any]:
     if score.value is not None:
-        return {"reward": score.value, "mask_sample": False}
+        return {"reward": score.value}
     why = f"{score.status} ({score.reason}): {str(dict(score.evidence))[:300]}"
-    masked = {"reward": 0.0, "mask_sample": True, "failure_reason": why}
-    return masked if score.status == "abstained" else {**masked, "_ng_failure_class": "verifier_error"}
+    found = {"reward": 0.0, "failure_reason": why}
+    return found if score.status == "abstained" else {**found, "_ng_failure_class": "verifier_error"}

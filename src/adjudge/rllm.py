@@ -29,7 +29,7 @@ _CUT_OFF = "max_response_length_exceeded"
 
 @dataclass(eq=False, kw_only=True)
 class RllmEvaluator(RowReward):
-    """Scores an episode's answer: the artifact `answer`, or else the last trajectory's output.
+    """Scores an episode's answer: the artifact `answer`, or else what the last trajectory ended in.
 
     Attributes:
         reference: where the reference is among the task's metadata (of older tasks, their data).
@@ -64,9 +64,8 @@ class RllmEvaluator(RowReward):
         types: Any = import_module("rllm.eval.types")
 
         row = _row(task)
-        ended = "length" if _told(episode, "termination_reason") == _CUT_OFF else None
         group = str(getattr(task, "id", ""))
-        sample = self.made_sample(row, _prompt(task, row), _answer(episode), group=group, finish_reason=ended)
+        sample = self.made_sample(row, _prompt(task, row), _answer(episode), group=group, finish_reason=_finish_reason(episode))
         (score,) = self.scores_blocking([row], [sample])
         return types.EvalOutput(
             reward=self._asked.number(score),
@@ -107,7 +106,19 @@ def _answer(episode: Any) -> Any:
     last = episode.trajectories[-1]
     if last.output:
         return _text(last.output)
-    return _text(last.steps[-1].output) if last.steps else ""
+    if last.steps and last.steps[-1].output:
+        return _text(last.steps[-1].output)
+    # What rLLM's gateway recorded: a turn that only calls a tool has no text.
+    return next((_text(step.model_response) for step in reversed(last.steps) if step.model_response), "")
+
+
+def _finish_reason(episode: Any) -> str | None:
+    """Whether the answer was cut off: rLLM's engines say so of the episode, or only of the last step's model output."""
+    if _told(episode, "termination_reason") == _CUT_OFF:
+        return "length"
+    steps = episode.trajectories[-1].steps if episode.trajectories else ()
+    ended = getattr(steps[-1].model_output, "finish_reason", None) if steps else None
+    return ended if isinstance(ended, str) else None
 
 
 def _text(value: Any) -> Any:

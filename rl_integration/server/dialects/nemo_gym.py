@@ -1,8 +1,9 @@
 """NeMo Gym's resources server: `POST /verify`, and the routes its agents call around it.
 
 A request holds a row and a Responses object.  The answer is the whole request and the reward.  The reward must be a
-number there; one that is none is sent as 0 with `mask_sample`, which keeps it out of the statistics, and a failed one
-has `_ng_failure_class` too, with which Gym puts the row aside and tries it again later.
+number there; one that is none is sent as 0 with `mask_sample`, at the top level and in `instance_config`, where NeMo RL
+looks for it and leaves the rollout out of the loss, and a failed one has `_ng_failure_class` too, with which Gym puts
+the row aside and tries it again later.
 
 Nothing is kept between requests, so stored rollouts can be verified again (`/reverify_mode`).
 
@@ -25,7 +26,7 @@ from adjudge.rl_integration.server.base.errors import HttpError, JsonAnswer
 from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, told
-from adjudge.rl_integration.server.dialects.responses_object import finish_reason_of, prompt_of, response_of
+from adjudge.rl_integration.server.dialects.responses_object import finish_reason_of, masked, prompt_of, response_of
 
 _REFERENCES = ("expected_answer", "ground_truth", "reference", "verifier_metadata")
 _OURS = frozenset(
@@ -102,7 +103,9 @@ def nemo_gym(host: Host) -> APIRouter:
         )
         (score,) = await host.score(request, host.only_scorer(scorer), [sample])
         asked_for = {"responses_create_params": asked.responses_create_params, "response": asked.response}
-        return JsonAnswer(asked_for | row | _verdict(score, fallback))
+        return JsonAnswer(
+            asked_for | row | masked(asked.model_extra or {}, score.value is not None) | _verdict(score, fallback)
+        )
 
     @router.post("/seed_session", summary="Begin a rollout of NeMo Gym; nothing is kept")
     @router.post("/close_session", summary="End a rollout of NeMo Gym; nothing was kept")
@@ -138,16 +141,11 @@ def _field(row: Mapping[str, Any], *names: str) -> Any:
 def _verdict(score: Score, fallback: float | None) -> dict[str, Any]:
     if score.value is not None:
         parts = {name: part.value for name, part in score.parts.items()}
-        found: dict[str, Any] = {"reward": score.value, "mask_sample": False}
+        found: dict[str, Any] = {"reward": score.value}
         values = [value for value in parts.values() if value is not None]
         if values and len(values) == len(parts) and abs(math.fsum(values) - score.value) <= 1e-9:
             found["reward_components"] = parts
         return found
     kind = _KINDS.get(score.reason, "verifier_error") if score.status == "failed" else None
-    masked = {
-        "reward": fallback or 0.0,
-        "mask_sample": True,
-        "failure_kind": kind,
-        "failure_reason": told(score),
-    }
-    return masked if kind is None else {**masked, "_ng_failure_class": kind}
+    found = {"reward": fallback or 0.0, "failure_kind": kind, "failure_reason": told(score)}
+    return found if kind is None else {**found, "_ng_failure_class": kind}

@@ -18,6 +18,21 @@ from adjudge.rl_integration.server.base.errors import HttpError
 Turn = dict[str, Any]
 
 
+def masked(row: Mapping[str, Any], measured: bool) -> dict[str, Any]:
+    """Return what keeps a rollout out of a loss, or in it: Gym's own `mask_sample`, and the one that NeMo RL reads.
+
+    NeMo RL reads `instance_config.mask_sample`, in which an agent may have said so itself; that stays.  A row that was
+    masked here before and is verified again is not an agent's word.
+    """
+    given = row.get("instance_config")
+    config = dict(given) if isinstance(given, Mapping) else {}
+    if row.get("mask_sample") is True:
+        config.pop("mask_sample", None)
+    if not measured:
+        config["mask_sample"] = True
+    return {"mask_sample": not measured, **({"instance_config": config} if config or given is not None else {})}
+
+
 def prompt_of(params: Mapping[str, Any]) -> str | list[Turn]:
     """Return what `responses_create_params` asked: its input, after its instructions.
 

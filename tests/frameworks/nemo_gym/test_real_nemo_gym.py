@@ -30,6 +30,7 @@ def test_a_score_is_the_reward_and_the_row_comes_back(ran: Any, case: str, rewar
 
 def test_a_failed_one_is_masked_and_put_aside(ran: Any) -> None:
     assert (ran["broken"]["reward"], ran["broken"]["mask_sample"]) == (0.0, True)
+    assert ran["broken"]["instance_config"] == {"mask_sample": True}, "where NeMo RL reads it"
     assert ran["broken"]["_ng_failure_class"] == "verifier_error"
     assert ran["broken"]["failure_reason"].startswith("failed (gold_unparsable)")
 
@@ -55,5 +56,6 @@ def test_gyms_own_metrics_take_the_answers(ran: Any) -> None:
 def test_our_servers_route_says_the_same(ran: Any) -> None:
     for case in ("right", "wrong", "broken"):
         here, there = ran[case], ran["our server"][case]
-        assert (here["reward"], here["mask_sample"]) == (there["reward"], there["mask_sample"])
+        for name in ("reward", "mask_sample", "instance_config"):
+            assert here.get(name) == there.get(name)
         assert ("_ng_failure_class" in here) == ("_ng_failure_class" in there)

@@ -53,6 +53,8 @@ class Task:
 @dataclass
 class Step:
     output: Any = None
+    model_response: str = ""
+    model_output: Any = None
 
 
 @dataclass
@@ -122,13 +124,14 @@ def test_the_answer_is_where_rllm_itself_looks_for_it() -> None:
         Episode(artifacts={"answer": 1}, trajectories=[Trajectory(output="9")]),
         Episode(trajectories=[Trajectory(output="9"), Trajectory(output="2", steps=[Step("9")])]),
         Episode(trajectories=[Trajectory(steps=[Step("9"), Step(3)])]),
+        Episode(trajectories=[Trajectory(steps=[Step(model_response="9"), Step(model_response="4"), Step()])]),
         Episode(trajectories=[Trajectory()]),
         Episode(),
         Episode(artifacts={"answer": None}),
     ]
     for episode in episodes:
         evaluator.evaluate(task(), episode)
-    assert [sample.response for sample in scorer.seen] == ["1", "2", "3", "", "", ""]
+    assert [sample.response for sample in scorer.seen] == ["1", "2", "3", "4", "", "", ""]
 
 
 def test_tasks_of_every_kind_give_prompt_and_reference() -> None:
@@ -165,7 +168,11 @@ def test_an_answer_that_was_cut_off_is_seen_as_such() -> None:
     scorer = Scripted()
     for reason in (*TerminationReason, None, "max_response_length_exceeded"):
         RllmEvaluator(scorer=scorer).evaluate(task(), Episode({"answer": "1"}, termination_reason=reason))
-    assert [sample.finish_reason for sample in scorer.seen] == ["length", None, None, "length"]
+    for reason in ("length", "stop", None):  # rLLM's engine of agent flows says it of the step alone
+        last = Step(model_response="1", model_output=SimpleNamespace(finish_reason=reason))
+        RllmEvaluator(scorer=scorer).evaluate(task(), Episode(trajectories=[Trajectory([Step(), last])]))
+    seen = [sample.finish_reason for sample in scorer.seen]
+    assert seen == ["length", None, None, "length", "length", "stop", None]
 
 
 def test_what_has_no_score_raises_or_is_marked_and_never_correct() -> None:

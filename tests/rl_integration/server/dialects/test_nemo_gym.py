@@ -51,6 +51,7 @@ def test_a_failed_score_is_masked_and_put_aside(bench: Bench, answer: str, kind:
     got = bench.good("/verify", request(message(answer)))
     assert (got["reward"], got["mask_sample"]) == (0.0, True)
     assert got["_ng_failure_class"] == got["failure_kind"] == kind
+    assert got["instance_config"] == {"mask_sample": True}, "where NeMo RL reads it"
     assert got["failure_reason"].startswith("failed (")
     assert bench.good("/verify", request(message(answer)), fallback=-1)["reward"] == -1.0
 
