@@ -40,6 +40,7 @@ HUNGRY = (
     "tests/rl_integration/trainer/rollouts/test_vllm_generator.py",
     "tests/frameworks/open_rlhf/test_real_open_rlhf.py",
     "tests/frameworks/verl/test_real_trainer.py",
+    "tests/frameworks/verl/test_real_queue.py",
     "tests/frameworks/verl/test_real_verl.py",
 )
 """Files whose processes, of vLLM or of Ray, need up to 10 GB together: one process runs them one after another."""

@@ -1,7 +1,8 @@
 """What a framework is told where there is no number, and when a run of which too much fails is ended.
 
-A framework that knows numbers alone cannot leave a sample out.  By default the run hears of it (`NotScored`); a
-`fallback` is a number of the user's own choice instead, which the adapter marks wherever the framework can carry one.
+A framework that knows numbers alone is not told that there is none: it hears of it (`NotScored`), and ends the run or
+leaves the sample out, as its page says.  A `fallback` is a number of the user's own choice instead, which the adapter
+marks wherever the framework can carry one.
 
 Failed scores are counted (`RecentFailures`), so that a run whose samples mostly fail is ended, however few of them come
 at a time.  A sample that the scorer is not for counts neither as failed nor as judged.
@@ -75,7 +76,8 @@ class RecentFailures:
                 100 * self._most,
                 WINDOW,
             )
-        if failed > self._most * WINDOW:
+        # A framework that catches this and goes on, as verl does, must not lose what was judged besides.
+        if score.status == "failed" and failed > self._most * WINDOW:
             raise TooManyFailures(
                 f"{failed} of the latest {WINDOW} samples could not be judged, this one because of {score.reason!r} "
                 f"({str(dict(score.evidence))[:300]}); more than {self._most:.0%} may not (`max_failed`), since "
@@ -115,7 +117,7 @@ def number(score: Score, fallback: float | None, framework: str) -> float:
             '(scorer="auto") or by a column "kind" ({by_kind: ...})'
         )
     raise NotScored(
-        f"a sample {score.status} ({score.reason}): {seen}; {framework} has no way to leave a sample out. {remedy}, or "
+        f"a sample {score.status} ({score.reason}): {seen}; {framework} wants a number for it. {remedy}, or "
         "choose the number that stands for it: fallback=NUMBER"
     )
 

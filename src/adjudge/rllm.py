@@ -64,8 +64,8 @@ class RllmEvaluator(RowReward):
         types: Any = import_module("rllm.eval.types")
 
         row = _row(task)
-        group = str(getattr(task, "id", ""))
-        sample = self.made_sample(row, _prompt(task, row), _answer(episode), group=group, finish_reason=_finish_reason(episode))
+        group, ended = str(getattr(task, "id", "")), _finish_reason(episode)
+        sample = self.made_sample(row, _prompt(task, row), _answer(episode), group=group, finish_reason=ended)
         (score,) = self.scores_blocking([row], [sample])
         return types.EvalOutput(
             reward=self._asked.number(score),

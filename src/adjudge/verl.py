@@ -3,8 +3,9 @@
     reward.custom_reward_function.path=pkg://adjudge.verl
     +reward.custom_reward_function.reward_kwargs.scorer=math
 
-verl knows numbers alone.  A sample without a score stops the run, or becomes the `fallback`, and is marked as such
-(`reward_valid` 0).  Every answer has the same keys: verl takes the first sample's for all of a batch.
+verl knows numbers alone.  A sample without a score raises, which verl's default trainer takes as leaving it out
+(`sampler` ends a run of which most is left out), or becomes the `fallback`, and is marked as such (`reward_valid` 0).
+Every answer has the same keys: verl takes the first sample's for all of a batch.
 
 Tried with verl 0.9.1.  Not covered: the prompt, unless a column of `extra_info` holds it, the group, and answers that
 were cut off; verl does not give these to a function.  `AdjudgeRewardManager` knows them.
@@ -59,8 +60,8 @@ async def compute_score(
         options: the fields of `VerlOptions`, as `reward_kwargs` sets them.
 
     Returns:
-        Numbers: `score`; `reward_valid`, `reward_failed` and `reward_abstained`, of which one is 1 and the others are
-        0; and `part_NAME` for each of `parts`.
+        Numbers: `score`, and the same as `acc`; `reward_valid`, `reward_failed` and `reward_abstained`, of which one
+        is 1 and the others are 0; and `part_NAME` for each of `parts`.
 
     Raises:
         ValueError: an option is wrong, a column is missing, or tools spoke.
@@ -146,6 +147,8 @@ def dry_run(rows: Any, *, n: int = 8, prompt: str = "", group: str = "", **optio
 def __getattr__(name: str) -> Any:
     if name == "AdjudgeRewardManager":  # it derives from verl's class, and the function needs no verl
         return import_module("adjudge.rl_integration.adapters.verl_manager").AdjudgeRewardManager
+    if name == "sampler":
+        return import_module("adjudge.rl_integration.adapters.verl_sampler").sampler
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -64,7 +64,7 @@ def verdict(client: TestClient, sent: dict[str, Any]) -> dict[str, Any]:
         return {"status": answer.status_code}
     body = answer.json()
     gym.BaseVerifyResponse.model_validate(body)
-    known = ("reward", "mask_sample", "instance_config", "failure_reason", "_ng_failure_class", "uuid", "expected_answer")
+    known = "reward mask_sample instance_config failure_reason _ng_failure_class uuid expected_answer".split()
     return {"status": 200} | {name: body[name] for name in known if name in body}
 
 

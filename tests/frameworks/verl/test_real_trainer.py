@@ -102,7 +102,7 @@ def test_every_row_of_the_page_is_validated_with_the_extra_columns(ran: Any) -> 
     for source in ("gsm8k", "taco"):
         values = {name: logged[f"val-aux/{source}/{name}/mean@1"] for name in ("reward_valid", "reward_failed")}
         assert values == {"reward_valid": 1.0, "reward_failed": 0.0}
-    means = [logged[f"val-core/{source}/reward/mean@1"] for source in ("gsm8k", "taco")]
+    means = [logged[f"val-core/{source}/acc/mean@1"] for source in ("gsm8k", "taco")]
     assert sum(means) / 2 == pytest.approx(sum(answer["score"] for answer in answers) / 16)
 
 

@@ -35,6 +35,7 @@ def test_the_function_scores_a_batch_also_where_a_sample_fails(ran: Any, path: s
     assert [len(places) for places in found["places"]] == [1, 0, 1, 0], "on one token: the last"
     assert found["extra"] == {
         "score": [1.0, 0.0, -0.5, 0.0],
+        "acc": [1.0, 0.0, -0.5, 0.0],
         "reward_valid": [1.0, 1.0, 0.0, 1.0],
         "reward_failed": [0.0, 0.0, 1.0, 0.0],
         "reward_abstained": [0.0] * 4,

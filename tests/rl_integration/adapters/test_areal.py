@@ -65,7 +65,7 @@ def test_it_works_in_processes_threads_and_loops() -> None:
 
 def test_what_has_no_score_raises_is_the_fallback_or_is_none() -> None:
     for completion in ("fail", "decline"):
-        with pytest.raises(NotScored, match="AReaL has no way to leave a sample out"):
+        with pytest.raises(NotScored, match="AReaL wants a number for it"):
             ArealReward(scorer=Scripted(), reference="")("?", completion, [], [])
         lenient = ArealReward(scorer=Scripted(), reference="", fallback=0.5)
         assert lenient("?", completion, [], []) == 0.5

@@ -73,7 +73,7 @@ def test_a_copy_sent_to_another_process_has_the_same_options() -> None:
 
 def test_a_failed_score_is_an_error_or_the_fallback_and_never_a_zero() -> None:
     (failed,) = asked().scores_blocking([sample("\\boxed{2}", "\\frac{1}{")])
-    with pytest.raises(NotScored, match=r"failed \(gold_unparsable\).*Framework has no way.*fallback=NUMBER"):
+    with pytest.raises(NotScored, match=r"failed \(gold_unparsable\).*Framework wants a number.*fallback=NUMBER"):
         asked().number(failed)
     assert asked(fallback=-0.5).number(failed) == -0.5
     (declined,) = asked(Scripted()).scores_blocking([sample("decline")])

@@ -82,7 +82,7 @@ def test_parts_are_logged_and_what_is_unknown_is_no_number() -> None:
 
 def test_nothing_that_goes_wrong_is_an_ordinary_exception() -> None:
     assert not issubclass(StopRun, Exception), "OpenRLHF catches those, and goes on without a reward"
-    with pytest.raises(StopRun, match=r"adjudge: a sample failed \(gold_unparsable\).*OpenRLHF has no way"):
+    with pytest.raises(StopRun, match=r"adjudge: a sample failed \(gold_unparsable\).*OpenRLHF wants a number"):
         OpenRlhfReward("math")(["q\\boxed{2}"], ["q"], [BROKEN])
     with pytest.raises(StopRun, match="zip"):
         OpenRlhfReward("math")(["q", "q"], ["q"], ["2"])

@@ -177,7 +177,7 @@ def test_an_answer_that_was_cut_off_is_seen_as_such() -> None:
 
 def test_what_has_no_score_raises_or_is_marked_and_never_correct() -> None:
     for answer in ("fail", "decline"):
-        with pytest.raises(NotScored, match="rLLM has no way to leave a sample out"):
+        with pytest.raises(NotScored, match="rLLM wants a number for it"):
             RllmEvaluator(scorer=Scripted()).evaluate(task(), answered(answer))
     lenient = RllmEvaluator(scorer=Scripted(), fallback=1.0)
     failed = lenient.evaluate(task(), answered("fail"))

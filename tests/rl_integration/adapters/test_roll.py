@@ -157,7 +157,7 @@ def test_texts_and_reference_reach_the_scorer_without_special_tokens() -> None:
 
 
 def test_what_has_no_score_stops_the_run_or_is_the_fallback_and_is_counted() -> None:
-    with pytest.raises(NotScored, match="ROLL has no way to leave a sample out"):
+    with pytest.raises(NotScored, match="ROLL wants a number for it"):
         rewarded(RollReward(scorer=Scripted()), ["1", "decline"])
     made = rewarded(RollReward(scorer=Scripted(), fallback=0.5), ["1", "fail", "decline", "x"])
     assert made.batch["scores"].tolist() == [1.0, 0.5, 0.5, 0.0]

@@ -95,7 +95,7 @@ def test_a_row_without_a_reference_is_told_before_anything_is_generated() -> Non
 def test_what_has_no_score_stops_the_run_or_is_marked() -> None:
     strict = SkyRLReward(scorer=Scripted()).environment()
     for action in ("fail", "decline"):
-        with pytest.raises(NotScored, match="SkyRL has no way to leave a sample out"):
+        with pytest.raises(NotScored, match="SkyRL wants a number for it"):
             played(strict, action)
     lenient = SkyRLReward(scorer=Scripted(), fallback=0.5).environment()
     step, metrics = played(lenient, "fail")

@@ -26,7 +26,7 @@ from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.verl import compute_score, compute_score_batch
 
 BROKEN = "\\frac{1}{"
-KEYS = {"score", "reward_valid", "reward_failed", "reward_abstained"}
+KEYS = {"score", "acc", "reward_valid", "reward_failed", "reward_abstained"}
 
 
 class Seen:
@@ -88,14 +88,14 @@ def test_a_number_and_always_the_same_keys() -> None:
     declined, judged, failed = answers
     assert [declined["score"], judged["score"], failed["score"]] == [-1.0, 0.25, -1.0]
     assert [declined["reward_abstained"], judged["reward_valid"], failed["reward_failed"]] == [1.0, 1.0, 1.0]
-    assert [sum(answer[key] for key in KEYS - {"score"}) for answer in answers] == [1.0] * 3
+    assert [sum(answer[key] for key in KEYS - {"score", "acc"}) for answer in answers] == [1.0] * 3
     assert judged["part_taste"] == 0.5
     assert math.isnan(judged["part_style"]), "what is unknown is no number"
     assert math.isnan(failed["part_taste"])
 
 
 def test_what_has_no_score_stops_the_run_unless_told_otherwise() -> None:
-    with pytest.raises(NotScored, match=r"gold_unparsable.*verl has no way.*fallback=NUMBER"):
+    with pytest.raises(NotScored, match=r"gold_unparsable.*verl wants a number.*fallback=NUMBER"):
         scored(truth=BROKEN, scorer="math")
     assert scored(truth=BROKEN, scorer="math", fallback=0)["reward_failed"] == 1.0
 
