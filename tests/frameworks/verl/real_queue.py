@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 import ray
-from real_verl import FUNCTION, configured, message_of
 from transformers import AutoTokenizer
 
+real_verl: Any = import_module("real_verl")  # beside this file
 tq: Any = import_module("transfer_queue")
 tu: Any = import_module("verl.utils.tensordict_utils")
 base: Any = import_module("verl.trainer.ppo.v1.trainer_sync")
@@ -27,6 +27,7 @@ Worker: Any = import_module("verl.trainer.ppo.v1.agent_loop_tq").AgentLoopWorker
 TokenOutput: Any = import_module("verl.workers.rollout.replica").TokenOutput
 
 GROUP = 2
+FUNCTION = real_verl.FUNCTION
 BY_NAME = f"{FUNCTION}.path=pkg://adjudge.verl"
 SAMPLER = (
     "trainer.v1.sampler.custom_sampler.path=pkg://adjudge.verl",
@@ -65,7 +66,7 @@ class Trainer(base.PPOTrainerSync):  # type: ignore[misc]
     def step(self, sampled: int) -> dict[str, Any]:
         """Generate for all rows, and return what a step of some groups trains on, by question."""
         names = [f"{id(self)}-{place}" for place in range(len(self.rows))]
-        columns = {
+        columns: dict[str, list[Any]] = {
             "uid": names,
             "index": list(range(len(names))),
             "raw_prompt": [[{"role": "user", "content": f"question {place} ?"}] for place in range(len(names))],
@@ -102,7 +103,7 @@ def _objects(values: list[Any]) -> Any:
 def step(model: str, rows: list[dict[str, Any]], *settings: str, sampled: int = 0) -> Any:
     """Return what a step trains on, or what ended it."""
     tokenizer = AutoTokenizer.from_pretrained(model)
-    config = configured(
+    config = real_verl.configured(
         model,
         f"actor_rollout_ref.rollout.n={GROUP}",
         "transfer_queue.backend.SimpleStorage.num_data_storage_units=1",
@@ -128,21 +129,23 @@ def main() -> None:
     tools = [{"answers": [right, right], "gold": "2", "tools": True}, {**plain[0], "tools": True}]
     ray.init("local", num_cpus=4, include_dashboard=False, log_to_driver=False)  # not a cluster that is up here
     try:
-        tq.init(configured(model, "transfer_queue.backend.SimpleStorage.num_data_storage_units=1").transfer_queue)
+        tq.init(
+            real_verl.configured(model, "transfer_queue.backend.SimpleStorage.num_data_storage_units=1").transfer_queue
+        )
         ours = (BY_NAME, *SAMPLER)
         scorer, graded = f"+{KWARGS}.scorer=math", f"+{KWARGS}.tool_text=grade"
         found = {
             "without the sampler": step(model, many, BY_NAME, scorer),
             "few fail": step(model, plain, *ours, scorer),
-            "most fail": message_of(lambda: step(model, many, *ours, scorer)),
+            "most fail": real_verl.message_of(lambda: step(model, many, *ours, scorer)),
             "filtered": step(model, same, *ours, scorer, *FILTER, sampled=1),
-            "tools": message_of(lambda: step(model, tools * 9, *ours, scorer)),
+            "tools": real_verl.message_of(lambda: step(model, tools * 9, *ours, scorer)),
             "tools graded": step(model, tools, *ours, scorer, graded),
             "misspelt": [
-                message_of(lambda: step(model, plain, *ours, f"+{KWARGS}.{option}"))  # noqa: B023
+                real_verl.message_of(lambda: step(model, plain, *ours, f"+{KWARGS}.{option}"))  # noqa: B023
                 for option in ("scorrer=math", "scorer=maths")
             ],
-            "sampler": message_of(
+            "sampler": real_verl.message_of(
                 lambda: step(model, plain, *ours, scorer, "+trainer.v1.sampler.sampler_kwargs.max_failed=2")
             ),
         }
