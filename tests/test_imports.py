@@ -35,14 +35,20 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 # Short paths for what users of a training framework paste.
 FRAMEWORKS = (
     "areal",
+    "easyr1",
+    "inspect_ai",
+    "lm_eval",
     "nemo_gym",
+    "nemo_rl",
     "open_instruct",
+    "openenv",
     "openrlhf",
     "prime_rl",
     "rllm",
     "roll",
     "skyrl",
     "slime",
+    "tinker",
     "trl",
     "verl",
 )

@@ -117,6 +117,14 @@ class RowReward:
         """Return the same from any thread, also inside a running event loop."""
         return self._asked.scores_blocking(samples, self._names(rows))
 
+    def number(self, score: Score) -> float:
+        """Return the value of a score, or the fallback.
+
+        Raises:
+            NotScored: there is neither.
+        """
+        return self._asked.number(score)
+
     def _names(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
         if not self.scorers:
             return []

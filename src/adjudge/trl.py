@@ -73,12 +73,13 @@ class Reward(RowReward):
         count = len(completions)
         told = {name: cells for name, cells in columns.items() if isinstance(cells, list) and len(cells) == count}
         rows = [{name: cells[place] for name, cells in told.items()} for place in range(count)]
-        if prompts is None:  # ms-swift gives the chats instead, each with its completion
+        ends = [self._end(ids) for ids in completion_ids] if completion_ids is not None else [None] * count
+        if prompts is None:  # ms-swift gives the chats instead, each with its completion, and says how it ended
             prompts = [_asked(row.pop("messages", None)) for row in rows]
-        ends = completion_ids if completion_ids is not None else [()] * count
+            ends = [row.pop("finish_reason", None) for row in rows]
         samples = [
-            self.made_sample(row, prompt, completion, group=group, finish_reason=self._end(ids))
-            for row, prompt, completion, group, ids in zip(
+            self.made_sample(row, prompt, completion, group=group, finish_reason=end)
+            for row, prompt, completion, group, end in zip(
                 rows, prompts, completions, _groups(prompts), ends, strict=True
             )
         ]

@@ -1,0 +1,153 @@
+"""Inspect (inspect_ai): our scorers in its evaluations, and its scorers wherever ours are taken.
+
+    Task(dataset=..., solver=generate(), scorer=scorer("math"))       # a scorer of Inspect's
+    adjudge.score(prompt, response, "2", scorer=InspectScorer(match()))  # a scorer of ours
+
+A score without a number is Inspect's `Score.unscored`: it is kept in the log with its reason, and metrics and reducers
+leave it out.
+
+Tried with inspect_ai 0.3.285.  Not covered: scorers of Inspect's that look at a sandbox, a store or the running task.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+from adjudge.fingerprints import signed
+from adjudge.io.values import Text
+from adjudge.protocol import Provenance, Sample, Score, response_text
+from adjudge.rl_integration.adapters.row import Place
+from adjudge.rl_integration.adapters.row_reward import RowReward, metric_name
+
+_ENDS = {"stop": "stop", "max_tokens": "length", "model_length": "length"}
+_REASONS = {"no_answer": "no_response", "unparsable_answer": "invalid_response_format"}
+
+
+@dataclass(eq=False, kw_only=True)
+class _InspectReward(RowReward):
+    framework = "Inspect"
+    numbers_only = False
+    reference: Place = "target"
+
+
+def scorer(spec: Any, *, name: str = "", metrics: Sequence[Any] | None = None, **options: Any) -> Any:
+    """Return a scorer of Inspect's.
+
+    Args:
+        spec: anything `adjudge.load` takes; with `server`, the scorer's name there.
+        name: what Inspect calls it; the scorer's name otherwise.
+        metrics: Inspect's metrics; its mean and standard error otherwise.
+        options: those of the rewards for frameworks, such as `reference` ("target", or a field of the metadata),
+            `server`, `fallback` and `max_failed`.
+
+    Raises:
+        ValueError: the scorer is unknown, or an option is wrong.
+        ModuleNotFoundError: Inspect is not installed.
+    """
+    theirs: Any = import_module("inspect_ai.scorer")
+    reward = _InspectReward(spec, **options)
+
+    def made() -> Any:
+        async def score(state: Any, target: Any) -> Any:
+            row = {**state.metadata, "target": target.text if len(target) == 1 else list(target)}
+            sample = reward.made_sample(
+                row, _messages(state.input), _answer(state), finish_reason=_ENDS.get(state.output.stop_reason)
+            )
+            (found,) = await reward.scores([row], [sample])
+            return _told(theirs.Score, found, reward.fallback)
+
+        return score
+
+    chosen = list(metrics) if metrics is not None else [theirs.mean(), theirs.stderr()]
+    return theirs.scorer(metrics=chosen, name=metric_name(spec, name))(made)()
+
+
+def _told(kind: Any, score: Score, fallback: float | None) -> Any:
+    evidence = dict(score.evidence)
+    known: dict[str, Any] = {
+        "answer": None if evidence.get("answer") is None else str(evidence["answer"]),
+        "explanation": f"{score.status} {score.reason}".rstrip(),
+        "metadata": {
+            "status": score.status,
+            "reason": score.reason,
+            "fingerprint": score.provenance.fingerprint,
+            "parts": {part: value.value for part, value in score.parts.items()},
+            "evidence": json.loads(json.dumps(evidence, default=str)),
+        },
+    }
+    if score.value is not None:
+        return kind(value=score.value, reason=_REASONS.get(score.reason), **known)
+    if fallback is not None:
+        return kind(value=fallback, reason="scoring_failed", **known)
+    return kind.unscored(reason="grader_failed" if score.reason.startswith("judge_") else "scoring_failed", **known)
+
+
+def _messages(given: Any) -> Text:
+    return given if isinstance(given, str) else [{"role": turn.role, "content": turn.text} for turn in given]
+
+
+def _answer(state: Any) -> Any:
+    """What was said after the question: the last text, or with tools all turns, of which the assistant's are graded."""
+    asked = 1 if isinstance(state.input, str) else len(state.input)
+    turns = [turn for turn in state.messages[asked:] if turn.role in ("assistant", "tool", "user")]
+    if any(turn.role != "assistant" for turn in turns):
+        return [{"role": turn.role, "content": turn.text} for turn in turns]
+    return state.output.completion
+
+
+class InspectScorer:
+    """A scorer of Inspect's as one of ours; what it leaves unscored fails with "verifier_error".
+
+    Args:
+        scorer: of Inspect's, such as `match()`; the reference becomes its target.
+
+    Raises:
+        ModuleNotFoundError: Inspect is not installed.
+    """
+
+    def __init__(self, scorer: Any) -> None:
+        registry: Any = import_module("inspect_ai._util.registry")
+        self._scorer = scorer
+        self._value: Any = import_module("inspect_ai.scorer").value_to_float()
+        self.name = str(registry.registry_unqualified_name(scorer))
+        options = {key: repr(value) for key, value in registry.registry_params(scorer).items()}
+        self.fingerprint = signed("inspect_ai", version("inspect_ai"), self.name, options)
+
+    async def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Return a score for each sample, in order."""
+        signed_by = Provenance(scorer=self.name, fingerprint=self.fingerprint)
+        return [replace(await self._one(sample), provenance=signed_by) for sample in samples]
+
+    async def _one(self, sample: Sample) -> Score:
+        model: Any = import_module("inspect_ai.model")
+        text, reference = response_text(sample), sample.reference
+        roles = {"system": model.ChatMessageSystem, "assistant": model.ChatMessageAssistant}
+        asked: Any = [{"role": "user", "content": sample.prompt}] if isinstance(sample.prompt, str) else sample.prompt
+        turns = [roles.get(turn["role"], model.ChatMessageUser)(content=turn["content"]) for turn in asked]
+        target: Any = import_module("inspect_ai.scorer").Target(
+            [str(item) for item in reference] if isinstance(reference, list | tuple) else str(reference or "")
+        )
+        state: Any = import_module("inspect_ai.solver").TaskState(
+            model=model.ModelName("mockllm/model"),
+            sample_id=0,
+            epoch=1,
+            input=sample.prompt if isinstance(sample.prompt, str) else turns,
+            messages=[*turns, model.ChatMessageAssistant(content=text)],
+            target=target,
+            output=model.ModelOutput.from_content("mockllm/model", text),
+            completed=True,
+            metadata=dict(sample.extra),
+        )
+        found = await self._scorer(state, target)
+        value = math.nan if found is None else self._value(found.value)
+        if not math.isfinite(value):
+            why = "" if found is None else str(found.reason or found.explanation or "")
+            return Score.failed("verifier_error", error=f"Inspect's {self.name} left it unscored: {why}")
+        told = {"answer": found.answer, "explanation": found.explanation}
+        return Score.scored(value, **{name: text for name, text in told.items() if text is not None})
