@@ -112,7 +112,7 @@ def options_of_kinds() -> list[type]:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_flag_that_is_named_exists(page: str) -> None:
     """Flags in code spans and blocks; a page that names one of another program writes it in prose."""
-    flags = {"--json", "--help", "--version"}
+    flags = {"--json", "--help", "--version", "--no-deps"}
     for home, _ in COMMANDS.values():
         module, _, name = home.partition(":")
         command = getattr(importlib.import_module(module), name)
