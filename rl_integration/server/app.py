@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from adjudge.rl_integration.server.base.config import ServerConfig
-from adjudge.rl_integration.server.base.errors import REFUSALS, HttpError, JsonAnswer, json_bytes
+from adjudge.rl_integration.server.base.errors import REFUSALS, HttpError, JsonAnswer, bad_request, json_bytes
 from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute, samples_of
 from adjudge.rl_integration.server.base.score_log import ScoreLog
@@ -111,7 +111,7 @@ def native(host: Host) -> APIRouter:
     ) -> Response:
         scorer = host.only_scorer(asked.scorer)
         if (asked.sample is None) == (asked.samples is None):
-            raise HttpError(422, "bad_request", "give either sample or samples")
+            raise bad_request("give either sample or samples")
         rows = [asked.sample] if asked.samples is None else asked.samples
         samples = samples_of(rows, host.config.max_samples)
 
@@ -282,7 +282,7 @@ async def _invalid(request: Request, error: Exception) -> JsonAnswer:
     assert isinstance(error, RequestValidationError)
     first: dict[str, Any] = dict(error.errors()[0])
     place = ".".join(str(part) for part in first["loc"][1:]) or "the body"
-    return HttpError(422, "bad_request", f"{place}: {first['msg']}").response(_id(request))
+    return bad_request(f"{place}: {first['msg']}").response(_id(request))
 
 
 async def _plain(request: Request, error: Exception) -> JsonAnswer:

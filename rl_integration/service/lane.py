@@ -141,19 +141,9 @@ class Lane:
             state=self._breaker.state,
             waiting=self._waiting,
             running=self._running,
-            accepted=tally.accepted,
-            refused=tally.refused,
-            answered=tally.answered,
-            shared=tally.shared,
-            calls=tally.calls,
-            called=tally.called,
-            empty_calls=tally.empty_calls,
             suspensions=self._breaker.opened,
             threads_left=self._desk.given_up,
-            reasons=dict(tally.reasons),
-            seconds=tally.seconds,
-            queued=tally.queued,
-            latency=tuple(tally.latency.counts),
+            **{**vars(tally), "reasons": dict(tally.reasons), "latency": tuple(tally.latency.counts)},
         )
 
     def _refusal(self, count: int) -> Overloaded | Suspended | Draining | None:

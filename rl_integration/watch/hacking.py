@@ -28,7 +28,7 @@ from typing import Any
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.watch.config import WatchConfig
-from adjudge.rl_integration.watch.report import Alarm, HackingReport, Measures, form_change, histogram
+from adjudge.rl_integration.watch.report import Alarm, HackingReport, Kind, Measures, form_change, histogram
 from adjudge.rl_integration.watch.seen import Seen, seen, texts_of
 
 
@@ -151,67 +151,34 @@ def _ranks(values: Sequence[float]) -> list[float]:
     return ranks
 
 
+_SENTENCES: Mapping[Kind, str] = {
+    "failed": "{share} of the newest samples could not be judged, most of them: {most}.",
+    "at_maximum": "{share} of the values are the highest there is ({maximum:g}): the tasks are solved, or a way around "
+    "them was found.",
+    "one_response": "One response makes up {share} of all, whatever the prompt.",
+    "repeated": "{share} of the responses came word for word for another prompt too.",
+    "follows_length": "Longer responses get higher values (rank correlation {number:.2f}).",
+    "frac_reward_zero_std": "In {share} of the groups all members got one value; such groups teach nothing.",
+    "clipped_ratio": "{share} of the responses were cut off at the token limit.",
+}
+"""Of the alarms that come when a measure reaches the threshold of its name."""
+
+
 def alarms(measures: Measures, config: WatchConfig) -> tuple[Alarm, ...]:
     """Return the alarms, the gravest first; none while there are too few samples."""
-    if measures.window < config.enough:
-        return ()
-    return tuple(
-        alarm
-        for told in (_outcomes, _values, _responses, _lengths, _form, _groups, _limit)
-        for alarm in told(measures, config)
-    )
+    return tuple(_alarms(measures, config)) if measures.window >= config.enough else ()
 
 
-def _outcomes(measures: Measures, config: WatchConfig) -> Iterator[Alarm]:
-    if measures.failed is not None and measures.failed >= config.failed:
-        failed = {name: count for name, count in measures.outcomes.items() if name.startswith("failed")}
-        most = max(failed, key=failed.__getitem__).removeprefix("failed ").replace("_", " ")
-        yield Alarm(
-            kind="failed",
-            number=measures.failed,
-            threshold=config.failed,
-            sentence=f"{_percent(measures.failed)} of the newest samples could not be judged, most of them: {most}.",
-        )
-
-
-def _values(measures: Measures, config: WatchConfig) -> Iterator[Alarm]:
-    if measures.values < config.enough:
-        return
-    if measures.lowest == measures.highest and measures.highest is not None:
-        yield Alarm(
-            kind="constant",
-            number=1.0,
-            threshold=1.0,
-            sentence=f"All of the last {measures.values:,} values are {measures.highest:g}: they teach nothing.",
-        )
-    elif measures.at_maximum is not None and measures.at_maximum >= config.at_maximum:
-        yield Alarm(
-            kind="at_maximum",
-            number=measures.at_maximum,
-            threshold=config.at_maximum,
-            sentence=f"{_percent(measures.at_maximum)} of the values are the highest there is ({measures.maximum:g}): "
-            "the tasks are solved, or a way around them was found.",
-        )
-
-
-def _responses(measures: Measures, config: WatchConfig) -> Iterator[Alarm]:
-    if measures.one_response is not None and measures.one_response >= config.one_response:
-        yield Alarm(
-            kind="one_response",
-            number=measures.one_response,
-            threshold=config.one_response,
-            sentence=f"One response makes up {_percent(measures.one_response)} of all, whatever the prompt.",
-        )
-    if measures.repeated is not None and measures.repeated >= config.repeated:
-        yield Alarm(
-            kind="repeated",
-            number=measures.repeated,
-            threshold=config.repeated,
-            sentence=f"{_percent(measures.repeated)} of the responses came word for word for another prompt too.",
-        )
-
-
-def _lengths(measures: Measures, config: WatchConfig) -> Iterator[Alarm]:
+def _alarms(measures: Measures, config: WatchConfig) -> Iterator[Alarm]:
+    constant = measures.lowest == measures.highest
+    yield from _at_least("failed", measures, config)
+    if measures.values >= config.enough and constant:
+        sentence = f"All of the last {measures.values:,} values are {measures.highest:g}: they teach nothing."
+        yield Alarm(kind="constant", number=1.0, threshold=1.0, sentence=sentence)
+    elif measures.values >= config.enough:
+        yield from _at_least("at_maximum", measures, config)
+    yield from _at_least("one_response", measures, config)
+    yield from _at_least("repeated", measures, config)
     ratio, errors = measures.length_ratio, measures.length_errors
     if ratio is not None and errors is not None and abs(errors) >= config.surely:
         medians = f"the median was {measures.length_then:,.0f} characters and is {measures.length:,.0f}"
@@ -221,44 +188,25 @@ def _lengths(measures: Measures, config: WatchConfig) -> Iterator[Alarm]:
         elif ratio <= 1 / config.longer:
             sentence = f"Responses shrank to {_percent(ratio)} of their length at the start: {medians}."
             yield Alarm(kind="shorter", number=ratio, threshold=1 / config.longer, sentence=sentence)
-    follows = measures.follows_length
-    if follows is not None and follows >= config.follows_length:
-        yield Alarm(
-            kind="follows_length",
-            number=follows,
-            threshold=config.follows_length,
-            sentence=f"Longer responses get higher values (rank correlation {follows:.2f}).",
-        )
-
-
-def _form(measures: Measures, config: WatchConfig) -> Iterator[Alarm]:
+    yield from _at_least("follows_length", measures, config)
     change = measures.form
-    if change is None or abs(change.errors) < config.surely or abs(change.now - change.then) < config.form:
-        return
-    now, then = _percent(change.now), _percent(change.then)
-    sentence = f"{now} of the responses hold {change.mark}; at the start it was {then}."
-    yield Alarm(kind="form", number=abs(change.now - change.then), threshold=config.form, sentence=sentence)
+    if change is not None and abs(change.errors) >= config.surely and abs(change.now - change.then) >= config.form:
+        now, then = _percent(change.now), _percent(change.then)
+        sentence = f"{now} of the responses hold {change.mark}; at the start it was {then}."
+        yield Alarm(kind="form", number=abs(change.now - change.then), threshold=config.form, sentence=sentence)
+    if not constant:
+        yield from _at_least("frac_reward_zero_std", measures, config)
+    yield from _at_least("clipped_ratio", measures, config)
 
 
-def _groups(measures: Measures, config: WatchConfig) -> Iterator[Alarm]:
-    flat = measures.frac_reward_zero_std
-    if flat is not None and flat >= config.frac_reward_zero_std and measures.lowest != measures.highest:
-        yield Alarm(
-            kind="frac_reward_zero_std",
-            number=flat,
-            threshold=config.frac_reward_zero_std,
-            sentence=f"In {_percent(flat)} of the groups all members got one value; such groups teach nothing.",
-        )
-
-
-def _limit(measures: Measures, config: WatchConfig) -> Iterator[Alarm]:
-    if measures.clipped_ratio is not None and measures.clipped_ratio >= config.clipped_ratio:
-        yield Alarm(
-            kind="clipped_ratio",
-            number=measures.clipped_ratio,
-            threshold=config.clipped_ratio,
-            sentence=f"{_percent(measures.clipped_ratio)} of the responses were cut off at the token limit.",
-        )
+def _at_least(kind: Kind, measures: Measures, config: WatchConfig) -> Iterator[Alarm]:
+    """The alarm of a measure that reaches the threshold of its name."""
+    number, threshold = getattr(measures, kind), getattr(config, kind)
+    if number is not None and number >= threshold:
+        failed = {name: count for name, count in measures.outcomes.items() if name.startswith("failed")}
+        most = max(failed, key=failed.__getitem__, default="").removeprefix("failed ").replace("_", " ")
+        words = {"share": _percent(number), "number": number, "most": most, "maximum": measures.maximum}
+        yield Alarm(kind=kind, number=number, threshold=threshold, sentence=_SENTENCES[kind].format(**words))
 
 
 def _percent(share: float) -> str:

@@ -332,7 +332,7 @@ def test_the_next_commands_of_ratings_work(adjudge: Adjudge) -> None:
 
 
 def test_the_file_of_a_policy_is_one(adjudge: Adjudge) -> None:
-    from adjudge.rl_integration.trainer.rollouts.task_files import TaskFiles
+    from adjudge.rl_integration.trainer.rollouts.rollouts_config import TaskFiles
     from adjudge.rl_integration.trainer.rollouts.task_reader import read_tasks
 
     rows = [{"problem": f"{n}+1?", "answer": str(n + 1)} for n in range(30)]

@@ -30,7 +30,7 @@ from adjudge.openrlhf import OpenRlhfReward
 from adjudge.prime_rl import RubricReward, VerifiersReward
 from adjudge.protocol import Sample, response_text
 from adjudge.rl_integration.adapters.verl_scores import VerlOptions
-from adjudge.rl_integration.trainer.rollouts.task_files import TaskFiles
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import TaskFiles
 from adjudge.rl_integration.trainer.rollouts.task_reader import read_tasks
 from adjudge.rllm import RllmEvaluator
 from adjudge.roll import RollReward

@@ -91,6 +91,11 @@ class HttpError(Exception):
         return JsonAnswer(body, self.status, headers=headers)
 
 
+def bad_request(message: str) -> HttpError:
+    """Return the answer to a request that cannot be read as what it should be."""
+    return HttpError(422, "bad_request", message)
+
+
 def _shortened(message: str) -> str:
     """Return a message without its middle if it is long: it may quote anything that came with the request."""
     return message if len(message) <= _LONGEST else f"{message[: _LONGEST // 2]} ... {message[-_LONGEST // 2 :]}"

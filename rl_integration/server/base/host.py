@@ -14,7 +14,7 @@ import asyncio
 import hashlib
 import time
 from collections import Counter, OrderedDict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -81,7 +81,7 @@ class Replays:
         self._kept: OrderedDict[_Name, _Kept] = OrderedDict()  # in the order of their ends
         self._bytes = 0
 
-    async def once(self, client: str, key: str, digest: bytes, work: Callable[[], Awaitable[bytes]]) -> bytes:
+    async def once(self, client: str, key: str, digest: bytes, work: Callable[[], Coroutine[Any, Any, bytes]]) -> bytes:
         """Return the answer of the work that was done under this key, and do it if there is none.
 
         The work goes on when the caller is cancelled: it was accepted, and the caller may ask again.
@@ -104,7 +104,7 @@ class Replays:
             return kept.answer
         known = self._under_way.get(name)
         if known is None or known.task.cancelling():
-            known = self._under_way[name] = _Work(digest=digest, task=asyncio.create_task(_done(work)))
+            known = self._under_way[name] = _Work(digest=digest, task=asyncio.create_task(work()))
             known.task.add_done_callback(lambda _: self._settle(name, known))
         _same(known.digest, digest)
         known.waiting += 1
@@ -142,13 +142,6 @@ class Replays:
 def _same(known: bytes, given: bytes) -> None:
     if known != given:
         raise HttpError(422, "key_reused", "this idempotency key came with another request; give each its own")
-
-
-def _done(work: Callable[[], Awaitable[bytes]]) -> Coroutine[Any, Any, bytes]:
-    async def awaited() -> bytes:
-        return await work()
-
-    return awaited()
 
 
 class Allowance:
@@ -251,7 +244,7 @@ class Host:
                     self._log_scores(request, scorer, [samples[place]], [score], begun, traffic)
                     yield place, score
 
-    async def once(self, request: HttpRequest, key: str, work: Callable[[], Awaitable[bytes]]) -> bytes:
+    async def once(self, request: HttpRequest, key: str, work: Callable[[], Coroutine[Any, Any, bytes]]) -> bytes:
         """Return the answer of work that is done once for a client's key, if it gave one; see `Replays.once`."""
         digest = hashlib.sha256(await request.body()).digest() if key else b""
         return await self.replays.once(request.state.client, key, digest, work)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeAlias
 from fastapi import Query
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.server.base.errors import HttpError
+from adjudge.rl_integration.server.base.errors import HttpError, bad_request
 from adjudge.wire import dumps
 
 _MODEL = frozenset({"assistant", "tool", "function"})
@@ -30,15 +30,13 @@ def divided(messages: Sequence[Mapping[str, Any]]) -> tuple[Turns, Turns]:
     """
     for index, message in enumerate(messages):
         if not isinstance(message.get("role"), str):
-            raise HttpError(422, "bad_request", f"message {index} has no role; give user, assistant, tool, ...")
+            raise bad_request(f"message {index} has no role; give user, assistant, tool, ...")
     start = len(messages)
     while start and messages[start - 1]["role"] in _MODEL:
         start -= 1
     response = list(messages[start:])
     if not any(message["role"] == "assistant" for message in response):
-        raise HttpError(
-            422, "bad_request", "the conversation does not end with the assistant, so nothing can be judged"
-        )
+        raise bad_request("the conversation does not end with the assistant, so nothing can be judged")
     return list(messages[:start]), response
 
 

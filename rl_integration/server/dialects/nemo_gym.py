@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from adjudge.io.values import reference_of
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.server.base.errors import HttpError, JsonAnswer
+from adjudge.rl_integration.server.base.errors import JsonAnswer, bad_request
 from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, told
@@ -135,7 +135,7 @@ def _field(row: Mapping[str, Any], *names: str) -> Any:
         if found is not None:
             return found
     shown = ", ".join(sorted(name for name in row if not name.startswith("_")))[:200] or "no fields"
-    raise HttpError(422, "bad_request", f"the row has no {' and no '.join(names)!r}; it has {shown}")
+    raise bad_request(f"the row has no {' and no '.join(names)!r}; it has {shown}")
 
 
 def _verdict(score: Score, fallback: float | None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.server.base.errors import HttpError
+from adjudge.rl_integration.server.base.errors import HttpError, bad_request
 from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute, read_json, within_limit
 from adjudge.rl_integration.server.dialects.exchange import ScorerName, numbers, told
@@ -118,18 +118,16 @@ def _listed(tests: list[Any] | str) -> list[Any]:
     try:
         found = read_json(tests.encode("utf-8", "surrogatepass"))
     except HttpError as error:
-        raise HttpError(
-            422,
-            "bad_request",
+        raise bad_request(
             "tests is text that is no JSON; open-instruct's compressed tests are pickled and are not read here, "
             "because unpickling runs what the sender likes. Send a list, or a list as JSON",
         ) from error
     if not isinstance(found, list):
-        raise HttpError(422, "bad_request", f"tests is a {type(found).__name__} as JSON; send a list")
+        raise bad_request(f"tests is a {type(found).__name__} as JSON; send a list")
     return found
 
 
 def _case(index: int, test: Any) -> dict[str, str]:
     if isinstance(test, dict) and isinstance(test.get("input"), str) and isinstance(test.get("output"), str):
         return {"stdin": test["input"], "stdout": test["output"]}
-    raise HttpError(422, "bad_request", f'tests.{index} must be {{"input": text, "output": text}}')
+    raise bad_request(f'tests.{index} must be {{"input": text, "output": text}}')

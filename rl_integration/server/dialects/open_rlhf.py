@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from adjudge.io.values import reference_of
 from adjudge.protocol import Sample
-from adjudge.rl_integration.server.base.errors import HttpError
+from adjudge.rl_integration.server.base.errors import bad_request
 from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute, within_limit
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, numbers
@@ -86,9 +86,7 @@ def _rows(asked: GetReward) -> list[tuple[str, str, Any]]:
     prompts = asked.prompts or [""] * count
     labels = asked.labels or [None] * count
     if not len(prompts) == len(labels) == count:
-        raise HttpError(
-            422,
-            "bad_request",
+        raise bad_request(
             f"query has {count} texts, prompts {len(prompts)} and labels {len(labels)}; send as many of each",
         )
     return list(zip(asked.query, prompts, labels, strict=True))
@@ -102,9 +100,7 @@ def _response(query: str, prompt: str, starts: Sequence[str]) -> str:
                 return query[len(head) :]
     if not prompt:
         return query
-    raise HttpError(
-        422,
-        "bad_request",
+    raise bad_request(
         "a query does not begin with its prompt, so its response cannot be told; send query = prompt + response, and "
         "name what stands before the prompt (?strip_start=<s>)",
     )

@@ -19,7 +19,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.server.base.errors import HttpError
+from adjudge.rl_integration.server.base.errors import bad_request
 from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute, within_limit
 from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, divided, numbers
@@ -125,7 +125,7 @@ def pooling(host: Host) -> APIRouter:
         request: Request, asked: Asked, scorer: str | None, fallback: float | None, samples: list[Sample]
     ) -> tuple[list[float], dict[str, Any]]:
         if asked.use_activation:
-            raise HttpError(422, "bad_request", "use_activation=true: values are sent as they are; leave it out")
+            raise bad_request("use_activation=true: values are sent as they are; leave it out")
         model = asked.model if asked.model in host.service.names else None
         name = host.only_scorer(scorer if scorer is not None else model)
         scores = await host.score(request, name, within_limit(samples, host.config.max_samples))
@@ -156,7 +156,7 @@ def pooling(host: Host) -> APIRouter:
 
 def _inputs(asked: Inputs) -> list[Sample]:
     if (asked.input is None) == (asked.messages is None):
-        raise HttpError(422, "bad_request", "give either input (a text or texts) or messages (a conversation)")
+        raise bad_request("give either input (a text or texts) or messages (a conversation)")
     if asked.messages is not None:
         prompt, response = divided(asked.messages)
         return [Sample(prompt=prompt, response=response)]
@@ -168,14 +168,12 @@ def _pairs(asked: Pairs) -> list[Sample]:
     names = next((pair for pair in _PAIRS if set(pair) == set(given)), None)
     if names is None:
         known = ", ".join(" with ".join(pair) for pair in _PAIRS)
-        raise HttpError(422, "bad_request", f"there are {', '.join(given) or 'no texts'}; give {known}")
+        raise bad_request(f"there are {', '.join(given) or 'no texts'}; give {known}")
     prompts, responses = (_list(given[name]) for name in names)
     if len(prompts) == 1:
         prompts *= len(responses)
     if len(prompts) != len(responses):
-        raise HttpError(
-            422,
-            "bad_request",
+        raise bad_request(
             f"{names[0]} has {len(prompts)} texts and {names[1]} {len(responses)}; give one prompt, or one for each",
         )
     return [Sample(prompt=prompt, response=text) for prompt, text in zip(prompts, responses, strict=True)]

@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge.rl_integration.server.base.errors import HttpError
+from adjudge.rl_integration.server.base.errors import bad_request
 
 Turn = dict[str, Any]
 
@@ -76,12 +76,12 @@ def turns_of(items: Any, name: str) -> list[Turn]:
         HttpError: 422, they are no list of objects.
     """
     if not isinstance(items, list):
-        raise HttpError(422, "bad_request", f"{name} must be a list of items; it is {_kind(items)}")
+        raise bad_request(f"{name} must be a list of items; it is {_kind(items)}")
     turns: list[Turn] = []
     reasoning = ""
     for index, item in enumerate(items):
         if not isinstance(item, Mapping):
-            raise HttpError(422, "bad_request", f"{name}.{index} must be an object; it is {_kind(item)}")
+            raise bad_request(f"{name}.{index} must be an object; it is {_kind(item)}")
         if item.get("type") == "reasoning":
             reasoning += _text([*_parts(item.get("summary")), *_parts(item.get("content"))], "\n")
             continue

@@ -18,7 +18,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from adjudge.protocol import Sample
-from adjudge.rl_integration.server.base.errors import HttpError, JsonAnswer
+from adjudge.rl_integration.server.base.errors import HttpError, JsonAnswer, bad_request
 from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute
 from adjudge.rl_integration.server.dialects.exchange import AGAIN, ScorerName, told
@@ -89,7 +89,7 @@ def sandbox_fusion(host: Host) -> APIRouter:
         request: Request, asked: RunCode, scorer: ScorerName = None, again: Again = "503"
     ) -> RunCodeAnswer | JsonAnswer:
         if asked.files or asked.fetch_files:
-            raise HttpError(422, "bad_request", "files and fetch_files must be empty: programs run without files here")
+            raise bad_request("files and fetch_files must be empty: programs run without files here")
         name = host.only_scorer(scorer if scorer is not None or "run" not in host.service.names else "run")
         try:
             (score,) = await host.score(request, name, [_sample(asked)])

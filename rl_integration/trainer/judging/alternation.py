@@ -48,7 +48,7 @@ from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
-from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
+from adjudge.rl_integration.trainer.rollouts.writer import Writer
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.scoring.api import load
 
@@ -209,7 +209,7 @@ class PresentVerifier:
         self._ask = ask
         self._sampling = SamplingConfig(max_new_tokens=max_new_tokens, temperature=0.0)
         self._splitting: Splitting = splitting
-        self._writer = SingleTurn(policy, TransformersGenerator(policy))
+        self._writer = Writer(policy, TransformersGenerator(policy))
         self._one_at_a_time = threading.Lock()
 
     @property
@@ -413,7 +413,7 @@ class Alternation:
         policy = self._generator.policy
         with Rewards(replace(config.reward, scorer=self._reward.outcome)) as rewards:
             scoring = Scoring(rewards, self._tasks, config.rollouts.num_generations)
-            rollouts = SingleTurn(policy, TransformersGenerator(policy)).roll_out(
+            rollouts = Writer(policy, TransformersGenerator(policy)).roll_out(
                 self._tasks,
                 config.rollouts.num_generations,
                 config.rollouts.sampling,

@@ -34,7 +34,7 @@ from adjudge.rl_integration.trainer.rollouts.cohort_order import LABELS, CohortO
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
-from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
+from adjudge.rl_integration.trainer.rollouts.writer import Writer
 
 Reward: TypeAlias = Literal["as_given", "both_orders", "consistency"]
 REWARDS: Final[tuple[Reward, ...]] = ("as_given", "both_orders", "consistency")
@@ -169,7 +169,7 @@ def _ask(question: Any, first: str, second: str) -> str:
 def _measured(policy: Policy, tasks: Sequence[Task], rewards: Rewards, step: int) -> Measured:
     """The judge's likeliest verdicts on held-out pairs."""
     scoring = Scoring(rewards, tasks, 1)
-    rollouts = SingleTurn(policy, TransformersGenerator(policy)).roll_out(
+    rollouts = Writer(policy, TransformersGenerator(policy)).roll_out(
         tasks,
         1,
         SamplingConfig(max_new_tokens=8, temperature=0.0),

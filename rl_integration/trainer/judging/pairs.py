@@ -46,12 +46,8 @@ def ask_pair(template: str = "judges/j1_pair") -> AskPair:
     Raises:
         ValueError: there is no such template.
     """
-    loaded = load_template(template)
-
-    def ask(question: Prompt, first: str, second: str) -> Prompt:
-        return loaded.render({"question": question, "response_a": first, "response_b": second}).messages
-
-    return ask
+    render = _renderer(template)
+    return lambda question, first, second: render(question=question, response_a=first, response_b=second)
 
 
 def ask_one(template: str = "judges/j1_score") -> AskOne:
@@ -62,12 +58,8 @@ def ask_one(template: str = "judges/j1_score") -> AskOne:
     Raises:
         ValueError: there is no such template.
     """
-    loaded = load_template(template)
-
-    def ask(question: Prompt, response: str) -> Prompt:
-        return loaded.render({"question": question, "response": response}).messages
-
-    return ask
+    render = _renderer(template)
+    return lambda question, response: render(question=question, response=response)
 
 
 def ask_principle(principle: str, template: str = "judges/principle") -> AskOne:
@@ -78,12 +70,8 @@ def ask_principle(principle: str, template: str = "judges/principle") -> AskOne:
     """
     if not principle.strip():
         raise ValueError("the principle is empty; say what a response is to be judged by")
-    loaded = load_template(template)
-
-    def ask(question: Prompt, response: str) -> Prompt:
-        return loaded.render({"question": question, "principle": principle, "response": response}).messages
-
-    return ask
+    render = _renderer(template)
+    return lambda question, response: render(question=question, principle=principle, response=response)
 
 
 def ask_steps(template: str = "rl_integration/trainer/judging/steps") -> AskSteps:
@@ -92,18 +80,20 @@ def ask_steps(template: str = "rl_integration/trainer/judging/steps") -> AskStep
     Raises:
         ValueError: there is no such template.
     """
-    loaded = load_template(template)
+    render = _renderer(template)
 
     def ask(question: Prompt, steps: Sequence[str]) -> Prompt:
-        numbered = "\n".join(f"{number}. {_indented(step)}" for number, step in enumerate(steps, start=1))
-        return loaded.render({"question": question, "steps": numbered}).messages
+        # Further lines of a step are indented, so that they cannot be taken for steps of their own.
+        indented = [step.strip().replace("\n", "\n   ") for step in steps]
+        numbered = "\n".join(f"{number}. {step}" for number, step in enumerate(indented, start=1))
+        return render(question=question, steps=numbered)
 
     return ask
 
 
-def _indented(step: str) -> str:
-    """A step whose further lines cannot be taken for steps of their own."""
-    return step.strip().replace("\n", "\n   ")
+def _renderer(template: str) -> Callable[..., Prompt]:
+    loaded = load_template(template)
+    return lambda **values: loaded.render(values).messages
 
 
 _FIRST, _SECOND = LABELS

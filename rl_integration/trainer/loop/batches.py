@@ -25,8 +25,8 @@ from adjudge.rl_integration.trainer.loop.config import RunConfig
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
+from adjudge.rl_integration.trainer.rollouts.curricula.choice import Improver
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum
-from adjudge.rl_integration.trainer.rollouts.curricula.improver import Improver
 from adjudge.rl_integration.trainer.rollouts.writer import Answered, Answering, Ask, Writer
 
 
@@ -83,7 +83,7 @@ class Batches:
         """
         config = self._config.rollouts
         rounds = config.max_num_gen_batches if self._filter is not None and self._filter.refills else 1
-        kept: list[_Kept] = []
+        kept: list[tuple[Answered, Integers]] = []
         told: list[dict[str, float]] = []
         drawn: list[Answered] = []
         while len(told) < rounds and len(kept) < config.tasks:
@@ -91,13 +91,13 @@ class Batches:
             told.append(numbers)
             drawn += own
             found = self._kept(groups)
-            kept += [one for one in found if one.copies.any()]
+            kept += [(group, copies) for group, copies in found if copies.any()]
         # Where nothing was kept, nothing is learnt from this step, and the run shows what there was.
         chosen = kept[: config.tasks] or found
         return Batch(
-            rollouts=[rollout for one in chosen for rollout in one.group.rollouts],
-            scores=[score for one in chosen for score in one.group.scores],
-            copies=np.concatenate([one.copies for one in chosen]),
+            rollouts=[rollout for group, _ in chosen for rollout in group.rollouts],
+            scores=[score for group, _ in chosen for score in group.scores],
+            copies=np.concatenate([copies for _, copies in chosen]),
             drawn=Answered(
                 rollouts=[rollout for group in drawn for rollout in group.rollouts],
                 scores=[score for group in drawn for score in group.scores],
@@ -190,14 +190,14 @@ class Batches:
         scores = self._processes.all_gather([score for group in own for score in group.scores])
         return _groups(rollouts, scores, self._processes.all_gather([len(group.rollouts) for group in own]))
 
-    def _kept(self, groups: Sequence[Answered]) -> list[_Kept]:
-        """What is learnt from, group by group."""
+    def _kept(self, groups: Sequence[Answered]) -> list[tuple[Answered, Integers]]:
+        """The groups, and how often each member is learnt from."""
         values = [value for group in groups for value in group.values]
         ids = [place for place, group in enumerate(groups) for _ in group.rollouts]
         found = np.ones(len(values), dtype=np.int64)
         if self._filter is not None:
             found = self._filter.copies(Groups.of(values, ids))
-        return [_Kept(group=group, copies=found[np.array(ids) == place]) for place, group in enumerate(groups)]
+        return [(group, found[np.array(ids) == place]) for place, group in enumerate(groups)]
 
     def _begun(self, version: int) -> _Pending:
         """Write the next batch, and ask for its scores."""
@@ -239,14 +239,6 @@ class _Pending:
     rollouts: list[Rollout]
     scoring: Scoring
     seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Kept:
-    """A group, and how often each member is learnt from."""
-
-    group: Answered
-    copies: Integers
 
 
 def _groups(rollouts: Sequence[Rollout], scores: Sequence[Score], sizes: Sequence[int]) -> list[Answered]:

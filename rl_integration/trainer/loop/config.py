@@ -12,8 +12,7 @@ from adjudge.rl_integration.trainer.loop.guard import GuardConfig
 from adjudge.rl_integration.trainer.loop.logs import LogName
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import CurriculumChoice, ImproverChoice
-from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig
-from adjudge.rl_integration.trainer.rollouts.task_files import TaskFiles
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, TaskFiles
 from adjudge.rl_integration.watch.config import WatchConfig
 from adjudge.training.backbones import NGRAMS, Lora, ModelChoice
 

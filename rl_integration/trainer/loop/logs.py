@@ -7,7 +7,7 @@ import os
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 LogName: TypeAlias = Literal["tensorboard", "wandb"]
 
@@ -16,18 +16,6 @@ _NEEDS: Mapping[LogName, tuple[str, str, str]] = {
     "wandb": ("wandb", "init", "pip install wandb"),
 }
 _ID = "wandb.id"
-
-
-class Log(Protocol):
-    """Takes the numbers of steps."""
-
-    def write(self, numbers: Mapping[str, float]) -> None:
-        """Take the numbers of a step, which has a "step"."""
-        ...
-
-    def close(self) -> None:
-        """Write what is not written yet."""
-        ...
 
 
 def require_logs(names: Sequence[LogName]) -> None:
@@ -42,7 +30,7 @@ def require_logs(names: Sequence[LogName]) -> None:
             raise ValueError(f"report_to has {name}, whose package is not installed; {remedy}, or leave {name} out")
 
 
-def open_log(name: LogName, folder: Path, *, facts: Mapping[str, Any]) -> Log:
+def open_log(name: LogName, folder: Path, *, facts: Mapping[str, Any]) -> TensorBoardLog | WandbLog:
     """Return a log of a run.
 
     What an earlier process wrote of steps that are made once more is hidden, or allowed to be there twice.

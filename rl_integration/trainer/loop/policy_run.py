@@ -10,7 +10,6 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from adjudge.protocol import Sample, content_text
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunFile
 from adjudge.rl_integration.trainer.loop.logbook import ALARMS, read_journal
-from adjudge.rl_integration.trainer.loop.logs import Log, open_log, require_logs
+from adjudge.rl_integration.trainer.loop.logs import open_log, require_logs
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.loop.report import POLICY, RunReport, write_report
 from adjudge.rl_integration.trainer.loop.run import Run, RunResult
@@ -105,7 +104,7 @@ def train_policy_run(
     tasks = _tasks(config)
     processes = Processes.joined()
     with processes.ending_together():
-        prepared = _Prepared.of(config, tasks, processes)
+        prepared = _Prepared(config, tasks, processes)
         if note is not None and processes.is_main_process:
             for sentence in (prepared.tasks.sentence(), *prepared.notes):
                 note(sentence)
@@ -157,54 +156,37 @@ def _tasks(config: RunFile) -> RunTasks:
     return tasks
 
 
-@dataclass(frozen=True, kw_only=True)
 class _Prepared:
-    """A run that has everything it needs."""
+    """A run that has everything it needs: its policy is open, and reads the prompts."""
 
-    config: RunFile
-    folder: Path
-    tasks: RunTasks
-    policy: Policy
-    run: Run
-    processes: Processes
-    notes: tuple[str, ...]
-
-    @classmethod
-    def of(cls, config: RunFile, tasks: RunTasks, processes: Processes) -> _Prepared:
-        """Open the policy, and look whether it reads the prompts."""
-        folder = Path(config.output).expanduser()
-        folder.mkdir(parents=True, exist_ok=True)
+    def __init__(self, config: RunFile, tasks: RunTasks, processes: Processes) -> None:
+        self.config = config
+        self.processes = processes
+        self.folder = Path(config.output).expanduser()
+        self.folder.mkdir(parents=True, exist_ok=True)
         new = config.model.from_scratch is not None
         texts = sorted({text for task in tasks.train for text in _texts(task)}) if new else []
         made_of = digest([texts, config.seed, plain_config(config.model)])
-        policy = open_policy(
+        self.policy = open_policy(
             config.model,
             texts=texts,
-            folder=folder / f"start-{made_of}",
+            folder=self.folder / f"start-{made_of}",
             seed=config.seed,
             learning=config.learning,
             processes=processes,
         )
-        tasks = tasks.fitting(policy.encode, _max_prompt_tokens(config, policy))
+        self.tasks = tasks.fitting(self.policy.encode, _max_prompt_tokens(config, self.policy))
+        self.notes = _notes(config.model.label, self.policy, self.tasks)
         answer = config.rollouts.sampling.max_new_tokens
         needed = config.objective.made(max_new_tokens=answer).needs_reference and config.learning.lora is None
-        run = Run(
-            policy,
-            tasks.train,
+        self.run = Run(
+            self.policy,
+            self.tasks.train,
             config,
-            folder,
-            held_out=tasks.held_out,
-            reference=frozen_copy(policy) if needed else None,
+            self.folder,
+            held_out=self.tasks.held_out,
+            reference=frozen_copy(self.policy) if needed else None,
             processes=processes,
-        )
-        return cls(
-            config=config,
-            folder=folder,
-            tasks=tasks,
-            policy=policy,
-            run=run,
-            processes=processes,
-            notes=_notes(config.model.label, policy, tasks),
         )
 
     def before(self) -> float | None:
@@ -236,10 +218,10 @@ class _Prepared:
         facts = plain_config(self.config)
         stop = False
         with ExitStack() as stack:
-            logs: list[Log] = []
-            for name in self.config.report_to if self.processes.is_main_process else ():
-                logs.append(open_log(name, self.folder, facts=facts))
-                stack.callback(logs[-1].close)
+            names = self.config.report_to if self.processes.is_main_process else ()
+            logs = [open_log(name, self.folder, facts=facts) for name in names]
+            for log in logs:
+                stack.callback(log.close)
 
             def on_step(numbers: Mapping[str, float], *_: Any) -> bool:
                 nonlocal stop

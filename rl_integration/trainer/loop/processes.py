@@ -6,9 +6,6 @@ noticed at once by the others, in a collective of Gloo's, which sees a closed co
 
 What is exchanged is pickled.  It comes from the processes of this very run alone, which share their code and their
 rights; nothing that a scorer or a server sent is unpickled that was not plain data there.
-
-Not covered: several machines (folders are taken to be shared), weights that are cut up over processes (FSDP), and what
-is computed.
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ class OtherProcessFailed(RuntimeError):
     """Another process of the run stopped, so this one cannot go on."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Processes:
     """This process and the others.
 
@@ -45,7 +42,9 @@ class Processes:
     rank: int = 0
     world_size: int = 1
     device: str = ""
-    _link: _Link | None = field(default=None, repr=False, compare=False)
+    _group: Any = field(default=None, repr=False, compare=False)  # of Gloo's; None once the processes have parted
+    _store: Any = field(default=None, repr=False, compare=False)  # notes that all can read; None for a single process
+    _key: str = field(default="", repr=False, compare=False)
 
     @classmethod
     def joined(cls, *, timeout: float = 1800.0) -> Processes:
@@ -62,10 +61,14 @@ class Processes:
 
         state = PartialState(cpu=not torch.accelerator.is_available())
         group: Any = dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout))
-        store: Any = dist.distributed_c10d._get_default_store()
-        key = f"adjudge/{dist.distributed_c10d._get_process_group_name(group)}/failed"
-        link = _Link(group=group, store=store, key=key, rank=state.process_index)
-        return cls(rank=state.process_index, world_size=state.num_processes, device=str(state.device), _link=link)
+        return cls(
+            rank=state.process_index,
+            world_size=state.num_processes,
+            device=str(state.device),
+            _group=group,
+            _store=dist.distributed_c10d._get_default_store(),
+            _key=f"adjudge/{dist.distributed_c10d._get_process_group_name(group)}/failed",
+        )
 
     @property
     def is_main_process(self) -> bool:
@@ -102,9 +105,14 @@ class Processes:
         Raises:
             OtherProcessFailed: one of them stopped.
         """
-        if self._link is None:
+        if self._store is None:
             return list(things)
-        return [thing for part in self._link.all_gather(list(things), self.world_size) for thing in part]
+        import torch.distributed as dist
+
+        found: list[Any] = [None] * self.world_size
+        with self._failures():
+            dist.all_gather_object(found, list(things), group=self._open())
+        return [thing for part in found for thing in part]
 
     def broadcast(self, thing: T) -> T:
         """Return what the first process has.
@@ -112,7 +120,14 @@ class Processes:
         Raises:
             OtherProcessFailed: one of them stopped.
         """
-        return thing if self._link is None else self._link.broadcast(thing)
+        if self._store is None:
+            return thing
+        import torch.distributed as dist
+
+        found = [thing]
+        with self._failures():
+            dist.broadcast_object_list(found, src=0, group=self._open())
+        return found[0]
 
     def all_reduce(self, tensors: Sequence[Tensor]) -> None:
         """Put the sums over all processes in the place of tensors, which are alike in kind and shape everywhere.
@@ -120,8 +135,9 @@ class Processes:
         Raises:
             OtherProcessFailed: one of them stopped.
         """
-        if self._link is not None:
-            self._link.all_reduce(tensors)
+        import torch.distributed as dist
+
+        self._exchange(tensors, lambda flat, group: dist.all_reduce(flat, group=group))
 
     def broadcast_tensors(self, tensors: Sequence[Tensor]) -> None:
         """Put the first process's tensors in the place of every process's.
@@ -129,9 +145,12 @@ class Processes:
         Raises:
             OtherProcessFailed: one of them stopped.
         """
-        if self._link is not None:
-            self._link.broadcast(None)  # all are there
-            self._link.broadcast_tensors(tensors)
+        import torch
+        import torch.distributed as dist
+
+        self.broadcast(None)  # all are there
+        # As bytes: Gloo does not know every type of number.
+        self._exchange(tensors, lambda flat, group: dist.broadcast(flat.view(torch.uint8), src=0, group=group))
 
     @contextmanager
     def ending_together(self) -> Iterator[None]:
@@ -139,79 +158,38 @@ class Processes:
         try:
             yield
         except BaseException as error:
-            if self._link is not None:
-                self._link.cut(error)
+            self._cut(error)
             raise
 
-
-@dataclass(kw_only=True)
-class _Link:
-    """The connection of a process with the others."""
-
-    group: Any
-    store: Any
-    key: str
-    rank: int
-
-    def all_gather(self, thing: T, count: int) -> list[T]:
-        import torch.distributed as dist
-
-        found: list[Any] = [None] * count
-        with self._failures():
-            dist.all_gather_object(found, thing, group=self._open())
-        return found
-
-    def broadcast(self, thing: T) -> T:
-        import torch.distributed as dist
-
-        found: list[Any] = [thing]
-        with self._failures():
-            dist.broadcast_object_list(found, src=0, group=self._open())
-        told: T = found[0]
-        return told
-
-    def all_reduce(self, tensors: Sequence[Tensor]) -> None:
+    def _exchange(self, tensors: Sequence[Tensor], send: Callable[[Tensor, Any], object]) -> None:
+        """Put what a collective makes of tensors in their place."""
         import torch
-        import torch.distributed as dist
 
-        for bucket in _buckets(tensors):
-            flat = torch.cat([tensor.reshape(-1) for tensor in bucket])
-            with self._failures():
-                dist.all_reduce(flat, group=self._group_of(flat))
-            for tensor, part in zip(bucket, _split(flat, bucket), strict=True):
-                tensor.copy_(part.view_as(tensor))
-
-    def broadcast_tensors(self, tensors: Sequence[Tensor]) -> None:
-        import torch
-        import torch.distributed as dist
-
-        for bucket in _buckets(tensors):
+        for bucket in _buckets(tensors) if self._store is not None else ():
             flat = torch.cat([tensor.detach().reshape(-1) for tensor in bucket])
-            with self._failures():  # as bytes: Gloo does not know every type of number
-                dist.broadcast(flat.view(torch.uint8), src=0, group=self._group_of(flat))
+            with self._failures():
+                send(flat, self._open() if flat.device.type == "cpu" else None)
             with torch.no_grad():
-                for tensor, part in zip(bucket, _split(flat, bucket), strict=True):
+                parts = torch.split(flat, [tensor.numel() for tensor in bucket])
+                for tensor, part in zip(bucket, parts, strict=True):
                     tensor.copy_(part.view_as(tensor))
 
-    def cut(self, error: BaseException) -> None:
+    def _cut(self, error: BaseException) -> None:
         """Say why this process stops, and close its connections, which the others notice."""
-        import torch.distributed as dist
-
-        group, self.group = self.group, None
+        group, self._group = self._group, None
         if group is None:
             return
+        import torch.distributed as dist
+
         if not isinstance(error, OtherProcessFailed):
             with suppress(RuntimeError):  # the process that keeps the notes may be gone; closed connections tell enough
-                self.store.set(self.key, f"process {self.rank}: {type(error).__name__}: {error}")
+                self._store.set(self._key, f"process {self.rank}: {type(error).__name__}: {error}")
         dist.destroy_process_group(group)
 
     def _open(self) -> Any:
-        if self.group is None:
+        if self._group is None:
             raise OtherProcessFailed("the processes of this run have parted after a failure; start it again")
-        return self.group
-
-    def _group_of(self, tensor: Tensor) -> Any:
-        return self._open() if tensor.device.type == "cpu" else None
+        return self._group
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
@@ -221,19 +199,10 @@ class _Link:
         except OtherProcessFailed:
             raise
         except RuntimeError as error:
-            raise OtherProcessFailed(f"another process of this run stopped: {self._noted() or error}") from error
-
-    def _noted(self) -> str:
-        try:
-            return self.store.get(self.key).decode() if self.store.check([self.key]) else ""
-        except RuntimeError:
-            return ""
-
-
-def _split(flat: Tensor, like: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    import torch
-
-    return torch.split(flat, [tensor.numel() for tensor in like])
+            noted = ""
+            with suppress(RuntimeError):
+                noted = self._store.get(self._key).decode() if self._store.check([self._key]) else ""
+            raise OtherProcessFailed(f"another process of this run stopped: {noted or error}") from error
 
 
 def _buckets(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:

@@ -216,15 +216,8 @@ FILE = "report.json"
 POLICY = "policy"
 """Folder of the trained policy in a run's folder."""
 
-_FREE = (
-    "output",
-    "steps",
-    "save_steps",
-    "keep_checkpoints",
-    "eval_steps",
-    "watch",
-    "logs",
-)  # may change when a run goes on
+# Options that may change when a run goes on.
+_FREE = ("output", "steps", "save_steps", "keep_checkpoints", "eval_steps", "watch", "logs")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -315,10 +308,9 @@ class RunReport:
             f"# {card_cell(Path(self.output).name)}",
             "",
         ]
-        lines += [
-            f"A policy, trained from {card_cell(self.model)} by adjudge in {self.steps} steps against the reward "
-        ]
-        lines[-1] += f"{card_cell(reward.get('scorer') or reward.get('server') or '')}."
+        against = card_cell(reward.get("scorer") or reward.get("server") or "")
+        trained = f"A policy, trained from {card_cell(self.model)} by adjudge in {self.steps} steps against the reward"
+        lines.append(f"{trained} {against}.")
         if self.stopped:
             lines += ["", f"The run ended early: {card_cell(self.stopped)}."]
         if self.rolled_back is not None:

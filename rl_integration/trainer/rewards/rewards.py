@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
 from queue import SimpleQueue
-from typing import Protocol, Self
+from typing import Self
 
 from adjudge.extras import install_hint
 from adjudge.protocol import Sample, Score, Scorer
@@ -51,23 +51,6 @@ class Asked:
         """Say why there will be no scores."""
         if self.scores.set_running_or_notify_cancel():
             self.scores.set_exception(error)
-
-
-class Outside(Protocol):
-    """Gives scores."""
-
-    @property
-    def by_group(self) -> bool:
-        """Whether the members of a group must be asked about together."""
-        ...
-
-    def send(self, together: Sequence[Asked]) -> None:
-        """See that each gets its scores; return soon."""
-        ...
-
-    def close(self) -> None:
-        """Give up what is under way."""
-        ...
 
 
 _NAME = "reward"
@@ -148,7 +131,7 @@ class OtherServer:
         """Send a request for each."""
         for asked in together:
             answer = asyncio.run_coroutine_threadsafe(self._client.score(asked.samples, self._scorer), self._loop)
-            answer.add_done_callback(partial(_given, asked))
+            answer.add_done_callback(partial(_shared, [asked]))
 
     def close(self) -> None:
         """Give up what is under way."""
@@ -162,19 +145,11 @@ class OtherServer:
             self._loop.close()
 
 
-def _given(asked: Asked, answer: Future[list[Score]]) -> None:
-    error = answer.exception()
-    if error is not None:
-        asked.fail(error)
-    else:
-        asked.answer(answer.result())
-
-
 class Rewards:
     """Asks for scores; to be closed."""
 
     def __init__(self, config: RewardConfig) -> None:
-        self._outside: Outside = OwnService(config) if not config.server else OtherServer(config)
+        self._outside = OtherServer(config) if config.server else OwnService(config)
         self.by_group = self._outside.by_group
         self._asked: SimpleQueue[Asked | None] = SimpleQueue()
         self._closed = False
@@ -286,18 +261,15 @@ class RewardCheck:
         if config.server:
             self._ask_server()
         else:
-            self._scorer = self._loaded()
+            try:
+                self._scorer = load(config.scorer)
+            except ValueError as error:
+                raise ValueError(f"{option}.scorer: {error}") from error
 
     def accept(self, sample: Sample) -> None:
         """Raise `ValueError` if the reward cannot judge a sample; a server is not asked."""
         if self._scorer is not None:
             validate_sample(self._scorer, sample)
-
-    def _loaded(self) -> Scorer:
-        try:
-            return load(self.config.scorer)
-        except ValueError as error:
-            raise ValueError(f"{self._option}.scorer: {error}") from error
 
     def _ask_server(self) -> None:
         """Look whether the server is there and has the scorer."""

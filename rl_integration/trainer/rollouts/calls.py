@@ -1,12 +1,7 @@
 """Calls of tools: how they stand in what a policy writes, and who runs them while it writes on.
 
-Calls within the text: `<search>who wrote Faust</search>`, answered by `<result>...</result>`, and on it goes.
-
-A tool is called by its name as a tag; what stands in it is the one text that the tool takes.  A piece ends with the
-closing tag, so nothing that the policy makes up can stand in a result's place.  Prompts must say what there is.
-
-Not covered: several calls at once, and tools of several arguments; limits on what a call may use; each tool keeps its
-own.
+A tool is called by its name as a tag (`<search>who wrote Faust</search>`); what stands in it is the one text that the
+tool takes.  A piece ends with the closing tag, so nothing that the policy makes up can stand in a result's place.
 """
 
 from __future__ import annotations
@@ -18,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from queue import SimpleQueue
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
@@ -43,35 +38,6 @@ class Call:
     tool: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     problem: str = ""
-
-
-class CallStyle(Protocol):
-    """A way of writing calls and answers."""
-
-    @property
-    def stops(self) -> tuple[str, ...]:
-        """Texts that end a piece."""
-        ...
-
-    def prompt(self, task: Task) -> tuple[int, ...]:
-        """Return a task's prompt as tokens, or raise `ValueError`."""
-        ...
-
-    def calls(self, text: str, *, ended: bool) -> tuple[Call, ...]:
-        """Return the calls in a piece; none ends the answer."""
-        ...
-
-    def shown(self, text: str) -> str:
-        """Return a tool's text as it may stand before the policy: nothing in it reads as a call or as the end of it."""
-        ...
-
-    def answered(self, texts: Sequence[str]) -> list[int]:
-        """Return the tokens that follow a piece with calls, up to where the policy goes on.
-
-        Args:
-            texts: what the tools say to its calls, at least one text, as `shown` gives them.
-        """
-        ...
 
 
 def broken_up(text: str, marks: Sequence[str]) -> str:
@@ -108,6 +74,9 @@ def check_writable(policy: Policy, marks: Sequence[str]) -> None:
 class TagCalls:
     """Reads and answers calls in tags.
 
+    Attributes:
+        stops: texts that end a piece.
+
     Raises:
         ValueError: a tool takes more than one text, or the tokenizer cannot write a tag.
     """
@@ -134,7 +103,7 @@ class TagCalls:
         return self._policy.encode(task)
 
     def calls(self, text: str, *, ended: bool) -> tuple[Call, ...]:
-        """Return the call that the piece closes, if it closes one."""
+        """Return the call that the piece closes; none ends the answer."""
         closed = self._closing.search(text)
         if closed is None:
             return ()
@@ -149,7 +118,7 @@ class TagCalls:
         return broken_up(text, self._marks)
 
     def answered(self, texts: Sequence[str]) -> list[int]:
-        """Return the tokens of the result."""
+        """Return the tokens that follow a piece with a call, up to where the policy goes on."""
         (text,) = texts
         return [*self._before, *plain_tokens(self._policy, text), *self._after]
 
@@ -191,19 +160,16 @@ class Toolbox:
         The answers, in order, or `ToolDown`, are in what is returned.
         """
         if not self._started:
-            self._start()
+            self._started = True
+            for number in range(self._threads):
+                # Daemons: a tool that hangs must not keep the program from ending.
+                threading.Thread(
+                    target=_serve, args=(self._calls, self._tools), name=f"adjudge-tools-{number}", daemon=True
+                ).start()
+            weakref.finalize(self, _end, self._calls, self._threads)
         found: Future[list[ToolAnswer]] = Future()
         self._calls.put((found, calls))
         return found
-
-    def _start(self) -> None:
-        self._started = True
-        for number in range(self._threads):
-            # Daemons: a tool that hangs must not keep the program from ending.
-            threading.Thread(
-                target=_serve, args=(self._calls, self._tools), name=f"adjudge-tools-{number}", daemon=True
-            ).start()
-        weakref.finalize(self, _end, self._calls, self._threads)
 
 
 def _serve(queue: _Queue, tools: Mapping[str, Tool]) -> None:

@@ -1,19 +1,12 @@
 """Answers of several turns: the policy writes, calls a tool, reads what it says, and goes on.
 
-Tokens are what counts.  What the policy wrote is never tokenized anew: the learner sees the very tokens that were
-drawn, and between them those of the tools, which are not the policy's own, so no loss, no entropy and no divergence is
-taken of them.
+What the policy wrote is never tokenized anew: the learner sees the very tokens that were drawn, and between them those
+of the tools, which are not the policy's own, so no loss, no entropy and no divergence is taken of them.  All open
+answers write their next piece side by side, once all have heard their tools, so it does not matter which was quicker.
 
-All open answers write their next piece side by side; calls run while other pieces are still being written.  A piece is
-begun when all answers of its round have heard their tools, so it does not matter which tool was quicker.
-
-Calls as chat models write them: `<tool_call>{"name": ..., "arguments": {...}}</tool_call>` in the assistant's turn.
-
-The answer is a turn of the role "tool".  What stands around it is what the model's chat template puts there, found out
-once with a chat that is made up for it; the policy's own tokens are never written anew.  This is the form of Hermes and
-Qwen models.
-
-Not covered: branching, and tools that remember a dialogue.
+In the style chat, calls are `<tool_call>{"name": ..., "arguments": {...}}</tool_call>` in the assistant's turn, as
+Hermes and Qwen models write them, and answers turns of the role "tool".  What stands around these is what the model's
+chat template puts there, found out once with a chat that is made up for it.
 """
 
 from __future__ import annotations
@@ -35,7 +28,6 @@ from adjudge.rl_integration.trainer.contract.rollout import FinishReason, Rollou
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.rollouts.calls import (
     Call,
-    CallStyle,
     TagCalls,
     Toolbox,
     broken_up,
@@ -45,7 +37,7 @@ from adjudge.rl_integration.trainer.rollouts.calls import (
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.tool import Tool, ToolAnswer, ToolDown, ToolUse
-from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnRollout, Piece, SingleTurn, Writer
+from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnRollout, Piece, Writer
 
 _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 _BLOCK = re.compile(rf"{_OPEN}(.*?)(?:{_CLOSE}|\Z)", re.DOTALL)
@@ -63,7 +55,13 @@ class ChatCalls:
 
     def __init__(self, policy: Policy, tools: Sequence[Tool]) -> None:
         self._policy = policy
-        schemas = [_schema(tool) for tool in tools]
+        schemas: list[dict[str, Any]] = [
+            {
+                "type": "function",
+                "function": {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)},
+            }
+            for tool in tools
+        ]
         self._prompts = PromptTokens(
             policy.tokenizer, model=policy.name, window=policy.tokens.window, options={"tools": schemas}
         )
@@ -75,9 +73,11 @@ class ChatCalls:
                 "writes its variable `tools`, or the style tags, where prompts say it"
             )
         _check_form(policy)
-        around = _Around.of(policy)
-        self._head, self._between, self._tail = (policy.tokens.text(text) for text in around.texts)
-        self._marks = (*_ROLE_MARKS, *policy.tokens.special_tokens, *around.headers)
+        around = _around(policy)
+        self._head, self._between, self._tail = map(policy.tokens.text, around)
+        # Of templates that name roles in plain words, such as "user: ", these lines are what must not be forged.
+        headers = {line.strip() for text in around for line in text.splitlines() if len(line.strip()) > 3}
+        self._marks = (*_ROLE_MARKS, *policy.tokens.special_tokens, *sorted(headers))
 
     def prompt(self, task: Task) -> tuple[int, ...]:
         """Return a task's chat as tokens, with what the template says of the tools.
@@ -111,46 +111,34 @@ class ChatCalls:
         return [*found, *self._tail]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Around:
-    """What a chat template writes around the texts of tools.
+def _around(policy: Policy) -> tuple[str, str, str]:
+    """What a chat template writes around the texts of tools, found out with dialogues that nobody would write.
 
-    Attributes:
-        texts: behind the assistant's end token up to the tool's text, between two tools' texts, and behind the last one
-            up to where the assistant goes on.
-        headers: lines of those, which must not stand in a tool's text.
+    Behind the assistant's end token up to a tool's text, between two tools' texts, and behind the last one up to where
+    the assistant goes on.
     """
-
-    texts: tuple[str, str, str]
-    headers: tuple[str, ...]
-
-    @classmethod
-    def of(cls, policy: Policy) -> _Around:
-        """Find it out with dialogues that nobody would write."""
-        said, told = "adjudgesaid", [f'adjudge "told"\n{number}' for number in range(3)]
-        chat: list[Message] = [{"role": "user", "content": "-"}, {"role": "assistant", "content": said}]
-        answers: list[Message] = [{"role": "tool", "content": text} for text in told]
-        behind = [
-            _text(policy.tokens, [*chat, *answers[:count]], finished=count == 0).rpartition(said)[2]
-            for count in range(len(told) + 1)
-        ]
-        ends = [policy.tokenizer.decode([token]) for token in policy.ends]
-        end = next((text for text in ends if text and all(one.startswith(text) for one in behind)), None)
-        if end is None:
-            raise ValueError(
-                f"the chat template of {policy.name!r} ends the assistant's turn differently when a tool answers, or "
-                f"with none of the tokens that end an answer ({', '.join(sorted(ends))}): it writes {behind[0]!r} and "
-                f"{behind[1]!r}; use another chat template, or the style tags"
-            )
-        alone, two, three = (_split(text.removeprefix(end), told[:at]) for at, text in enumerate(behind) if at)
-        if not (alone and two and three) or [alone[0], two[1], two[1], alone[1]] != three or two[::2] != alone:
-            raise ValueError(
-                f"the chat template of {policy.name!r} does not write what a tool says as it is, or not in the same "
-                f"way each time: it writes {behind[3]!r}; use another chat template, or the style tags"
-            )
-        # Of templates that name roles in plain words, such as "user: ", these are what must not be forged.
-        headers = {line.strip() for text in two for line in text.splitlines() if len(line.strip()) > 3}
-        return cls(texts=(two[0], two[1], two[2]), headers=tuple(sorted(headers)))
+    said, told = "adjudgesaid", [f'adjudge "told"\n{number}' for number in range(3)]
+    chat: list[Message] = [{"role": "user", "content": "-"}, {"role": "assistant", "content": said}]
+    answers: list[Message] = [{"role": "tool", "content": text} for text in told]
+    behind = [
+        _text(policy.tokens, [*chat, *answers[:count]], finished=count == 0).rpartition(said)[2]
+        for count in range(len(told) + 1)
+    ]
+    ends = [policy.tokenizer.decode([token]) for token in policy.ends]
+    end = next((text for text in ends if text and all(one.startswith(text) for one in behind)), None)
+    if end is None:
+        raise ValueError(
+            f"the chat template of {policy.name!r} ends the assistant's turn differently when a tool answers, or "
+            f"with none of the tokens that end an answer ({', '.join(sorted(ends))}): it writes {behind[0]!r} and "
+            f"{behind[1]!r}; use another chat template, or the style tags"
+        )
+    alone, two, three = (_split(text.removeprefix(end), told[:at]) for at, text in enumerate(behind) if at)
+    if not (alone and two and three) or [alone[0], two[1], two[1], alone[1]] != three or two[::2] != alone:
+        raise ValueError(
+            f"the chat template of {policy.name!r} does not write what a tool says as it is, or not in the same "
+            f"way each time: it writes {behind[3]!r}; use another chat template, or the style tags"
+        )
+    return two[0], two[1], two[2]
 
 
 def _split(text: str, marks: Sequence[str]) -> list[str] | None:
@@ -184,14 +172,6 @@ def _text(tokens: PromptTokens, chat: Sequence[Message], *, finished: bool = Fal
     return found
 
 
-def _schema(tool: Tool) -> dict[str, Any]:
-    """A tool as chat templates take it."""
-    return {
-        "type": "function",
-        "function": {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)},
-    }
-
-
 def _call(block: re.Match[str]) -> Call:
     if not block[0].endswith(_CLOSE):
         return Call(problem="the call is not closed by its tag")
@@ -214,38 +194,37 @@ def open_writer(policy: Policy, generator: Generator, tools: ToolUse | None) -> 
         ValueError: a tool cannot be opened, or the policy cannot call it in this style.
     """
     if tools is None:
-        return SingleTurn(policy, generator)
+        return Writer(policy, generator)
     toolbox = Toolbox([choice.opened() for choice in tools.offered], threads=tools.threads)
-    style: CallStyle
-    if tools.style == "chat":
-        style = ChatCalls(policy, toolbox.tools)
-    else:
-        style = TagCalls(policy, toolbox.tools, before=tools.before, after=tools.after)
+    style: ChatCalls | TagCalls = (
+        ChatCalls(policy, toolbox.tools)
+        if tools.style == "chat"
+        else TagCalls(policy, toolbox.tools, before=tools.before, after=tools.after)
+    )
     return Dialogue(policy, generator, style, toolbox, max_turns=tools.max_turns, timeout=tools.timeout)
 
 
-class Dialogue:
+class Dialogue(Writer):
     """Writes answers that call tools."""
 
     def __init__(
         self,
         policy: Policy,
         generator: Generator,
-        style: CallStyle,
+        style: ChatCalls | TagCalls,
         toolbox: Toolbox,
         *,
         max_turns: int,
         timeout: float,
     ) -> None:
-        self._policy = policy
-        self._generator = generator
+        super().__init__(policy, generator)
         self._style = style
         self._toolbox = toolbox
         self._max_turns = max_turns
         self._timeout = timeout
 
     def prompt(self, task: Task) -> tuple[int, ...]:
-        """Return the task's prompt as tokens, with what it says of the tools."""
+        """Return the tokens that answers to a task begin behind, with what they say of the tools."""
         return self._style.prompt(task)
 
     def roll_out(

@@ -41,19 +41,12 @@ class PythonTool(Options, what="python tool option"):
     memory_mb: int = 512
     max_output: Annotated[int, Range(ge=1)] = 2_000
 
+    description = "Run a Python program in a sandbox without network. Only what it prints is returned."
+    parameters = one_text("code", "the program")
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self._scorer  # noqa: B018 the scorer checks the other options
-
-    @property
-    def description(self) -> str:
-        """What it does."""
-        return "Run a Python program in a sandbox without network. Only what it prints is returned."
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """One text: the program."""
-        return one_text("code", "the program")
 
     @cached_property
     def _scorer(self) -> Scorer:

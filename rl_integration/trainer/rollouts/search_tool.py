@@ -77,19 +77,12 @@ class SearchTool(Options, what="search tool option"):
     count: Annotated[int, Range(ge=1)] = 3
     max_text: Annotated[int, Range(ge=1)] = 500
 
+    description = "Search a collection of texts. The best matches are returned."
+    parameters = one_text("query", "words to look for")
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self._index  # noqa: B018 a bad file is told before any work
-
-    @property
-    def description(self) -> str:
-        """What it does."""
-        return "Search a collection of texts. The best matches are returned."
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """One text: the query."""
-        return one_text("query", "words to look for")
 
     def call(self, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Answer a query."""

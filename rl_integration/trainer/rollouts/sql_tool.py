@@ -69,6 +69,9 @@ class SqlTool(Options, what="sql tool option"):
     max_rows: Annotated[int, Range(ge=1)] = 50
     max_output: Annotated[int, Range(ge=1)] = 2_000
 
+    description = "Run one SELECT statement on the SQLite database. The table sqlite_master lists its tables."
+    parameters = one_text("query", "one SELECT statement")
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if not Path(self.database).is_file():
@@ -79,16 +82,6 @@ class SqlTool(Options, what="sql tool option"):
                 connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except sqlite3.Error as error:
             raise ValueError(f"the sql tool's database {self.database!r} cannot be read: {error}") from error
-
-    @property
-    def description(self) -> str:
-        """What it does."""
-        return "Run one SELECT statement on the SQLite database. The table sqlite_master lists its tables."
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """One text: the query."""
-        return one_text("query", "one SELECT statement")
 
     def call(self, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Answer a query.

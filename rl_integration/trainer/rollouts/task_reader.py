@@ -20,7 +20,7 @@ from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source, open_source
 from adjudge.protocol import Message, Sample
 from adjudge.rl_integration.trainer.contract.task import Task
-from adjudge.rl_integration.trainer.rollouts.task_files import PLACE, TaskFiles
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import PLACE, TaskFiles
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,19 +3,17 @@
 `segments` writes so many tokens, forks, writes as many more, until there are as many answers as wanted; each of them
 then goes on to its end.  Where an answer ends before it was forked often enough, the missing ones begin at the prompt.
 `uncertain` writes whole answers, and then others from the tokens before those that were least likely; an answer of too
-few tokens is gone on with from the prompt.
+few tokens is gone on with from the prompt.  `Rollout.path` says which tokens were written once for several answers.
 
 An answer's place in its group is fixed before it is written, so neither timing nor the order in which pieces end can
-change a batch.  `Rollout.path` says which tokens were written once for several answers.
-
-Not covered: answers of several turns, and forks of forks (TreeRL's further rounds).
+change a batch.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 
@@ -25,7 +23,7 @@ from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig, TreeConfig
-from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnRollout, Piece
+from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnRollout, Piece, Writer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,17 +52,12 @@ class _Branch:
         return [replace(self, first=begin, leaves=end - begin) for begin, end in pairwise(edges)]
 
 
-class TreeWriter:
+class TreeWriter(Writer):
     """Writes the answers to each task as a tree."""
 
     def __init__(self, policy: Policy, generator: Generator, config: TreeConfig) -> None:
-        self._policy = policy
-        self._generator = generator
+        super().__init__(policy, generator)
         self._config = config
-
-    def prompt(self, task: Task) -> tuple[int, ...]:
-        """Return the task's prompt as tokens."""
-        return self._policy.encode(task)
 
     def roll_out(
         self,
@@ -102,39 +95,29 @@ class TreeWriter:
         return [growth.found[place] for place in range(len(tasks) * num_generations)]
 
 
+@dataclass(kw_only=True)
 class _Growth:
     """The trees of one batch, while they grow."""
 
-    def __init__(
-        self,
-        *,
-        policy: Policy,
-        generator: Generator,
-        tasks: Sequence[Task],
-        sampling: SamplingConfig,
-        seed: int,
-        version: int,
-        name: str,
-        on_rollout: OnRollout,
-    ) -> None:
-        self._policy = policy
-        self._generator = generator
-        self._tasks = tasks
-        self._prompts = [policy.encode(task) for task in tasks]
-        self._sampling = sampling
-        self._seed = seed
-        self._calls = 0
-        self._version = version
-        self._name = name
-        self._on_rollout = on_rollout
-        self._nodes = 0
-        self.found: dict[int, Rollout] = {}
+    policy: Policy
+    generator: Generator
+    tasks: Sequence[Task]
+    sampling: SamplingConfig
+    seed: int
+    version: int
+    name: str
+    on_rollout: OnRollout
+    found: dict[int, Rollout] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._prompts = [self.policy.encode(task) for task in self.tasks]
+        self._calls = self._nodes = 0
 
     def by_segments(self, num_generations: int, config: TreeConfig) -> None:
         """Fork after every segment."""
         going = [
             branch
-            for task in range(len(self._tasks))
+            for task in range(len(self.tasks))
             for branch in _Branch(task=task, first=task * num_generations, leaves=num_generations).split(config.trees)
         ]
         while going:
@@ -152,7 +135,7 @@ class _Growth:
         size = num_generations // config.trees
         roots = [
             _Branch(task=task, first=task * num_generations + tree * size, leaves=1)
-            for task in range(len(self._tasks))
+            for task in range(len(self.tasks))
             for tree in range(config.trees)
         ]
         forked: list[_Branch] = []
@@ -170,12 +153,12 @@ class _Growth:
 
     def _left(self, branch: _Branch) -> int:
         """How many tokens an answer may still have."""
-        return self._sampling.max_new_tokens - len(branch.ids)
+        return self.sampling.max_new_tokens - len(branch.ids)
 
     def _named(self) -> str:
         """A name for a node, as unique as those of the answers."""
         self._nodes += 1
-        return f"{self._name}:{self._nodes}"
+        return f"{self.name}:{self._nodes}"
 
     def _done(self, branch: _Branch, piece: Piece) -> bool:
         return piece.finish_reason == "stop" or not self._left(branch)
@@ -194,10 +177,10 @@ class _Growth:
 
         for copies, places in _alike(branches):
             heads = places[::copies]
-            self._generator.generate(
+            self.generator.generate(
                 [self._prompts[branches[at].task] + branches[at].ids for at in heads],
                 copies,
-                self._sampling,
+                self.sampling,
                 seed=self._next_seed(),
                 on_piece=partial(ended, places),
                 limits=[min(limit(branches[at]), self._left(branches[at])) for at in heads],
@@ -207,22 +190,22 @@ class _Growth:
     def _next_seed(self) -> int:
         """A seed for each call: the batch's own first, and then such as no other batch begins with."""
         self._calls += 1
-        return self._seed if self._calls == 1 else random.Random(f"{self._seed}:{self._calls}").getrandbits(48)
+        return self.seed if self._calls == 1 else random.Random(f"{self.seed}:{self._calls}").getrandbits(48)
 
     def _finish(self, branch: _Branch, piece: Piece) -> None:
         self.found[branch.first] = Rollout(
-            id=f"{self._name}:{branch.first}",
-            task=self._tasks[branch.task],
+            id=f"{self.name}:{branch.first}",
+            task=self.tasks[branch.task],
             prompt_ids=self._prompts[branch.task],
             ids=branch.ids,
             logprobs=np.asarray(branch.logprobs, dtype=np.float32),
             own=np.ones(len(branch.ids), dtype=np.bool_),
-            text=self._policy.decode(branch.ids[:-1] if piece.ended else branch.ids),
+            text=self.policy.decode(branch.ids[:-1] if piece.ended else branch.ids),
             finish_reason=piece.finish_reason,
-            version=self._version,
+            version=self.version,
             path=branch.path,
         )
-        self._on_rollout(branch.first, self.found[branch.first])
+        self.on_rollout(branch.first, self.found[branch.first])
 
 
 def _alike(branches: Sequence[_Branch]) -> Iterator[tuple[int, list[int]]]:
@@ -230,12 +213,7 @@ def _alike(branches: Sequence[_Branch]) -> Iterator[tuple[int, list[int]]]:
     runs: list[list[int]] = []
     for place, branch in enumerate(branches):
         before = branches[runs[-1][0]] if runs else None
-        same = before is not None and (before.task, before.ids, before.leaves > 1) == (
-            branch.task,
-            branch.ids,
-            branch.leaves > 1,
-        )
-        if same:
+        if before and (before.task, before.ids, before.leaves > 1) == (branch.task, branch.ids, branch.leaves > 1):
             runs[-1].append(place)
         else:
             runs.append([place])

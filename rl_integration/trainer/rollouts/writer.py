@@ -1,9 +1,7 @@
-"""From tasks to rollouts: who writes answers, and further answers that are scored as they end.
+"""From tasks to rollouts: who writes answers, and further answers (more rounds, refinements, hints) scored as they end.
 
-Further answers, written and scored once the first ones of a batch are there: more rounds, refinements, hints.
-
-Each answer goes to the reward service the moment it ends, as those of the batch did.  Its prompt may be another than
-its task's; its score is always that of an answer to the task as it stands in the data.
+The prompt of a further answer may be another than its task's; its score is always that of an answer to the task as it
+stands in the data.
 """
 
 from __future__ import annotations
@@ -91,8 +89,12 @@ OnRollout: TypeAlias = Callable[[int, Rollout], None]
 """Told the place of a rollout among those asked for, and the rollout."""
 
 
-class Writer(Protocol):
-    """Answers tasks."""
+class Writer:
+    """Answers tasks, here in one turn; those that branch or call tools derive from it."""
+
+    def __init__(self, policy: Policy, generator: Generator) -> None:
+        self._policy = policy
+        self._generator = generator
 
     def prompt(self, task: Task) -> tuple[int, ...]:
         """Return the tokens that answers to a task begin behind.
@@ -100,7 +102,7 @@ class Writer(Protocol):
         Raises:
             ValueError: the prompt is empty, or cannot be written as tokens.
         """
-        ...
+        return self._policy.encode(task)
 
     def roll_out(
         self,
@@ -124,45 +126,7 @@ class Writer(Protocol):
             name: begins the ids of the answers.
             on_rollout: told each answer as soon as it ends.
         """
-        ...
-
-
-def check_room(writer: Writer, tasks: Iterable[Task], *, max_new_tokens: int, window: int) -> None:
-    """Raise `ValueError` unless each task's prompt can be written, and leaves room for the longest answer."""
-    for task in tasks:
-        length = len(writer.prompt(task))
-        if length + max_new_tokens > window:
-            raise ValueError(
-                f"the prompt of task {task.id!r} has {length} tokens, and with {max_new_tokens} of an answer "
-                f"(rollouts.sampling.max_new_tokens) that is more than the {window} that are read; lower "
-                "max_new_tokens, or leave long prompts out (data.max_prompt_tokens)"
-            )
-
-
-class SingleTurn:
-    """Writes answers of one turn."""
-
-    def __init__(self, policy: Policy, generator: Generator) -> None:
-        self._policy = policy
-        self._generator = generator
-
-    def prompt(self, task: Task) -> tuple[int, ...]:
-        """Return the task's prompt as tokens."""
-        return self._policy.encode(task)
-
-    def roll_out(
-        self,
-        tasks: Sequence[Task],
-        num_generations: int,
-        sampling: SamplingConfig,
-        *,
-        seed: int,
-        version: int,
-        name: str,
-        on_rollout: OnRollout,
-    ) -> list[Rollout]:
-        """Return answers; see `Writer`."""
-        prompts = [self._policy.encode(task) for task in tasks]
+        prompts = [self.prompt(task) for task in tasks]
         found: dict[int, Rollout] = {}
 
         def done(place: int, piece: Piece) -> None:
@@ -183,6 +147,18 @@ class SingleTurn:
         self._generator.refresh(version)
         self._generator.generate(prompts, num_generations, sampling, seed=seed, on_piece=done)
         return [found[place] for place in range(len(tasks) * num_generations)]
+
+
+def check_room(writer: Writer, tasks: Iterable[Task], *, max_new_tokens: int, window: int) -> None:
+    """Raise `ValueError` unless each task's prompt can be written, and leaves room for the longest answer."""
+    for task in tasks:
+        length = len(writer.prompt(task))
+        if length + max_new_tokens > window:
+            raise ValueError(
+                f"the prompt of task {task.id!r} has {length} tokens, and with {max_new_tokens} of an answer "
+                f"(rollouts.sampling.max_new_tokens) that is more than the {window} that are read; lower "
+                "max_new_tokens, or leave long prompts out (data.max_prompt_tokens)"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,7 +278,12 @@ class Answering:
         found: dict[int, Rollout] = {}
 
         def done(place: int, written: Rollout) -> None:
-            found[place] = _of(asks[place // count], written)
+            ask = asks[place // count]
+            answer = replace(written, task=ask.task, origin=ask.origin)
+            if ask.learnt_after is not None:
+                unknown = np.full_like(written.logprobs, np.nan)
+                answer = replace(answer, prompt_ids=ask.learnt_after, logprobs=unknown)
+            found[place] = answer
             if scoring is not None:
                 scoring.add(place, found[place])
 
@@ -319,11 +300,3 @@ class Answering:
             on_rollout=done,
         )
         return [found[place] for place in range(len(asks) * count)]
-
-
-def _of(ask: Ask, written: Rollout) -> Rollout:
-    """An answer as it is scored and learnt from."""
-    answer = replace(written, task=ask.task, origin=ask.origin)
-    if ask.learnt_after is None:
-        return answer
-    return replace(answer, prompt_ids=ask.learnt_after, logprobs=np.full_like(written.logprobs, np.nan))

@@ -19,8 +19,7 @@ from adjudge.rl_integration.trainer.loop.config import RunConfig
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
-from adjudge.rl_integration.trainer.rollouts.curricula.choice import CurriculumChoice
-from adjudge.rl_integration.trainer.rollouts.curricula.improver import Improver
+from adjudge.rl_integration.trainer.rollouts.curricula.choice import CurriculumChoice, Improver
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.writer import Answering, OnRollout
 

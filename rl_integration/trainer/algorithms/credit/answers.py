@@ -26,7 +26,7 @@ them was not judged, or if the text of a turn is not found in what its tokens sa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TypeAlias
 
@@ -259,20 +259,6 @@ class Answers:
         return np.array([len(values) > 0 for values in self.values], dtype=np.bool_)
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """An assistant's turn: its tokens' places, its text, and where that begins in the graded text."""
-
-    run: Span
-    text: str
-    begin: int
-    spans: list[tuple[int, Span]] = field(default_factory=list)
-
-    @property
-    def end(self) -> int:
-        return self.begin + len(self.text)
-
-
 def _steps(score: Score, part: str) -> tuple[StepScore, ...]:
     """The steps that a score or one of its parts has; none where there is no such part."""
     found: Score | None = score
@@ -296,39 +282,25 @@ def _placed(rollout: Rollout, runs: Sequence[Span], spans: Sequence[Span], decod
     begins = accumulate((len(text) + 1 for text in texts[:-1]), initial=0)
     found = np.full(len(rollout.ids), -1, dtype=np.int64)
     for run, text, begin in zip(runs, texts, begins, strict=True):
-        turn = _Turn(run=run, text=text, begin=begin)
-        turn.spans.extend((step, span) for step, span in enumerate(spans) if _touches(span, turn))
-        placed = _of_turn(turn, rollout.ids[slice(*run)], decode)
-        if placed is None:
+        end = begin + len(text)
+        own = [(step, span) for step, span in enumerate(spans) if _touch(span, (begin, end))]
+        if not own:
+            continue
+        step, (first, last) = own[0]
+        if len(own) == 1 and first <= begin and end <= last:
+            found[slice(*run)] = step
+            continue
+        ids = rollout.ids[slice(*run)]
+        said = decode(ids)
+        if said.count(text) != 1 and not said.startswith(text):
             return None
-        found[slice(*run)] = placed
+        shift = 0 if said.startswith(text) else said.find(text)
+        offsets = [(before - shift, after - shift) for before, after in token_spans(decode, ids)]
+        local = steps_of_tokens([(first - begin, last - begin) for _, (first, last) in own], offsets)
+        found[slice(*run)] = np.array([step for step, _ in own] + [-1], dtype=np.int64)[local]
     return found
 
 
-def _touches(span: Span, turn: _Turn) -> bool:
-    empty = turn.begin == turn.end and span == (turn.begin, turn.end)
-    return empty or (span[0] < turn.end and span[1] > turn.begin)
-
-
-def _of_turn(turn: _Turn, ids: Sequence[int], decode: Decode) -> Integers | int | None:
-    """The step of each token of a turn, or the one that has them all; None if that cannot be told."""
-    if not turn.spans:
-        return -1
-    step, (first, last) = turn.spans[0]
-    if len(turn.spans) == 1 and first <= turn.begin and turn.end <= last:
-        return step
-    text = decode(ids)
-    shift = _shift(text, turn.text)
-    if shift is None:
-        return None
-    offsets = [(begin - shift, end - shift) for begin, end in token_spans(decode, ids)]
-    local = steps_of_tokens([(first - turn.begin, last - turn.begin) for _, (first, last) in turn.spans], offsets)
-    names = np.array([step for step, _ in turn.spans] + [-1], dtype=np.int64)
-    return names[local]
-
-
-def _shift(text: str, graded: str) -> int | None:
-    """Where a turn's text begins in what its tokens say; None if it is not there, or more than once."""
-    if text.startswith(graded):
-        return 0
-    return text.find(graded) if text.count(graded) == 1 else None
+def _touch(span: Span, turn: Span) -> bool:
+    empty = turn[0] == turn[1] and span == turn
+    return empty or (span[0] < turn[1] and span[1] > turn[0])

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self, TypeVar
+from typing import Annotated, Any, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -26,15 +26,12 @@ from torch import Tensor
 from adjudge.options import Options, Range
 from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages import Gae
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss, Preference, Rover
-from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, Totals
+from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, TokenBatch, Totals
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats
 from adjudge.rl_integration.trainer.contract.options import check_kind
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rewards.shaping import Overlong
 from adjudge.training.config_keys import WORDS
-
-if TYPE_CHECKING:
-    from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, TokenBatch
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -88,10 +88,7 @@ from adjudge.rl_integration.trainer.algorithms.objectives.tokens import (
     aggregate,
     ratio,
 )
-from adjudge.rl_integration.trainer.contract.options import (
-    check_kind,
-    check_number,
-)
+from adjudge.rl_integration.trainer.contract.options import check_kind, check_number
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -189,7 +189,6 @@ def ratio(tokens: TokenBatch, level: Level) -> Tensor:
 
 
 Aggregation: TypeAlias = Literal["sequence_mean", "token_mean", "sequence_sum", "constant"]
-AGGREGATIONS: tuple[Aggregation, ...] = get_args(Aggregation)
 
 
 def aggregate(losses: Tensor, tokens: TokenBatch, how: Aggregation, *, length: int = 1) -> Tensor:

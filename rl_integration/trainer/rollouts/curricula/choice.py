@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from adjudge.options import named
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, CurriculumRule, Setting
 from adjudge.rl_integration.trainer.rollouts.curricula.filters import PfPpo, RestGrpo, Rlpr, ZeroVariance
-from adjudge.rl_integration.trainer.rollouts.curricula.hints import HintsRule
-from adjudge.rl_integration.trainer.rollouts.curricula.improver import Improver
-from adjudge.rl_integration.trainer.rollouts.curricula.refinements import RefinementsRule
+from adjudge.rl_integration.trainer.rollouts.curricula.hints import Hints, HintsRule
+from adjudge.rl_integration.trainer.rollouts.curricula.refinements import Refinements, RefinementsRule
 from adjudge.rl_integration.trainer.rollouts.curricula.rounds import Dars, ReinforceAda
 from adjudge.rl_integration.trainer.rollouts.curricula.sources import Dump, Mopps, Pcl, Sec
 from adjudge.training.config_file import config_of, plain_config
@@ -95,6 +94,9 @@ class CurriculumChoice:
             found[name] = config_of(type(published), record, f"curriculum.set.{name}")
         return found
 
+
+Improver: TypeAlias = Hints | Refinements
+"""Asked when all scores of a batch are there, in each process for its own groups; it depends on nothing but these."""
 
 IMPROVERS: Mapping[str, RefinementsRule | HintsRule] = MappingProxyType(
     {

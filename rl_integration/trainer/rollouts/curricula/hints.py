@@ -29,7 +29,6 @@ from adjudge.rl_integration.trainer.contract.options import check_number
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.rollouts.curricula.improver import (
     Improved,
-    Improver,
     fits,
     gold_text,
     is_solved,
@@ -79,7 +78,7 @@ class HintsRule(Options):
         for share in self.shares:
             check_number("shares", share, Range(gt=0, le=1))
 
-    def made(self, policy: Policy, tasks: Sequence[Task]) -> Improver:
+    def made(self, policy: Policy, tasks: Sequence[Task]) -> Hints:
         """Return what helps.
 
         Raises:

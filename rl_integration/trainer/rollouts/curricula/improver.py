@@ -1,14 +1,14 @@
-"""What helps where answers are wrong."""
+"""What improvers share: which groups they help, and how more text is shown to a policy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from adjudge.protocol import Message
 from adjudge.rl_integration.trainer.contract.task import Task
-from adjudge.rl_integration.trainer.rollouts.writer import Answered, Answering
+from adjudge.rl_integration.trainer.rollouts.writer import Answered
 
 if TYPE_CHECKING:
     from adjudge.rl_integration.trainer.rollouts.policy import Policy
@@ -25,22 +25,6 @@ class Improved:
 
     groups: list[Answered]
     counts: Mapping[str, int]
-
-
-class Improver(Protocol):
-    """Helps where answers are wrong.
-
-    It is asked when all scores of a batch are there, in each process for its own groups, and depends on nothing but
-    these, so that a resumed run does the same.
-    """
-
-    def improve(self, groups: Sequence[Answered], answering: Answering) -> Improved:
-        """Return the groups, some with members that were written with help."""
-        ...
-
-    def close(self) -> None:
-        """Give back what it holds."""
-        ...
 
 
 def is_unsolved(group: Answered, right_above: float) -> bool:

@@ -28,7 +28,6 @@ from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
 from adjudge.rl_integration.trainer.rollouts.curricula.improver import (
     Improved,
-    Improver,
     fits,
     gold_text,
     is_solved,
@@ -107,7 +106,7 @@ class RefinementsRule(Options):
                 f"critic is given, which the critique {self.critique!r} does not read; set critique to evidence"
             )
 
-    def made(self, policy: Policy, tasks: Sequence[Task]) -> Improver:
+    def made(self, policy: Policy, tasks: Sequence[Task]) -> Refinements:
         """Return what refines.
 
         Raises:

@@ -34,7 +34,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -56,30 +56,6 @@ from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import (
 
 _SOURCE = frozenset({"source"})
 _SHARE = Range(ge=0, le=1)
-
-
-class Expectation(Protocol):
-    """What pass rates are expected of tasks."""
-
-    def draw(self, tasks: Sequence[Task], random: np.random.Generator) -> Floats:
-        """Return (n,) pass rates to choose by."""
-        ...
-
-    def mean(self, tasks: Sequence[Task]) -> Floats:
-        """Return (n,) the best guesses."""
-        ...
-
-    def observe(self, tasks: Sequence[Task], answers: Sequence[Sequence[float]]) -> None:
-        """Take in the shares, in [0, 1], of the judged answers to each task; at least one for each."""
-        ...
-
-    def state(self) -> dict[str, Any]:
-        """Return it as plain JSON data."""
-        ...
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,17 +143,17 @@ class Posterior:
         return np.array([right + one.right for one in known]), np.array([wrong + one.wrong for one in known])
 
     def draw(self, tasks: Sequence[Task], random: np.random.Generator) -> Floats:
-        """Return one draw from each task's distribution."""
+        """Return (n,) pass rates to choose by: one draw from each task's distribution."""
         return random.beta(*self._counts(tasks))
 
     def mean(self, tasks: Sequence[Task]) -> Floats:
-        """Return the mean of each task's distribution."""
+        """Return (n,) the best guesses: the mean of each task's distribution."""
         right, wrong = self._counts(tasks)
         found: Floats = right / (right + wrong)
         return found
 
     def observe(self, tasks: Sequence[Task], answers: Sequence[Sequence[float]]) -> None:
-        """Take in the shares of the judged answers to each task."""
+        """Take in the shares, in [0, 1], of the judged answers to each task; at least one for each."""
         names = [task.id for task, judged in zip(tasks, answers, strict=True) for _ in judged]
         self._record.observe(names, Groups.of([value for judged in answers for value in judged], names))
 
@@ -259,7 +235,7 @@ class NearestSource:
         ValueError: there are no tasks, or two have one id.
     """
 
-    def __init__(self, rule: Mopps | Pcl, setting: Setting, expectation: Expectation) -> None:
+    def __init__(self, rule: Mopps | Pcl, setting: Setting, expectation: Posterior | PromptValue) -> None:
         check_tasks(setting.tasks)
         self._rule = rule
         self._tasks = setting.tasks

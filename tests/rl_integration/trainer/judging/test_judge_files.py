@@ -15,8 +15,7 @@ from adjudge.rl_integration.trainer.judging.pairs import Pair, in_both_orders, w
 from adjudge.rl_integration.trainer.loop.config import RunConfig, RunFile
 from adjudge.rl_integration.trainer.loop.run import Run
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
-from adjudge.rl_integration.trainer.rollouts.task_files import TaskFiles
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig, TaskFiles
 from adjudge.rl_integration.trainer.rollouts.task_reader import read_tasks
 from adjudge.training.config_file import load_config
 from adjudge.verifiers.verdict.pair_scorer import BothOrdersScorer

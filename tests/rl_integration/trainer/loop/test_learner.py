@@ -18,13 +18,13 @@ from adjudge.rl_integration.trainer.loop.learner import Learner
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
-from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
+from adjudge.rl_integration.trainer.rollouts.writer import Writer
 
 GROUP = 6
 
 
 def rollouts_of(policy: Policy, version: int = 0) -> list[Rollout]:
-    return SingleTurn(policy, TransformersGenerator(policy)).roll_out(
+    return Writer(policy, TransformersGenerator(policy)).roll_out(
         TASKS[:5],
         GROUP,
         SamplingConfig(max_new_tokens=8),

@@ -11,7 +11,7 @@ from tests.rl_integration.mixed_data import FORMS, completions, dataset
 
 from adjudge.rl_integration.trainer.loop.config import RunFile
 from adjudge.rl_integration.trainer.loop.policy_run import train_policy_run
-from adjudge.rl_integration.trainer.rollouts.task_files import TaskFiles
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import TaskFiles
 from adjudge.rl_integration.trainer.rollouts.task_reader import read_tasks
 from adjudge.runtime.loop import run_blocking
 from adjudge.scoring.api import load, score_rows

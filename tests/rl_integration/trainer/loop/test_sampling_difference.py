@@ -14,14 +14,14 @@ from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
-from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
+from adjudge.rl_integration.trainer.rollouts.writer import Writer
 
 
 @pytest.mark.parametrize("micro_tokens", [16, 16_384])
 @pytest.mark.parametrize("minibatches", [1, 2])
 def test_the_gap_is_a_mean_and_the_ratio_the_largest(micro_tokens: int, minibatches: int) -> None:
     policy = small_policy()
-    rollouts = SingleTurn(policy, TransformersGenerator(policy)).roll_out(
+    rollouts = Writer(policy, TransformersGenerator(policy)).roll_out(
         TASKS[:2], 4, SamplingConfig(max_new_tokens=8), seed=1, version=0, name="0", on_rollout=lambda *_: None
     )
     shifts = [0.0, -0.5, 0.25, 0.1, 0.0, -0.5, 0.25, 0.1]

@@ -18,7 +18,7 @@ from adjudge.protocol import response_text
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.rollouts.calls import Call, CallStyle, TagCalls, Toolbox
+from adjudge.rl_integration.trainer.rollouts.calls import Call, TagCalls, Toolbox
 from adjudge.rl_integration.trainer.rollouts.dialogue import ChatCalls, Dialogue
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
@@ -53,7 +53,7 @@ def drawn(
 ) -> tuple[list[Rollout], ScriptedGenerator]:
     generator = ScriptedGenerator(policy=policy, script=script, backwards=backwards)
     toolbox = Toolbox(tools, threads=4)
-    style: CallStyle = (
+    style: ChatCalls | TagCalls = (
         ChatCalls(policy, toolbox.tools)
         if policy.tokenizer.chat_template
         else TagCalls(policy, toolbox.tools, before="<result>", after="</result>")

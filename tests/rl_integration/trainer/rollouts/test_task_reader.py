@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from adjudge.protocol import Sample
 from adjudge.rl_integration.trainer.contract.task import Task
-from adjudge.rl_integration.trainer.rollouts.task_files import TaskFiles
+from adjudge.rl_integration.trainer.rollouts.rollouts_config import TaskFiles
 from adjudge.rl_integration.trainer.rollouts.task_reader import RunTasks, read_tasks
 
 ROWS = [{"question": f"{n} + 1 = ?", "answer": str(n + 1), "level": n % 3} for n in range(40)]

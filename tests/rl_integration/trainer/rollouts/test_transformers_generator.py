@@ -16,7 +16,7 @@ from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.token_rows import token_rows
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
-from adjudge.rl_integration.trainer.rollouts.writer import Piece, SingleTurn
+from adjudge.rl_integration.trainer.rollouts.writer import Piece, Writer
 
 TASKS = [Task(id=str(n), prompt=text) for n, text in enumerate(["1+1=", "12+7=", "3=", "123456+654321=", "9+9="])]
 
@@ -32,7 +32,7 @@ def policy() -> Policy:
 
 def drawn(policy: Policy, group: int, *, seed: int = 0, tasks: Sequence[Task] = TASKS, **options: Any) -> list[Rollout]:
     told: dict[int, Rollout] = {}
-    found = SingleTurn(policy, TransformersGenerator(policy)).roll_out(
+    found = Writer(policy, TransformersGenerator(policy)).roll_out(
         tasks,
         group,
         SamplingConfig(**{"max_new_tokens": 20, **options}),

@@ -17,7 +17,7 @@ from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConf
 from adjudge.rl_integration.trainer.rollouts.token_rows import token_rows
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
 from adjudge.rl_integration.trainer.rollouts.tree_writer import TreeWriter
-from adjudge.rl_integration.trainer.rollouts.writer import OnPiece, Piece, SingleTurn
+from adjudge.rl_integration.trainer.rollouts.writer import OnPiece, Piece, Writer
 
 MOST = 12
 SAMPLING = SamplingConfig(max_new_tokens=MOST)
@@ -200,7 +200,7 @@ def test_answers_that_are_too_short_to_fork_begin_anew() -> None:
 def test_one_answer_to_each_task_is_written_as_ever(config: TreeConfig) -> None:
     policy = small_policy()
     rollouts, _ = written(policy, config, group=1, tasks=4)
-    plain = SingleTurn(policy, TransformersGenerator(policy)).roll_out(
+    plain = Writer(policy, TransformersGenerator(policy)).roll_out(
         TASKS[:4], 1, SAMPLING, seed=5, version=3, name="b", on_rollout=lambda *_: None
     )
     assert [one.ids for one in rollouts] == [one.ids for one in plain]

@@ -25,7 +25,7 @@ from adjudge.rl_integration.trainer.loop.learning_batch import injected, with_lo
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
-from adjudge.rl_integration.trainer.rollouts.writer import SingleTurn
+from adjudge.rl_integration.trainer.rollouts.writer import Writer
 
 
 def batch(seed: int, *, helped: list[bool]) -> TokenBatch:
@@ -100,7 +100,7 @@ def test_parts_of_an_update_sum_to_the_whole() -> None:
 
 
 def written(policy: Policy, task: Task, count: int) -> list[Rollout]:
-    return SingleTurn(policy, TransformersGenerator(policy)).roll_out(
+    return Writer(policy, TransformersGenerator(policy)).roll_out(
         [task], count, SamplingConfig(max_new_tokens=6), seed=4, version=0, name="w", on_rollout=lambda *_: None
     )
 
