@@ -103,13 +103,7 @@ class OneByOne:
         scorers: Mapping[str, Any] | None = None,
     ) -> None:
         self._again = partial(
-            OneByOne,
-            framework,
-            scorer=scorer,
-            server=server,
-            fallback=fallback,
-            max_failed=max_failed,
-            scorers=scorers,
+            OneByOne, framework, scorer=scorer, server=server, fallback=fallback, max_failed=max_failed, scorers=scorers
         )
         if scorers is not None and not isinstance(scorers, Mapping):
             raise ValueError(f"scorers={scorers!r}; it must map each data source to a scorer")

@@ -7,10 +7,10 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import nan
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from adjudge.io.values import plain
-from adjudge.options import Options, Range, options_of
+from adjudge.options import Options, Share, options_of
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.adapters.one_by_one import OneByOne
 from adjudge.rl_integration.adapters.row import extra_in
@@ -40,7 +40,7 @@ class VerlOptions(Options, what="reward_kwargs option"):
     scorers: Mapping[str, Any] = field(default_factory=dict)
     server: str | None = None
     fallback: float | None = None
-    max_failed: Annotated[float, Range(ge=0, le=1)] = 0.5
+    max_failed: Share = 0.5
     parts: Sequence[str] = ()
     columns: Sequence[str] | None = None
     tool_text: Literal["refuse", "grade"] = "refuse"
@@ -151,12 +151,9 @@ _MAKING = threading.Lock()
 def verl_scores(options: VerlOptions, *, alone: bool = True) -> VerlScores:
     """Return the scores of this process for some options: the same ones for the same options, loaded once."""
     settings = {item.name: plain(getattr(options, item.name)) for item in fields(options)}
-    key = json.dumps([settings, alone], sort_keys=True, default=_identity)
+    # A scorer object is told from others by its identity; what is made keeps it alive.
+    key = json.dumps([settings, alone], sort_keys=True, default=lambda value: f"{type(value).__name__} at {id(value)}")
     with _MAKING:
         if key not in _MADE:
             _MADE[key] = VerlScores(options, alone=alone)
         return _MADE[key]
-
-
-def _identity(value: Any) -> str:
-    return f"{type(value).__name__} at {id(value)}"  # a scorer object; what is made keeps it alive

@@ -21,12 +21,11 @@ from adjudge.engines.http_circuit import Circuit, CircuitPlan
 from adjudge.engines.http_client import Answer, JsonClient, Refusal, http_loop, on_http_loop
 from adjudge.engines.interface import Fault
 from adjudge.engines.retry import Retry
-from adjudge.options import Options, Range
+from adjudge.options import Count, Options, Range
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.service.request import Traffic
 from adjudge.runtime.loop import run_blocking
 
-_COUNT: Final = Range(ge=1)
 _SECONDS: Final = Range(gt=0, unit="seconds")
 
 
@@ -47,11 +46,11 @@ class ClientConfig(Options, what="client option"):
 
     url: str
     token_env: str = "ADJUDGE_TOKEN"
-    chunk: Annotated[int, _COUNT] = 64
-    concurrency: Annotated[int, _COUNT] = 16
+    chunk: Count = 64
+    concurrency: Count = 16
     timeout: Annotated[float, _SECONDS] = 600.0
     deadline: Annotated[float, _SECONDS] = 3600.0
-    attempts: Annotated[int, _COUNT] = 12
+    attempts: Count = 12
     trust_env: bool = False
 
     def __post_init__(self) -> None:
@@ -100,7 +99,8 @@ class AsyncClient:
             return []
         plain = [_plain(row, place) for place, row in enumerate(rows)]
         chunks = chunked(rows, self.config.chunk)
-        return await on_http_loop(self._score(chunks, plain, scorer, traffic, within))
+        asked = {"scorer": scorer, "traffic": traffic, "within": within}
+        return await on_http_loop(self._score(chunks, plain, asked))
 
     async def scorers(self) -> list[dict[str, Any]]:
         """Return what the server says about its scorers.
@@ -109,9 +109,12 @@ class AsyncClient:
             ValueError: the token is not known.
             ConnectionError: the server does not answer.
         """
-        answer = await on_http_loop(self._get("/v1/scorers"))
-        found: list[dict[str, Any]] = list(answer["scorers"])
-        return found
+        answer = await on_http_loop(self._connection().get(f"{self.config.url.rstrip('/')}/v1/scorers"))
+        if isinstance(answer, Refusal):
+            raise ValueError(f"the reward server at {self.config.url} refused the request: {answer.fault.detail}")
+        if isinstance(answer, Fault):
+            raise ConnectionError(f"the reward server at {self.config.url} gave no answer: {answer.detail}")
+        return list(answer.body["scorers"])
 
     async def close(self) -> None:
         """Close the connections; a later call opens new ones."""
@@ -119,17 +122,9 @@ class AsyncClient:
             await on_http_loop(self._connections.pop(os.getpid()).close())
 
     async def _score(
-        self,
-        chunks: list[list[int]],
-        rows: list[dict[str, Any]],
-        scorer: str | None,
-        traffic: Traffic,
-        within: float | None,
+        self, chunks: list[list[int]], rows: list[dict[str, Any]], asked: Mapping[str, Any]
     ) -> list[Score]:
-        tasks = [
-            asyncio.ensure_future(self._ask([rows[place] for place in chunk], scorer, traffic, within))
-            for chunk in chunks
-        ]
+        tasks = [asyncio.ensure_future(self._ask([rows[place] for place in chunk], asked)) for chunk in chunks]
         try:
             answers = await asyncio.gather(*tasks)
         finally:  # one mistake ends them all
@@ -140,17 +135,9 @@ class AsyncClient:
             scores.update(zip(chunk, answer, strict=True))
         return [scores[place] for place in range(len(rows))]
 
-    async def _ask(
-        self, rows: list[dict[str, Any]], scorer: str | None, traffic: Traffic, within: float | None
-    ) -> list[Score]:
+    async def _ask(self, rows: list[dict[str, Any]], asked: Mapping[str, Any]) -> list[Score]:
         key = secrets.token_hex(16)
-        body = {
-            "scorer": scorer,
-            "samples": rows,
-            "traffic": traffic,
-            "within": within,
-            "idempotency_key": key,
-        }
+        body = {**asked, "samples": rows, "idempotency_key": key}
         answer = await self._connection().post(f"{self.config.url.rstrip('/')}/v1/score", body)
         if isinstance(answer, Refusal) and answer.status == _SLOW_BODY:
             return [Score.failed("engine_timeout", error=answer.fault.detail) for _ in rows]
@@ -159,14 +146,6 @@ class AsyncClient:
         if isinstance(answer, Fault):
             return [Score.failed(answer.reason, error=answer.detail) for _ in rows]
         return _scores(answer, key, len(rows))
-
-    async def _get(self, path: str) -> Mapping[str, Any]:
-        answer = await self._connection().get(f"{self.config.url.rstrip('/')}{path}")
-        if isinstance(answer, Refusal):
-            raise ValueError(f"the reward server at {self.config.url} refused the request: {answer.fault.detail}")
-        if isinstance(answer, Fault):
-            raise ConnectionError(f"the reward server at {self.config.url} gave no answer: {answer.detail}")
-        return answer.body
 
     def _connection(self) -> JsonClient:
         pid = os.getpid()

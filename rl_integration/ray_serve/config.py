@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
-from adjudge.options import Options, Range
+from adjudge.options import Count, Options, Range
 
-_COUNT: Final = Range(ge=1)
 _FROM_0: Final = Range(ge=0)
 
 
@@ -33,13 +32,13 @@ class RayConfig(Options, what="ray option"):
     """
 
     address: str = ""
-    replicas: Annotated[int, _COUNT] = 1
-    max_replicas: Annotated[int, _COUNT] | None = None
+    replicas: Count = 1
+    max_replicas: Count | None = None
     ongoing: Annotated[float, Range(gt=0, unit="requests")] = 64.0
     scale_up_seconds: Annotated[float, _FROM_0] = 10.0
     scale_down_seconds: Annotated[float, _FROM_0] = 300.0
-    max_ongoing: Annotated[int, _COUNT] = 1000
-    max_queued: Annotated[int, _COUNT] = 10_000
+    max_ongoing: Count = 1000
+    max_queued: Count = 10_000
     cpus: Annotated[float, _FROM_0] = 1.0
     gpus: Annotated[float, _FROM_0] = 0.0
     route: Literal["group", "load"] = "group"

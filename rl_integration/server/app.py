@@ -143,10 +143,7 @@ def native(host: Host) -> APIRouter:
     return router
 
 
-_GAUGES = {
-    "waiting": "samples accepted and not begun",
-    "running": "samples being scored",
-}
+_GAUGES = {"waiting": "samples accepted and not begun", "running": "samples being scored"}
 _COUNTERS = {
     "accepted": "samples accepted",
     "refused": "samples refused",

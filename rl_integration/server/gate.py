@@ -1,11 +1,6 @@
 """The door of the server: request ids, tokens, bodies that are too large or too slow, and one log line a request.
 
 Everything here happens before a request is read as JSON.
-
-Ends the handling of a request whose client has gone away.
-
-Nobody reads the answer then, and what waits for the scorer on its behalf would only hold up others.  Work under an
-idempotency key goes on for a while all the same (`host`).
 """
 
 from __future__ import annotations
@@ -82,7 +77,9 @@ _LOOKS_AFTER = 0.5  # seconds; most requests are answered before, and cost no ta
 
 
 class Presence:
-    """Watches one connection while a request of it is handled.
+    """Watches one connection while a request of it is handled, and ends the handling once the client has gone away.
+
+    What waits for the scorer on its behalf would only hold up others; work under an idempotency key goes on (`host`).
 
     Args:
         receive: tells what comes on the connection, as in ASGI; the body was read.

@@ -3,12 +3,6 @@
 SIGTERM and Ctrl-C close the socket to new connections, and the service to new samples; what was accepted is answered,
 and the process ends.  What cannot be answered in time is refused after all (503), so that its client asks elsewhere.
 
-A connection that may not keep the server waiting for ever.
-
-uvicorn limits how long a connection may be idle between two requests, but not how long one may take to send the head of
-a request, nor how long that is, nor for how long it goes on with a body that was refused already.  Here each of these
-has an end, so that a client that opens connections and says little cannot use up the server's files and memory.
-
 Not covered: several worker processes; start several servers behind a balancer, or `adjudge serve --ray`.
 """
 
@@ -36,7 +30,11 @@ _BODY_IS_REFUSED = 5.0  # seconds for the rest of a body that nobody reads; a cl
 
 
 def connection_class(head_seconds: float) -> type[HttpToolsProtocol]:
-    """Return the class of connections whose requests' heads take at most so many seconds."""
+    """Return the class of connections whose requests' heads take at most so many seconds.
+
+    uvicorn does not limit how long the head of a request may take, nor how long it is, nor for how long a client goes
+    on with a body that was refused already: a client that says little could use up the server's files and memory.
+    """
 
     class Connection(HttpToolsProtocol):
         """One connection of the server."""

@@ -1,14 +1,9 @@
-"""Calls a scorer with a batch, and finds out whose fault it is when that fails.
+"""Calls a scorer with a batch on a thread of its own, and finds out whose fault it is when that fails.
 
 A call that fails is divided until the sample that makes it fail is found: one response that breaks a scorer costs
-nobody else's score.  A call that failed because another one blocked the thread both were on is made once more.
-
-Where a scorer runs: an event loop on a thread of its own, which is given up when a scorer blocks it.
-
-A scorer with a blocking call inside `async def score` would stop every other scorer, all deadlines and the server if
-it ran on their loop.  Here it stops its own thread; the deadline is kept outside, and the next call gets a new thread.
-The old one cannot be killed (no thread can): it is counted, and ends when the blocking call does.  Programs that check
-should be verifiers, which run in processes that are killed.
+nobody else's score.  A scorer with a blocking call inside `async def score` stops its own thread alone, not the other
+scorers, deadlines and the server: the next call gets a new thread.  The old one cannot be killed (no thread can): it is
+counted, and ends when the blocking call does.
 """
 
 from __future__ import annotations

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
-from adjudge.options import Options, Range
+from adjudge.options import Count, Options, Range
 
-_COUNT: Final = Range(ge=1)
 _SECONDS: Final = Range(gt=0, unit="seconds")
 
 
@@ -37,17 +36,17 @@ class LaneConfig(Options, what="service option"):
     """
 
     scorer: Any
-    batch: Annotated[int, _COUNT] = 256
-    characters: Annotated[int, _COUNT] = 1_000_000
+    batch: Count = 256
+    characters: Count = 1_000_000
     linger: Annotated[float, Range(ge=0, unit="seconds")] = 0.0
-    concurrency: Annotated[int, _COUNT] = 2
-    waiting: Annotated[int, _COUNT] = 20_000
+    concurrency: Count = 2
+    waiting: Count = 20_000
     seconds: Annotated[float, _SECONDS] = 300.0
-    cohort: Annotated[int, _COUNT] | None = None
+    cohort: Count | None = None
     cohort_seconds: Annotated[float, _SECONDS] = 60.0
     incomplete: Literal["failed", "scored"] = "failed"
     cache: str = ""
     trip: Annotated[float, Range(gt=0, le=1)] = 0.5
-    window: Annotated[int, _COUNT] = 10
+    window: Count = 10
     rest: Annotated[float, _SECONDS] = 1.0
     longest_rest: Annotated[float, _SECONDS] = 60.0

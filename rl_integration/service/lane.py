@@ -284,7 +284,6 @@ class Lane:
             self._empty.set()
 
     def _pump(self) -> None:
-        """Begin as many calls as may be under way."""
         while len(self._calls) < self.config.concurrency and len(self._queue):
             if not self._breaker.admits:
                 if wait := self._breaker.wait:

@@ -1,15 +1,8 @@
 """What waits for a scorer: a queue that its users share fairly, and groups that are not whole yet.
 
-Training gets three quarters of what is taken while evaluations wait too, however many clients either of them has.
-
-Each flow (a client, a kind of traffic) has a line of its own, and the next item comes from the flow that has had the
-least for its weight.  So a burst of evaluations does not hold up training, and one run's burst does not hold up
-another run.  Within a flow the order is that of arrival.  This is start-time fair queueing (Goyal et al., 1996); adding
-and taking an item costs the logarithm of the number of flows, so that many names slow nobody down.
-
-A scorer that compares the members of a group needs all of them in one call, while frameworks send one sample a
-request.  Members are kept by client, traffic and group; the group is let go when it has its number of members or its
-time is over.  A group that was let go and gets another member begins anew.
+Training gets three quarters of what is taken while evaluations wait too, however many clients either of them has.  Each
+client and kind of traffic has a line of its own, and the next item comes from the one that has had the least for its
+weight: start-time fair queueing (Goyal et al., 1996), at the cost of the logarithm of the number of lines.
 """
 
 from __future__ import annotations
@@ -36,7 +29,10 @@ class Cohort:
 
 
 class Cohorts:
-    """Groups in the making; not to be used from two threads at once.
+    """Groups in the making, by client, traffic and group; not to be used from two threads at once.
+
+    A scorer that compares the members of a group needs all of them in one call, while frameworks send one sample a
+    request.  A group is let go when it has its number of members or its time is over; one more member begins it anew.
 
     Args:
         size: members of a group.

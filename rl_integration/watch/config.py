@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Final
 
-from adjudge.options import Options, Range
+from adjudge.options import Count, Options, Range
 
-_COUNT: Final = Range(ge=1)
 _SHARE: Final = Range(gt=0, le=1)
 
 
@@ -43,19 +42,19 @@ class WatchConfig(Options, what="watch option"):
             more or less than in the baseline, and the difference is `surely` one.
     """
 
-    window: Annotated[int, _COUNT] = 2048
-    baseline: Annotated[int, _COUNT] = 1024
-    enough: Annotated[int, _COUNT] = 256
-    block: Annotated[int, _COUNT] = 64
+    window: Count = 2048
+    baseline: Count = 1024
+    enough: Count = 256
+    block: Count = 64
     longer: Annotated[float, Range(gt=1)] = 2.0
     surely: Annotated[float, Range(ge=0, unit="standard errors")] = 4.0
     follows_length: Annotated[float, _SHARE] = 0.5
     frac_reward_zero_std: Annotated[float, _SHARE] = 0.8
-    enough_groups: Annotated[int, _COUNT] = 16
+    enough_groups: Count = 16
     at_maximum: Annotated[float, _SHARE] = 0.9
     maximum: float | None = None
     repeated: Annotated[float, _SHARE] = 0.1
-    long: Annotated[int, _COUNT] = 24
+    long: Count = 24
     one_response: Annotated[float, _SHARE] = 0.5
     failed: Annotated[float, _SHARE] = 0.1
     clipped_ratio: Annotated[float, _SHARE] = 0.25

@@ -1,7 +1,4 @@
-"""The watch over the scores of one scorer.
-
-`see` is told every sample with its score and keeps a few numbers of it, in a window of fixed size; `report` looks at
-the window and says what a person should look at.  Any thread may call either.
+"""The watch over the scores of one scorer: `see` is told each, and `report` says what a person should look at.
 
     watch = HackingWatch()
     for sample, score in zip(samples, scores):
@@ -9,11 +6,7 @@ the window and says what a person should look at.  Any thread may call either.
     for alarm in watch.report().alarms:
         print(alarm.sentence)
 
-From numbers to sentences: what a person should look at.
-
 Each sign has harmless causes too; an alarm asks for a look at samples, and stops nothing.
-
-Not covered: several runs that share a scorer, and training and evaluation side by side: their samples are one stream.
 """
 
 from __future__ import annotations

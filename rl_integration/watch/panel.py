@@ -63,41 +63,6 @@ class Recent(NamedTuple):
     tokens: int
 
 
-class Newest:
-    """A ring of the newest samples; not to be used from two threads at once."""
-
-    def __init__(self, *, size: int, texts: bool) -> None:
-        self._texts = texts
-        self._ring: deque[Recent] = deque(maxlen=size)
-
-    def add(self, number: int, score: Score, prompt: Sequence[str], response: Sequence[str]) -> None:
-        """Keep a sample, the oldest one making room."""
-        cost = score.cost
-        self._ring.append(
-            Recent(
-                number,
-                time.time(),
-                shortened(prompt) if self._texts else None,
-                shortened(response) if self._texts else None,
-                score.value,
-                score.status,
-                score.reason,
-                _parts(score) if score.parts else {},
-                cost.seconds,
-                cost.prompt_tokens + cost.completion_tokens,
-            )
-        )
-
-    def after(self, number: int) -> list[Recent]:
-        """Return the kept ones with a higher number, the newest first."""
-        return [one for one in reversed(self._ring) if one.number > number]
-
-
-def _parts(score: Score) -> dict[str, Part]:
-    parts = islice(score.parts.items(), _PARTS)
-    return {name: Part(part.value, part.status, part.reason) for name, part in parts}
-
-
 def shortened(texts: Sequence[str]) -> str:
     """Return texts joined by newlines, or their two ends around a note of how much was left out."""
     length = sum(map(len, texts)) + max(0, len(texts) - 1)
@@ -129,7 +94,7 @@ class WatchPanel:
         self._size = newest
         self._lock = threading.Lock()
         self._count = 0
-        self._watches: dict[str, tuple[HackingWatch, Newest]] = {}
+        self._watches: dict[str, tuple[HackingWatch, deque[Recent]]] = {}
 
     def __call__(self, name: str, sample: Sample, score: Score) -> None:
         """Take note of a scorer's sample; never raises, whatever the sample holds."""
@@ -138,9 +103,9 @@ class WatchPanel:
         with self._lock:
             found = self._watches.get(name)
             if found is None:
-                found = self._watches[name] = (HackingWatch(self.config), Newest(size=self._size, texts=self.texts))
+                found = self._watches[name] = (HackingWatch(self.config), deque(maxlen=self._size))
             self._count += 1
-            found[1].add(self._count, score, prompt, response)
+            found[1].append(self._recent(score, prompt, response))
         found[0].add(one)
 
     def count(self, name: str) -> int:
@@ -156,9 +121,27 @@ class WatchPanel:
     def newest(self, after: int = 0) -> dict[str, list[Recent]]:
         """Return the kept samples with a number above `after` by scorer, the newest first."""
         with self._lock:
-            return {name: kept.after(after) for name, (_, kept) in self._watches.items()}
+            return {
+                name: [one for one in reversed(kept) if one.number > after] for name, (_, kept) in self._watches.items()
+            }
 
     def forget(self, name: str) -> None:
         """Begin anew for a scorer: another one stands under its name now."""
         with self._lock:
             self._watches.pop(name, None)
+
+    def _recent(self, score: Score, prompt: Sequence[str], response: Sequence[str]) -> Recent:
+        cost = score.cost
+        shown = islice(score.parts.items(), _PARTS)
+        return Recent(
+            self._count,
+            time.time(),
+            shortened(prompt) if self.texts else None,
+            shortened(response) if self.texts else None,
+            score.value,
+            score.status,
+            score.reason,
+            {name: Part(part.value, part.status, part.reason) for name, part in shown},
+            cost.seconds,
+            cost.prompt_tokens + cost.completion_tokens,
+        )

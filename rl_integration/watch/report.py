@@ -1,10 +1,4 @@
-"""What a watch has to say.
-
-Whether responses changed their form: which outer marks they bear now, against those at the start.
-
-A reward that is gamed often shows in the form first: answers lose their box, code leaves its fence, everything becomes
-a list, or the text runs in circles.  No scorer is asked; the marks are there or not.
-"""
+"""What a watch has to say: numbers, bars, alarms, and the outer marks of responses now and at the start."""
 
 from __future__ import annotations
 

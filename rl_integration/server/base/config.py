@@ -7,10 +7,9 @@ import socket
 from dataclasses import dataclass, field
 from typing import Annotated, Final
 
-from adjudge.options import Options, Range
+from adjudge.options import Count, Options, Range
 from adjudge.rl_integration.watch.config import WatchConfig
 
-_COUNT: Final = Range(ge=1)
 _SECONDS: Final = Range(gt=0, unit="seconds")
 
 
@@ -41,14 +40,14 @@ class ServerConfig(Options, what="server option"):
     port: Annotated[int, Range(ge=0, le=65535)] = 8000
     tokens: str = ""
     open_to_all: bool = False
-    max_bytes: Annotated[int, _COUNT] = 64 << 20
-    max_samples: Annotated[int, _COUNT] = 10_000
-    max_under_way: Annotated[int, _COUNT] = 20_000
+    max_bytes: Count = 64 << 20
+    max_samples: Count = 10_000
+    max_under_way: Count = 20_000
     body_seconds: Annotated[float, _SECONDS] = 30.0
     drain_seconds: Annotated[float, _SECONDS] = 60.0
     log_texts: bool = False
     score_log: str = ""
-    score_log_bytes: Annotated[int, _COUNT] = 256 << 20
+    score_log_bytes: Count = 256 << 20
     hide_texts: bool = False
     watch: WatchConfig = field(default_factory=WatchConfig)
 

@@ -1,10 +1,4 @@
-"""What the server answers when it does not answer the question: a status, a code, a sentence, and when to try again.
-
-Answers as JSON.
-
-They are ASCII: half a surrogate pair that came in a request, as JSON may hold it, can go back with the answer, and
-UTF-8 could not carry it.
-"""
+"""What the server answers when it does not answer the question: a status, a code, a sentence, and when to try again."""
 
 from __future__ import annotations
 
@@ -19,7 +13,7 @@ from adjudge.rl_integration.service.request import Overloaded, Refused
 
 
 def json_bytes(value: Any) -> bytes:
-    """Return plain data as compact ASCII JSON.
+    """Return plain data as compact ASCII JSON: half a surrogate pair that came with a request can go back.
 
     Raises:
         ValueError: a number in it is not finite.
@@ -87,15 +81,13 @@ class HttpError(Exception):
     def response(self, request_id: str = "") -> JsonAnswer:
         """Return it as a response."""
         headers = {} if self.retry_after is None else {"Retry-After": str(max(1, math.ceil(self.retry_after)))}
-        body = {"error": {"code": self.code, "message": _shortened(self.message)}, "request_id": request_id}
+        message = self.message  # it may quote anything that came with the request
+        if len(message) > _LONGEST:
+            message = f"{message[: _LONGEST // 2]} ... {message[-_LONGEST // 2 :]}"
+        body = {"error": {"code": self.code, "message": message}, "request_id": request_id}
         return JsonAnswer(body, self.status, headers=headers)
 
 
 def bad_request(message: str) -> HttpError:
     """Return the answer to a request that cannot be read as what it should be."""
     return HttpError(422, "bad_request", message)
-
-
-def _shortened(message: str) -> str:
-    """Return a message without its middle if it is long: it may quote anything that came with the request."""
-    return message if len(message) <= _LONGEST else f"{message[: _LONGEST // 2]} ... {message[-_LONGEST // 2 :]}"

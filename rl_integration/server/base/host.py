@@ -1,12 +1,4 @@
-"""What every route needs: the service, who asks, and how refusals become answers.
-
-Answers kept for a while under the key the client gave, so that a repeated request is not paid for twice.
-
-A client whose connection broke does not know whether it was heard, and asks again with the same key: it gets the answer
-of the first time, or waits for it together with the first request.  If nobody comes back, the work is given up after a
-while.  A key that comes with another body is refused: its answer would be another request's.  Only answers are kept,
-never refusals.
-"""
+"""What every route needs: the service, who asks, and how refusals become answers."""
 
 from __future__ import annotations
 
@@ -56,7 +48,10 @@ class _Kept:
 
 
 class Replays:
-    """Answers by client and key; for use on one event loop.
+    """Answers kept for a while under the keys that clients gave; for use on one event loop.
+
+    A client whose connection broke asks again with the same key: it gets the answer of the first time, or waits for it,
+    and nothing is paid for twice.  If nobody comes back, the work is given up after a while.  Refusals are never kept.
 
     Args:
         seconds: how long an answer is kept.

@@ -118,7 +118,6 @@ def read_json(body: bytes) -> Any:
 
 
 def _deeper(value: Any, levels: int) -> bool:
-    """Return whether a value is nested deeper than so many levels."""
     layer = [value] if isinstance(value, dict | list) else []
     for _ in range(levels):
         inner = (outer.values() if isinstance(outer, dict) else outer for outer in layer)

@@ -151,6 +151,10 @@ _REPORT_EVERY = 2.0
 """Seconds for which a report is good: one takes about 5 ms of the process for each scorer."""
 
 
+# Numbers of a scorer that the page shows as they are.
+_TOLD = "name scorer fingerprint generation answered refused shared waiting running suspensions".split()
+
+
 class Board:
     """Keeps the history, and puts together what the page shows."""
 
@@ -216,22 +220,15 @@ class Board:
         report = self._report(stats.name)
         told = verdict(stats, report, stalled)
         return {
-            "name": stats.name,
-            "scorer": stats.scorer,
-            "fingerprint": stats.fingerprint,
-            "generation": stats.generation,
+            **{name: getattr(stats, name) for name in _TOLD},
             "state": told.state,
             "sentence": told.sentence,
-            "answered": stats.answered,
-            "refused": stats.refused,
-            "shared": stats.shared,
-            "waiting": stats.waiting,
-            "running": stats.running,
-            "suspensions": stats.suspensions,
             "reasons": dict(stats.reasons),
             "history": past,
             "watch": _watch(report) if report is not None else None,
-            "newest": [_recent(one) for one in newest],
+            "newest": [
+                {**one._asdict(), "parts": {name: part._asdict() for name, part in one.parts.items()}} for one in newest
+            ],
         }
 
     def _report(self, name: str) -> HackingReport | None:
@@ -258,7 +255,3 @@ def _watch(report: HackingReport) -> dict[str, Any]:
         "alarms": [asdict(alarm) for alarm in report.alarms],
         "missing": report.missing,
     }
-
-
-def _recent(one: Recent) -> dict[str, Any]:
-    return {**one._asdict(), "parts": {name: part._asdict() for name, part in one.parts.items()}}

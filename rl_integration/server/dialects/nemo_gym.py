@@ -127,7 +127,6 @@ def _reference(row: Mapping[str, Any], names: list[str]) -> Any:
 
 
 def _field(row: Mapping[str, Any], *names: str) -> Any:
-    """Return the first of the fields that is there."""
     for name in names:
         found: Any = row
         for part in name.split("."):

@@ -52,8 +52,11 @@ def open_instruct(host: Host) -> APIRouter:
     router = APIRouter(route_class=JsonRoute)
 
     async def results(
-        request: Request, asked: TestProgram, scorer: str | None, fallback: int | None, tests: list[Any]
+        request: Request, asked: TestProgram, scorer: str | None, fallback: int | None, *, stdio: bool
     ) -> Results:
+        tests = within_limit(_listed(asked.tests), host.config.max_samples)
+        if stdio:
+            tests = [_case(index, test) for index, test in enumerate(tests)]
         name = host.only_scorer(scorer)
         response = fenced(asked.program, "python")
         found: list[tuple[int, float]] = []
@@ -73,15 +76,13 @@ def open_instruct(host: Host) -> APIRouter:
     async def test_program(
         request: Request, asked: TestProgram, scorer: ScorerName = None, fallback: Instead = None
     ) -> Results:
-        tests = within_limit(_listed(asked.tests), host.config.max_samples)
-        return await results(request, asked, scorer, fallback, tests)
+        return await results(request, asked, scorer, fallback, stdio=False)
 
     @router.post("/test_program_stdio", summary="Run inputs and outputs for open-instruct")
     async def test_program_stdio(
         request: Request, asked: TestProgram, scorer: ScorerName = None, fallback: Instead = None
     ) -> Results:
-        tests = within_limit(_listed(asked.tests), host.config.max_samples)
-        return await results(request, asked, scorer, fallback, [_case(index, test) for index, test in enumerate(tests)])
+        return await results(request, asked, scorer, fallback, stdio=True)
 
     return router
 
@@ -120,7 +121,7 @@ def _listed(tests: list[Any] | str) -> list[Any]:
     except HttpError as error:
         raise bad_request(
             "tests is text that is no JSON; open-instruct's compressed tests are pickled and are not read here, "
-            "because unpickling runs what the sender likes. Send a list, or a list as JSON",
+            "because unpickling runs what the sender likes. Send a list, or a list as JSON"
         ) from error
     if not isinstance(found, list):
         raise bad_request(f"tests is a {type(found).__name__} as JSON; send a list")

@@ -87,7 +87,7 @@ def _rows(asked: GetReward) -> list[tuple[str, str, Any]]:
     labels = asked.labels or [None] * count
     if not len(prompts) == len(labels) == count:
         raise bad_request(
-            f"query has {count} texts, prompts {len(prompts)} and labels {len(labels)}; send as many of each",
+            f"query has {count} texts, prompts {len(prompts)} and labels {len(labels)}; send as many of each"
         )
     return list(zip(asked.query, prompts, labels, strict=True))
 
@@ -102,7 +102,7 @@ def _response(query: str, prompt: str, starts: Sequence[str]) -> str:
         return query
     raise bad_request(
         "a query does not begin with its prompt, so its response cannot be told; send query = prompt + response, and "
-        "name what stands before the prompt (?strip_start=<s>)",
+        "name what stands before the prompt (?strip_start=<s>)"
     )
 
 

@@ -174,7 +174,7 @@ def _pairs(asked: Pairs) -> list[Sample]:
         prompts *= len(responses)
     if len(prompts) != len(responses):
         raise bad_request(
-            f"{names[0]} has {len(prompts)} texts and {names[1]} {len(responses)}; give one prompt, or one for each",
+            f"{names[0]} has {len(prompts)} texts and {names[1]} {len(responses)}; give one prompt, or one for each"
         )
     return [Sample(prompt=prompt, response=text) for prompt, text in zip(prompts, responses, strict=True)]
 

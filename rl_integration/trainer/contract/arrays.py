@@ -1,4 +1,4 @@
-"""The array types of this package, and how given data become one."""
+"""The array types of this package, how given data become one, and checks of numbers and of parts of an option."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from adjudge.options import Declared, Range
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -44,3 +46,20 @@ def same_shape(what: str, found: tuple[int, ...], wanted: tuple[int, ...]) -> No
     """Raise `ValueError` if an array has not the shape that it must have."""
     if found != wanted:
         raise ValueError(f"{what} has the shape {found}; it must be {wanted}, as what it belongs to")
+
+
+_ANY = Range()
+
+
+def check_number(option: str, value: object, within: Range = _ANY, *, whole: bool = False) -> None:
+    """Raise `ValueError` unless the value is a finite (or a whole) number within the bounds."""
+    wanted = Declared(kind=int if whole else float, range=within)
+    if not wanted.allows(value):
+        raise ValueError(f"{option}={value!r}; it must be {wanted}")
+
+
+def check_kind(option: str, value: object, *kinds: type) -> None:
+    """Raise `ValueError` unless the value is of one of the kinds."""
+    if not isinstance(value, kinds):
+        names = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
+        raise ValueError(f"{option}={value!r}; it must be {names}; single options of it are set as {option}.NAME")

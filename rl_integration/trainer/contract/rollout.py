@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -63,40 +63,29 @@ class Rollout:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data; the task is named by its id."""
-        return {
-            "id": self.id,
+        return {item.name: getattr(self, item.name) for item in fields(self)} | {
             "task": self.task.id,
             "prompt_ids": list(self.prompt_ids),
             "ids": list(self.ids),
-            "logprobs": [float(value) for value in self.logprobs],  # every float32 is a float64, so nothing is lost
-            "own": [bool(value) for value in self.own],
-            "text": self.text,
-            "finish_reason": self.finish_reason,
-            "version": self.version,
+            "logprobs": self.logprobs.tolist(),  # every float32 is a float64, so nothing is lost
+            "own": self.own.tolist(),
             "turns": [dict(turn) for turn in self.turns],
-            "origin": self.origin,
             "path": [list(node) for node in self.path],
-            "fault": self.fault,
         }
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any], tasks: Mapping[str, Task]) -> Rollout:
         """Return what `to_dict` wrote."""
-        return cls(
-            id=record["id"],
-            task=tasks[record["task"]],
-            prompt_ids=tuple(record["prompt_ids"]),
-            ids=tuple(record["ids"]),
-            logprobs=np.asarray(record["logprobs"], dtype=np.float32),
-            own=np.asarray(record["own"], dtype=np.bool_),
-            text=record["text"],
-            finish_reason=record["finish_reason"],
-            version=record["version"],
-            turns=tuple(record["turns"]),
-            origin=record["origin"],
-            path=tuple((node, tokens) for node, tokens in record["path"]),
-            fault=record["fault"],
-        )
+        read: dict[str, Any] = {
+            "task": tasks[record["task"]],
+            "prompt_ids": tuple(record["prompt_ids"]),
+            "ids": tuple(record["ids"]),
+            "logprobs": np.asarray(record["logprobs"], dtype=np.float32),
+            "own": np.asarray(record["own"], dtype=np.bool_),
+            "turns": tuple(record["turns"]),
+            "path": tuple((node, tokens) for node, tokens in record["path"]),
+        }
+        return cls(**{**record, **read})
 
 
 def by_task(rollouts: Sequence[Rollout]) -> dict[str, list[int]]:

@@ -114,11 +114,8 @@ class TaskOrder:
         self._held = list(state["held"])
 
     def _following(self) -> int:
+        number, rest = divmod(self._next, len(self._tasks))
         self._next += 1
-        return self._place(self._next - 1)
-
-    def _place(self, place: int) -> int:
-        number, rest = divmod(place, len(self._tasks))
         if self._pass[0] != number:
             order = list(range(len(self._tasks)))
             random.Random(f"{self._seed}:{number}").shuffle(order)

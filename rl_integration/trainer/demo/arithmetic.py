@@ -1,9 +1,4 @@
-"""Sums to add, and preferences between answers to them whose author liked the longer one.
-
-Preferences between answers to sums whose author liked the longer one, whatever was right.
-
-A reward model that is trained on them is one that a policy can hack.
-"""
+"""Sums to add, and preferences between answers to them whose author liked the longer one, whatever was right."""
 
 from __future__ import annotations
 

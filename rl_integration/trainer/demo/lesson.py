@@ -183,10 +183,11 @@ def teach(
     """
     began, cpu = time.perf_counter(), time.process_time()
     policy = tiny_policy(lesson.characters, words=lesson.words, seed=seed, window=lesson.window)
+    published = _OBJECTIVES[method]
     config = RunConfig(
         reward=lesson.reward,
         measured_by=lesson.truth,
-        objective=_objective(lesson, method),
+        objective=replace(published, set={**published.set, "policy.entropy_coef": lesson.bonus}),
         rollouts=_rollouts(lesson, method),
         learning=lesson.learning,
         steps=lesson.steps if steps is None else steps,
@@ -226,11 +227,6 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def _objective(lesson: Lesson, method: Method) -> ObjectiveChoice:
-    published = _OBJECTIVES[method]
-    return replace(published, set={**published.set, "policy.entropy_coef": lesson.bonus})
 
 
 def _rollouts(lesson: Lesson, method: Method) -> RolloutsConfig:

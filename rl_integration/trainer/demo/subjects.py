@@ -105,21 +105,14 @@ def code(seed: int, folder: Path) -> Lesson:
 
 def hacked(seed: int, scorer: Any, *, guarded: bool) -> Lesson:
     """Sums again, from a reward model that likes long answers."""
-    tasks, held_out = arithmetic.sums(_TERMS, held_out=0.15, seed=seed)
-    guard = GuardConfig(gold=_MATH, every=1, samples=128)
-    return Lesson(
+    return replace(
+        sums(seed),
         subject="to please a reward model that likes length",
-        characters=arithmetic.CHARACTERS,
-        words=arithmetic.WORDS,
-        tasks=tasks,
-        answers=[[answer] for answer in arithmetic.answers(tasks)],
-        held_out=held_out,
         reward=RewardConfig(scorer=scorer),
-        truth=_MATH,
         rollouts=RolloutsConfig(tasks=16, num_generations=8, sampling=SamplingConfig(max_new_tokens=24)),
         steps=80,
         eval_steps=5,
         enough=0.6,
         learning=replace(LEARNING, learning_rate=3e-4),  # slow enough for the eye: at 1e-3 it is over in ten steps
-        guard=guard if guarded else None,
+        guard=GuardConfig(gold=_MATH, every=1, samples=128) if guarded else None,
     )

@@ -1,25 +1,11 @@
-"""RL Tango: a generator and a verifier learn in turn, each from the other as it is.
+"""RL Tango: a generator and a verifier learn in turn, each from the other as it is (arXiv 2505.15034, without code).
 
     40 steps of the verifier on what the generator writes before it learns, then again and again
     3 steps of the generator, its steps credited by the verifier's present weights, and 1 step of the verifier
 
 Two ordinary runs do the work.  A leg ends with a checkpoint of its run, and the next leg of that run goes on from it.
 So whose turn it is follows from the steps that both have done, and an alternation that was killed goes on as if it had
-not been.  What a generator's step wrote is kept in its folder for the verifier.  Source: arXiv 2505.15034, whose
-repository holds no code.
-
-The generator's reward in RL Tango: the outcome by a scorer, verdicts on the steps by a verifier that is learning.
-
-    value = the outcome scorer's;   steps = -1 or 1 each, as the verifier writes them with its weights of this moment
-
-The verifier reads the question and the steps, without the reference, and answers with the likeliest text, so a
-solution is judged in one way by each version of the verifier.  Where its text has not one verdict for each step, or its
-window is too small, the steps are not known and the outcome alone counts (`credit: tango`).
-
-What a generator wrote lately, as tasks for the verifier that learns beside it.
-
-As many right as wrong solutions are drawn while there are some of both: a verifier that sees one kind alone learns to
-say nothing else.  RL Tango scales advantages by 1 / sqrt(count of the class) instead.
+not been.  What a generator's step wrote is kept in its folder for the verifier.
 
 Not covered: several processes, and guards.
 """
@@ -35,7 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from adjudge.options import Options, Range
+from adjudge.options import Count, Options, Range
 from adjudge.protocol import Provenance, Sample, Score, StepScore, response_text
 from adjudge.responses.steps import Splitting, Step, split_steps
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
@@ -44,7 +30,8 @@ from adjudge.rl_integration.trainer.judging.pairs import AskSteps, Prompt
 from adjudge.rl_integration.trainer.loop.checkpoints import newest_checkpoint
 from adjudge.rl_integration.trainer.loop.logbook import Journal, OnStep, read_journal
 from adjudge.rl_integration.trainer.loop.run import Run
-from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
+from adjudge.rl_integration.trainer.rewards.rewards import Rewards
+from adjudge.rl_integration.trainer.rollouts.curricula.improver import fits
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
@@ -85,7 +72,10 @@ def solutions_of(
 
 
 class Solutions:
-    """The newest solutions, as a source of the verifier's tasks."""
+    """The newest solutions, as a source of the verifier's tasks: as many right as wrong ones, while there are both.
+
+    A verifier that sees one kind alone learns to say nothing else; RL Tango scales advantages instead.
+    """
 
     def __init__(self, folder: Path, ask: AskSteps, *, seed: int, newest: int = 512) -> None:
         if newest < 1:
@@ -108,7 +98,13 @@ class Solutions:
         self._journal = Journal(self._folder, SOLUTIONS, step=step)
         self._newest.clear()
         for line in read_journal(self._folder, SOLUTIONS):
-            self._take(line["step"], [_solution(record) for record in line["solutions"]])
+            self._take(
+                line["step"],
+                [
+                    Solution(question=record["question"], steps=tuple(record["steps"]), right=record["right"])
+                    for record in line["solutions"]
+                ],
+            )
 
     def add(self, step: int, solutions: Sequence[Solution]) -> None:
         """Keep what the generator wrote at a step."""
@@ -175,10 +171,6 @@ class Solutions:
         )
 
 
-def _solution(record: Mapping[str, Any]) -> Solution:
-    return Solution(question=record["question"], steps=tuple(record["steps"]), right=record["right"])
-
-
 READER = "verdict_steps"
 """Reads a verifier's text."""
 
@@ -186,7 +178,12 @@ READER = "verdict_steps"
 class PresentVerifier:
     """Scores solutions by their outcome, and their steps by a policy as it is now.
 
-    It takes whole groups, so that the answers that are read side by side, on which rounding depends, are always the
+        value = the outcome scorer's;   steps = -1 or 1 each, as the verifier writes them with its weights of this
+        moment
+
+    The verifier reads the question and the steps, without the reference, and answers with the likeliest text.  Where
+    its text has not one verdict for each step, or its window is too small, the outcome alone counts.  It takes whole
+    groups, so that the answers that are read side by side, on which rounding depends, are always the
     same.
     """
 
@@ -194,13 +191,7 @@ class PresentVerifier:
     groupwise = True
 
     def __init__(
-        self,
-        policy: Policy,
-        outcome: Any,
-        ask: AskSteps,
-        *,
-        max_new_tokens: int,
-        splitting: Splitting = "blank_line",
+        self, policy: Policy, outcome: Any, ask: AskSteps, *, max_new_tokens: int, splitting: Splitting = "blank_line"
     ) -> None:
         self.version = 0  # updates that the verifier has seen
         self._policy = policy
@@ -245,7 +236,8 @@ class PresentVerifier:
             for place, (sample, steps) in enumerate(zip(samples, split, strict=True))
             if steps
         }
-        readable = {place: task for place, task in tasks.items() if self._fits(task)}
+        room = self._sampling.max_new_tokens
+        readable = {place: task for place, task in tasks.items() if fits(self._policy, task, room)}
         if not readable:
             return [()] * len(samples)
         written = await asyncio.to_thread(self._written, list(readable.values()))
@@ -256,9 +248,6 @@ class PresentVerifier:
         read = await score_checked(self._reader, asked, called="the reader of the verifier's text")
         verdicts = {place: one.evidence.get("steps", ()) for place, one in zip(readable, read, strict=True)}
         return [_scored(steps, verdicts.get(place, ())) for place, steps in enumerate(split)]
-
-    def _fits(self, task: Task) -> bool:
-        return self._policy.tokens.overflow(len(self._policy.encode(task)), self._sampling.max_new_tokens) is None
 
     def _written(self, tasks: Sequence[Task]) -> list[Rollout]:
         with self._one_at_a_time:
@@ -295,8 +284,8 @@ class Turns(Options, what="turns option"):
     """
 
     first: Annotated[int, Range(ge=0)] = 40
-    generator: Annotated[int, Range(ge=1)] = 3
-    verifier: Annotated[int, Range(ge=1)] = 1
+    generator: Count = 3
+    verifier: Count = 1
     splitting: Splitting = "blank_line"
     right: float = 1.0
 
@@ -412,19 +401,12 @@ class Alternation:
         config = self._generator.config
         policy = self._generator.policy
         with Rewards(replace(config.reward, scorer=self._reward.outcome)) as rewards:
-            scoring = Scoring(rewards, self._tasks, config.rollouts.num_generations)
-            rollouts = Writer(policy, TransformersGenerator(policy)).roll_out(
-                self._tasks,
-                config.rollouts.num_generations,
-                config.rollouts.sampling,
-                seed=config.seed,
-                version=0,
-                name="begin",
-                on_rollout=scoring.add,
+            writer, own = Writer(policy, TransformersGenerator(policy)), config.rollouts
+            rollouts, scores = writer.scored(
+                rewards, self._tasks, own.num_generations, own.sampling, seed=config.seed, version=0, name="begin"
             )
-            self._keep(0, rollouts, scoring.wait()[0])
+            self._keep(0, rollouts, scores)
 
     def _keep(self, step: int, rollouts: Sequence[Rollout], scores: Sequence[Score]) -> None:
-        """Keep what the generator wrote."""
         kept = solutions_of(rollouts, scores, splitting=self._turns.splitting, right=self._turns.right)
         self._solutions.add(step, kept)

@@ -93,10 +93,7 @@ class FixedShares:
 
     def state(self) -> dict[str, Any]:
         """Return the state of every source, and how often each was drawn from."""
-        return {
-            "sources": {name: source.state() for name, source in self._sources.items()},
-            "taken": dict(self._taken),
-        }
+        return {"sources": {name: source.state() for name, source in self._sources.items()}, "taken": dict(self._taken)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state."""

@@ -29,7 +29,7 @@ from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
 from adjudge.rl_integration.trainer.loop.report import write_report
 from adjudge.rl_integration.trainer.loop.run import Run
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
-from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
+from adjudge.rl_integration.trainer.rewards.rewards import Rewards
 from adjudge.rl_integration.trainer.rollouts.cohort_order import LABELS, CohortOrder, order_effects
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
@@ -167,19 +167,8 @@ def _ask(question: Any, first: str, second: str) -> str:
 
 
 def _measured(policy: Policy, tasks: Sequence[Task], rewards: Rewards, step: int) -> Measured:
-    """The judge's likeliest verdicts on held-out pairs."""
-    scoring = Scoring(rewards, tasks, 1)
-    rollouts = Writer(policy, TransformersGenerator(policy)).roll_out(
-        tasks,
-        1,
-        SamplingConfig(max_new_tokens=8, temperature=0.0),
-        seed=0,
-        version=step,
-        name="held-out",
-        on_rollout=scoring.add,
-    )
-    scores = scoring.wait()[0]
-    found = order_effects(rollouts, scores)
+    writer, likeliest = Writer(policy, TransformersGenerator(policy)), SamplingConfig(max_new_tokens=8, temperature=0.0)
+    found = order_effects(*writer.scored(rewards, tasks, 1, likeliest, seed=0, version=step, name="held-out"))
     return Measured(
         step=step,
         right=(found["right_first"] + found["right_second"]) / 2,

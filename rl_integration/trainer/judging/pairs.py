@@ -1,11 +1,6 @@
 """Tasks for judges: prompts that show pairs, responses or steps, and the rows of a file that they are written to.
 
-Prompts for judges in training: those that the judges of `adjudge.judges` are asked with, and two of our own.
-
-A judge learns to answer the very text that it will be asked, with untrusted text fenced and escaped in the same way: a
-response that holds a verdict does not put one into the judge's mouth.
-
-Tasks for judges, made of pairs and labelled responses.
+A judge learns to answer the very text that it will be asked, with untrusted text fenced and escaped in the same way.
 
 | function | tasks of a pair | scorer | after |
 |---|---|---|---|
@@ -150,12 +145,7 @@ def in_one_order(pairs: Iterable[Pair], ask: AskPair) -> list[Task]:
 def one_by_one(pairs: Iterable[Pair], ask: AskOne) -> list[Task]:
     """Return two tasks for each pair, side by side: rate the better response, and rate the other one."""
     return [
-        Task(
-            id=f"{pair.id}:{side}",
-            prompt=ask(pair.prompt, response),
-            reference=side,
-            cohort=pair.id,
-        )
+        Task(id=f"{pair.id}:{side}", prompt=ask(pair.prompt, response), reference=side, cohort=pair.id)
         for pair in pairs
         for side, response in (("chosen", pair.chosen), ("rejected", pair.rejected))
     ]

@@ -171,7 +171,6 @@ class Batches:
         )
 
     def _further(self, groups: list[Answered], answering: Answering) -> list[Answered]:
-        """Draw more answers to tasks that get more."""
         rounds = 1
         while self._rounds is not None:
             wanted = {place: self._rounds(group.values, rounds) for place, group in enumerate(groups)}
@@ -185,7 +184,6 @@ class Batches:
         return groups
 
     def _gathered(self, own: Sequence[Answered]) -> list[Answered]:
-        """All processes' groups."""
         rollouts = self._processes.all_gather([rollout for group in own for rollout in group.rollouts])
         scores = self._processes.all_gather([score for group in own for score in group.scores])
         return _groups(rollouts, scores, self._processes.all_gather([len(group.rollouts) for group in own]))
@@ -200,7 +198,6 @@ class Batches:
         return [(group, found[np.array(ids) == place]) for place, group in enumerate(groups)]
 
     def _begun(self, version: int) -> _Pending:
-        """Write the next batch, and ask for its scores."""
         config, number = self._config.rollouts, self._drawn
         self._drawn += 1
         tasks = self._processes.share(self._source.draw(config.tasks), together=lambda task: task.cohort)

@@ -1,16 +1,10 @@
 """Checkpoints of a run: everything that the next step depends on, whole or not at all; and what must stay the same.
 
-What must stay the same while a run is resumed: its options, its tasks, and the model that it starts from.
-
 A run may go on for more steps, with less memory, other checkpoints, measurements and guards; its reward may be mended.
 Anything else would bend the curve without a word, so it is refused.
 
-A checkpoint holds what is trained, the optimiser, the place in the order of tasks, the rollouts that were under way,
-and the states of PyTorch's random numbers (dropout).  A run that was killed at any moment and resumed goes on, on a
-CPU, with the very numbers of one that ran through.
-
-It is written under a hidden name and renamed once its bytes are on the disk, and deleted the other way round, so a
-folder with a checkpoint's name is a whole one.  A list of sizes and checksums in it tells whether it still is.
+A checkpoint is written under a hidden name and renamed once its bytes are on the disk, and deleted the other way round,
+so a folder with its name is a whole one.  A list of sizes and checksums in it tells whether it still is.
 """
 
 from __future__ import annotations
@@ -63,7 +57,11 @@ def run_facts(
     """Return the facts of a run, by option, as plain data."""
     options = dict(_flat({item.name: plain_config(getattr(config, item.name)) for item in fields(RunConfig)}))
     free = _FREE | ({"steps"} if config.learning.decay == "constant" else set())
-    kept = {name: value for name, value in options.items() if not any(_below(name, one) for one in free)}
+    kept = {
+        name: value
+        for name, value in options.items()
+        if not any(name == one or name.startswith(f"{one}.") for one in free)
+    }
     told = [[task.id, task.prompt, task.reference, dict(task.extra), task.cohort] for task in tasks]
     weights = list(policy.model.named_parameters())
     shapes = [[name, list(value.shape)] for name, value in weights if value.requires_grad]
@@ -107,10 +105,6 @@ def _flat(options: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, A
             yield from _flat(value, f"{before}{name}.")
         else:
             yield f"{before}{name}", value
-
-
-def _below(name: str, option: str) -> bool:
-    return name == option or name.startswith(f"{option}.")
 
 
 def _digest(told: Sequence[Any]) -> str:

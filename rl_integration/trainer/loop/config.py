@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from adjudge.options import Options, Range
+from adjudge.options import Count, Options, Range
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice, ObjectiveChoice
 from adjudge.rl_integration.trainer.loop.guard import GuardConfig
 from adjudge.rl_integration.trainer.loop.logs import LogName
@@ -15,6 +15,9 @@ from adjudge.rl_integration.trainer.rollouts.curricula.choice import CurriculumC
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, TaskFiles
 from adjudge.rl_integration.watch.config import WatchConfig
 from adjudge.training.backbones import NGRAMS, Lora, ModelChoice
+
+if TYPE_CHECKING:
+    from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
 
 Precision = Literal["auto", "fp32", "bf16"]
 
@@ -49,9 +52,9 @@ class LearningConfig(Options, what="learning option"):
     weight_decay: Annotated[float, Range(ge=0)] = 0.0
     betas: tuple[float, ...] = (0.9, 0.999)
     max_grad_norm: Annotated[float, Range(ge=0)] = 1.0
-    minibatches: Annotated[int, Range(ge=1)] = 1
-    epochs: Annotated[int, Range(ge=1)] = 1
-    micro_tokens: Annotated[int, Range(ge=1)] = 16_384
+    minibatches: Count = 1
+    epochs: Count = 1
+    micro_tokens: Count = 16_384
     precision: Precision = "auto"
     gradient_checkpointing: bool = False
     lora: Lora | None = None
@@ -132,10 +135,10 @@ class RunConfig(Options, what="run option"):
     objective: ObjectiveChoice = field(default_factory=ObjectiveChoice)
     rollouts: RolloutsConfig = field(default_factory=RolloutsConfig)
     learning: LearningConfig = field(default_factory=LearningConfig)
-    steps: Annotated[int, Range(ge=1)] = 100
+    steps: Count = 100
     seed: int = 0
-    save_steps: Annotated[int, Range(ge=1)] = 50
-    keep_checkpoints: Annotated[int, Range(ge=1)] = 2
+    save_steps: Count = 50
+    keep_checkpoints: Count = 2
     eval_steps: Annotated[int, Range(ge=0)] = 0
     measured_by: RewardConfig | None = None
     guard: GuardConfig | None = None
@@ -146,7 +149,8 @@ class RunConfig(Options, what="run option"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        rule = self.objective.made(max_new_tokens=self.rollouts.sampling.max_new_tokens).rule
+        objective = self.made_objective()
+        rule = objective.rule
         adds = self.curriculum.names or self.improver.name  # they may add answers
         if rule is not None and self.rollouts.num_generations < rule.min_size and not adds:
             raise ValueError(
@@ -156,9 +160,13 @@ class RunConfig(Options, what="run option"):
             )
         if self.credit is not None:
             credit = self.credit.made()
-            credit.check(self.objective.made(max_new_tokens=self.rollouts.sampling.max_new_tokens))
+            credit.check(objective)
             if credit.needs_tree and self.rollouts.tree is None:
                 raise ValueError(f"credit {self.credit.name!r} needs answers written as a tree; set rollouts.tree")
+
+    def made_objective(self) -> Objective:
+        """Return the objective, for answers of this run's length."""
+        return self.objective.made(max_new_tokens=self.rollouts.sampling.max_new_tokens)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,12 +1,9 @@
-"""Stops a run whose reward rises while the quality it stands for falls.
+"""Stops a run whose reward rises while the quality it stands for falls (arXiv 2210.10760).
 
 Now and then some answers of a step are also scored by a scorer that the policy is not trained against, the gold one.
 The run is stopped when, of the means over a few such measurements, the gold one is surely below its highest and the
-reward's is surely above what it was there (arXiv 2210.10760 has what happens otherwise).  The policy of the highest
-gold mean is kept beside the checkpoints; the one that the run began with is the first, so that a reward that is hacked
-within the first few measurements has something to be compared with and to go back to.
-
-Not covered: rewards that no other scorer can judge; `adjudge.rl_integration.watch` looks at their outer signs.
+reward's is surely above what it was there.  The policy of the highest gold mean is kept beside the checkpoints, that of
+the beginning included.
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from adjudge.options import Options, Range
+from adjudge.options import Count, Options, Range
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
@@ -41,9 +38,9 @@ class GuardConfig(Options, what="guard option"):
     """
 
     gold: RewardConfig
-    every: Annotated[int, Range(ge=1)] = 5
+    every: Count = 5
     samples: Annotated[int, Range(ge=2)] = 64
-    window: Annotated[int, Range(ge=1)] = 3
+    window: Count = 3
     surely: Annotated[float, Range(gt=0)] = 3.0
     then: Literal["stop", "roll_back"] = "roll_back"
 

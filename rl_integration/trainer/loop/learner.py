@@ -4,10 +4,7 @@ A sample without a score has no vote in any mean and gives no gradient.  An answ
 either, so unless the objective looks at it for another reason, the model does not read it again.
 
 With several processes each has the whole batch and reads its share of every update; gradients are summed over them.
-`DistributedDataParallel` has no place in that: it sums in every backward pass, of which the processes need not make the
-same number, and it divides by their count, where here each process's loss is already its share of the whole.
-
-Not covered: weights that are cut up over several GPUs, and where rollouts and scores come from.
+`DistributedDataParallel` sums in every backward pass, of which the processes need not make the same number.
 """
 
 from __future__ import annotations
@@ -103,7 +100,6 @@ class Learner:
         self.optimizer = config.optimizer(groups)
 
     def _prepare(self, seed: int) -> None:
-        """Make the policy what the configuration says."""
         policy, config = self.policy, self.config
         if config.lora is not None:
             policy.adapt(config.lora, seed=seed)
@@ -248,7 +244,9 @@ class Learner:
 
     def _with_values(self, batch: LearningBatch, groups: Groups, critic: Critic, *, more: Floats | None = None) -> None:
         """Advantages and returns of tokens, from the value model; `more` are rewards of tokens beside the answers'."""
-        batch.values = self._values(batch.rollouts)
+        assert self.critic is not None, "asked for by objectives with a critic alone"
+        with self.policy.arithmetic():
+            batch.values = self._read(self.critic, batch.rollouts, self.critic)
         mask = batch.mask() & groups.valid[:, None]
         beta = self.objective.reward_beta
         rewards = token_rewards(
@@ -354,11 +352,6 @@ class Learner:
     def _logprobs(self, policy: Policy, rollouts: Sequence[Rollout]) -> list[Floats]:
         """Log-probabilities of the rollouts' tokens under a policy as it is."""
         return self._read(policy.model, rollouts, lambda rows: policy.logprobs(rows, temperature=self._temperature)[0])
-
-    def _values(self, rollouts: Sequence[Rollout]) -> list[Floats]:
-        assert self.critic is not None, "asked for by objectives with a critic alone"
-        with self.policy.arithmetic():
-            return self._read(self.critic, rollouts, self.critic)
 
     @torch.no_grad()
     def _read(self, model: Any, rollouts: Sequence[Rollout], of: Callable[[TokenRows], Tensor]) -> list[Floats]:

@@ -1,12 +1,4 @@
-"""A batch of rollouts and what is known of it, as the updates read it.
-
-Answers that are learnt after another prompt than they were written to.
-
-What the policy thought of their tokens when it wrote them says nothing about the prompt they are learnt after, so such
-a rollout carries NaN, and the learner asks the policy anew before the first update.
-
-Not covered: values over bins, and sharing the body with the policy.
-"""
+"""A batch of rollouts and what is known of it, as the updates read it."""
 
 from __future__ import annotations
 
@@ -31,7 +23,11 @@ from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows
 
 
 def injected(rollouts: Sequence[Rollout]) -> Bools:
-    """Return (n,) which rollouts were written to another prompt than the one they have here."""
+    """Return (n,) which rollouts were written to another prompt than the one they have here.
+
+    Such a rollout carries NaN, since what the policy thought of its tokens says nothing about this prompt; the learner
+    asks the policy anew before the first update (`with_logprobs`).
+    """
     return np.array([bool(np.isnan(one.logprobs[one.own]).any()) for one in rollouts], dtype=np.bool_)
 
 

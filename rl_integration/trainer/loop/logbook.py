@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from adjudge.io.cards.card import put
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.contract.rollout import Rollout, by_task
 from adjudge.rl_integration.trainer.loop.batches import Batch
@@ -31,9 +32,7 @@ class Journal:
     def __init__(self, folder: Path, name: str, *, step: int) -> None:
         self._path = folder / name
         kept = [line for line in read_journal(folder, name) if line["step"] <= step]
-        draft = self._path.with_suffix(".part")
-        draft.write_text("".join(map(_line, kept)), encoding="utf-8")
-        draft.replace(self._path)
+        put(self._path, "".join(map(_line, kept)))
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Add a line, which has a "step"; numbers that are none (NaN) are left out."""

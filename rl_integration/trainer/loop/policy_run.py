@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from adjudge.io.cards.card import put
 from adjudge.protocol import Sample, content_text
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunFile
@@ -23,7 +24,7 @@ from adjudge.rl_integration.trainer.loop.logs import open_log, require_logs
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.loop.report import POLICY, RunReport, write_report
 from adjudge.rl_integration.trainer.loop.run import Run, RunResult
-from adjudge.rl_integration.trainer.rewards.rewards import RewardCheck, Rewards
+from adjudge.rl_integration.trainer.rewards.rewards import Rewards, reward_check
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.task_reader import RunTasks, digest, prompt_key, read_tasks
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import window
@@ -76,11 +77,7 @@ _START = "start.json"  # what was measured before the first step
 
 
 def train_policy_run(
-    config: RunFile,
-    *,
-    resume: bool = False,
-    note: Callable[[str], None] | None = None,
-    tell: Tell | None = None,
+    config: RunFile, *, resume: bool = False, note: Callable[[str], None] | None = None, tell: Tell | None = None
 ) -> RunReport:
     """Train a policy by the rewards of its own answers.
 
@@ -136,21 +133,20 @@ def _finished(config: RunFile, *, resume: bool) -> RunReport | None:
 
 
 def _tasks(config: RunFile) -> RunTasks:
-    """The tasks that the scorers can judge."""
-    reward = RewardCheck("reward", config.reward)
-    gold = RewardCheck("guard.gold", config.guard.gold) if config.guard is not None else None
+    checks = [reward_check("reward", config.reward)]
+    if config.guard is not None:
+        checks.append(reward_check("guard.gold", config.guard.gold))
 
     def accept(sample: Sample) -> None:
-        reward.accept(sample)
-        if gold is not None:
-            gold.accept(sample)
+        for check in checks:
+            check(sample)
 
     tasks = read_tasks(config.data, accept=accept)
     if config.measured_by is not None:
-        measure = RewardCheck("measured_by", config.measured_by)
+        judge = reward_check("measured_by", config.measured_by)
         for task in tasks.held_out:
             try:
-                measure.accept(task.sample("", id=task.id, finish_reason="stop"))
+                judge(task.sample("", id=task.id, finish_reason="stop"))
             except ValueError as error:
                 raise ValueError(f"measured_by cannot judge the held-out prompt {task.id!r}: {error}") from error
     return tasks
@@ -177,8 +173,7 @@ class _Prepared:
         )
         self.tasks = tasks.fitting(self.policy.encode, _max_prompt_tokens(config, self.policy))
         self.notes = _notes(config.model.label, self.policy, self.tasks)
-        answer = config.rollouts.sampling.max_new_tokens
-        needed = config.objective.made(max_new_tokens=answer).needs_reference and config.learning.lora is None
+        needed = config.made_objective().needs_reference and config.learning.lora is None
         self.run = Run(
             self.policy,
             self.tasks.train,
@@ -208,9 +203,7 @@ class _Prepared:
             with Rewards(judged_by) as rewards:
                 found = self.run.evaluate(self.tasks.held_out, rewards).get("held_out")
         if self.processes.is_main_process:
-            draft = path.with_suffix(".part")
-            draft.write_text(json.dumps({"of": of, "held_out": found}) + "\n", encoding="utf-8")
-            draft.replace(path)
+            put(path, json.dumps({"of": of, "held_out": found}) + "\n")
         return found
 
     def trained(self, before: float | None, *, resume: bool, tell: Tell | None) -> RunReport:
@@ -240,7 +233,6 @@ class _Prepared:
         return report
 
     def _report(self, result: RunResult, before: float | None, *, goes_on: bool) -> RunReport:
-        """What came of it."""
         measured = {"before": before, "after": result.held_out}
         newest = {line["kind"]: line for line in read_journal(self.folder, ALARMS)}
         return RunReport(
@@ -280,7 +272,6 @@ def _texts(task: Task) -> Iterator[str]:
 
 
 def _max_prompt_tokens(config: RunFile, policy: Policy) -> int:
-    """Most tokens of a prompt that leave room for an answer."""
     answer, longest = config.rollouts.sampling.max_new_tokens, window(policy, config.rollouts)
     if answer >= longest:
         raise ValueError(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from adjudge.extras import install_hint
-from adjudge.io.cards.card import card_cell, card_rows
+from adjudge.io.cards.card import card_cell, card_rows, put
 from adjudge.rl_integration.trainer.loop.batch_facts import PART, REASON
 from adjudge.rl_integration.trainer.loop.logbook import ALARMS, SAMPLES, STEPS, read_journal
 
@@ -180,7 +180,6 @@ def write_report(folder: Path, *, title: str, facts: Mapping[str, Any], stopped:
 
 
 def _alarms(lines: Sequence[Mapping[str, Any]]) -> str:
-    """What the watch told; nothing if it told nothing."""
     rows = "".join(
         f"<tr><th>step {html.escape(str(line['step']))}</th><td>{html.escape(str(line['kind']).replace('_', ' '))}</td>"
         f"<td>{html.escape(str(line['sentence']))}</td></tr>"
@@ -190,7 +189,6 @@ def _alarms(lines: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _columns(names: Sequence[str], lines: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The numbers that names stand for."""
     there = sorted({name for line in lines for name in line})
     return [
         found
@@ -285,9 +283,7 @@ class RunReport:
     def write(self, folder: Path) -> None:
         """Write the policy's card, and then the report: a folder with a report is whole."""
         (folder / POLICY / "README.md").write_text(self.card(), encoding="utf-8")
-        draft = folder / f"{FILE}.part"
-        draft.write_text(json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n", encoding="utf-8")
-        draft.replace(folder / FILE)
+        put(folder / FILE, json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n")
 
     def differing(self, config: Mapping[str, Any]) -> list[str]:
         """Return the options whose values would make another policy than this run's."""

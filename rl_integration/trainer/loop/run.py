@@ -7,8 +7,8 @@ writes files and decides whether the run goes on.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -35,7 +35,7 @@ from adjudge.rl_integration.trainer.loop.guard import Guard
 from adjudge.rl_integration.trainer.loop.learner import Learner
 from adjudge.rl_integration.trainer.loop.logbook import STEPS, LogBook, OnStep, Verdict, read_journal
 from adjudge.rl_integration.trainer.loop.processes import Processes
-from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
+from adjudge.rl_integration.trainer.rewards.rewards import Rewards
 from adjudge.rl_integration.trainer.rollouts.cohort_order import CohortOrder
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, Setting
 from adjudge.rl_integration.trainer.rollouts.curricula.filters import ZeroVariance
@@ -223,7 +223,7 @@ class Run:
         )
         self._learner = Learner(
             policy,
-            config.objective.made(max_new_tokens=config.rollouts.sampling.max_new_tokens),
+            config.made_objective(),
             config.learning,
             temperature=config.rollouts.sampling.temperature,
             steps=config.steps,
@@ -258,7 +258,9 @@ class Run:
         with ExitStack() as stack:
             stack.enter_context(self._processes.ending_together())
             stack.callback(self._generator.close)
-            stack.enter_context(_seeded(self.config.seed * 1_000_003 + self._processes.rank))
+            # PyTorch's random numbers (dropout) are the run's own, and the caller's are put back.
+            stack.enter_context(torch.random.fork_rng(devices=range(torch.cuda.device_count())))
+            torch.manual_seed(self.config.seed * 1_000_003 + self._processes.rank)
             rewards = stack.enter_context(Rewards(self.config.reward))
             own = self.config.measured_by
             examiner = rewards if own is None else stack.enter_context(Rewards(own))
@@ -323,24 +325,14 @@ class Run:
         With several processes each must call it, and answers its share.
         """
         mine = self._processes.share(tasks, together=lambda task: task.cohort)
-        scoring = Scoring(rewards, mine, 1)
-        if mine:
-            self._writer.roll_out(
-                mine,
-                1,
-                replace(self.config.rollouts.sampling, temperature=0.0),
-                seed=0,
-                version=self._learner.step,
-                name="held-out",
-                on_rollout=scoring.add,
-            )
-        scores = self._processes.all_gather(scoring.wait()[0])
+        likeliest = replace(self.config.rollouts.sampling, temperature=0.0)
+        _, own = self._writer.scored(rewards, mine, 1, likeliest, seed=0, version=self._learner.step, name="held-out")
+        scores = self._processes.all_gather(own)
         values = [score.value for score in scores if score.value is not None]
         found = {"held_out_unscored": 1 - len(values) / len(scores)} if scores else {}
         return found | ({"held_out": float(np.mean(values))} if values else {})
 
     def _step(self, batches: Batches, examiner: Rewards) -> tuple[dict[str, float], Batch]:
-        """Learn from one batch, and return its numbers."""
         began = time.perf_counter()
         batch = batches.next(self._learner.step)
         learning = time.perf_counter()
@@ -377,7 +369,10 @@ class Run:
         """Write a checkpoint, for which all processes say where they are."""
         tensors, optimizer = self._learner.state()
         step, digest = self._learner.step, weights_digest(tensors.values())
-        met = self._processes.all_gather([(digest, _random_states())])
+        states = {"cpu": torch.get_rng_state()}
+        if torch.cuda.is_available():
+            states["gpu"] = torch.cuda.get_rng_state()
+        met = self._processes.all_gather([(digest, states)])
         if len({digest for digest, _ in met}) > 1:
             raise RuntimeError(f"the weights of the run's processes have come apart at step {step}; resume it")
         checkpoint = Checkpoint(
@@ -396,7 +391,6 @@ class Run:
             save_checkpoint(folder, checkpoint, keep=keep)
 
     def _restored(self, checkpoint: Checkpoint, batches: Batches) -> int:
-        """Put a checkpoint's state in place."""
         check_facts(checkpoint.record["facts"], self._facts)
         self._learner.restore(checkpoint.step, checkpoint.tensors, checkpoint.optimizer)
         batches.restore(checkpoint.record["batches"], self._tasks)
@@ -408,15 +402,3 @@ class Run:
             if state is not None and (name == "cpu" or torch.cuda.is_available()):
                 put(state)
         return checkpoint.step
-
-
-@contextmanager
-def _seeded(seed: int) -> Iterator[None]:
-    """PyTorch's random numbers (dropout) are the run's own, and the caller's are put back."""
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-        torch.manual_seed(seed)
-        yield
-
-
-def _random_states() -> dict[str, torch.Tensor]:
-    return {"cpu": torch.get_rng_state()} | ({"gpu": torch.cuda.get_rng_state()} if torch.cuda.is_available() else {})

@@ -3,11 +3,6 @@
 A group holds the samples of one prompt.  A sample that could not be judged is not valid: it enters no mean, no standard
 deviation, no count, and its advantage is 0.  Rules that compare samples with each other need two valid members; a group
 with fewer is not counted, and a trainer gives its tokens no loss (`Groups.counted`).
-
-DAPO's dynamic sampling (arXiv 2503.14476): groups from which nothing can be learned are drawn anew.
-
-A group of equal rewards gives no gradient to an advantage that is relative to the group; neither does one with fewer
-than two valid members.  DAPO drops both kinds and samples further prompts until the batch is full.
 """
 
 from __future__ import annotations
@@ -18,15 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.contract.arrays import (
-    Bools,
-    Floats,
-    Integers,
-    flags,
-    floats,
-    integers,
-    same_shape,
-)
+from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, flags, floats, integers, same_shape
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 
 
@@ -148,18 +135,14 @@ def groups_of(rollouts: Sequence[Rollout], scores: Sequence[Score]) -> Groups:
         Groups.of([score.value for score in scores], [rollout.task.id for rollout in rollouts]),
         parts=floats("parts", values) if names else None,  # type: ignore[arg-type]
         names=tuple(names),
-        strata=np.array([_interruptions(rollout) for rollout in rollouts], dtype=np.int64),
+        # How often a tool spoke.
+        strata=np.array([np.count_nonzero(np.diff(one.own.astype(np.int8), prepend=1) == -1) for one in rollouts]),
         lengths=np.array([len(rollout.ids) for rollout in rollouts], dtype=np.int64),
     )
 
 
-def _interruptions(rollout: Rollout) -> int:
-    """How often a tool spoke."""
-    return int(np.count_nonzero(np.diff(rollout.own.astype(np.int8), prepend=1) == -1))
-
-
 def informative(groups: Groups, *, spread: float = 0.0) -> Bools:
-    """Return (n,) whether the sample's group is worth keeping; all members of a group have the same.
+    """Return (n,) whether the sample's group is worth keeping, as in DAPO's dynamic sampling (arXiv 2503.14476).
 
     Args:
         groups: the samples; by default verifiers' 0 and 1 are meant, and any two different rewards will do.

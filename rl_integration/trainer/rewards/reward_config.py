@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from adjudge.options import Options, Range
+from adjudge.options import Count, Options, Range, Share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,9 +32,9 @@ class RewardConfig(Options, what="reward option"):
     scorer: Any = None
     server: str = ""
     batch: int = 256
-    concurrency: Annotated[int, Range(ge=1)] = 64
+    concurrency: Count = 64
     cache: str = ""
-    max_failed: Annotated[float, Range(ge=0, le=1)] = 0.5
+    max_failed: Share = 0.5
     timeout: Annotated[float, Range(ge=0, unit="seconds")] = 60.0
 
     def __post_init__(self) -> None:

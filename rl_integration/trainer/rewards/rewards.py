@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from queue import SimpleQueue
 from typing import Self
 
 from adjudge.extras import install_hint
-from adjudge.protocol import Sample, Score, Scorer
+from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.client.client import AsyncClient, ClientConfig
 from adjudge.rl_integration.service.config import LaneConfig
 from adjudge.rl_integration.service.request import Refused
@@ -103,7 +103,6 @@ class OwnService:
 
 
 def _shared(together: Sequence[Asked], submitted: Future[list[Score]]) -> None:
-    """Give each its part of the answer."""
     error = submitted.exception()
     begin = 0
     for asked in together:
@@ -247,46 +246,37 @@ class Scoring:
 _SECONDS = 15.0  # for a server's first answer
 
 
-class RewardCheck:
-    """Takes samples that a reward can judge, whatever their responses, and refuses others.
+def reward_check(option: str, config: RewardConfig) -> Callable[[Sample], None]:
+    """Return what raises `ValueError` for a sample that a reward cannot judge, whatever its response.
+
+    A server is asked whether it has the scorer, and not about samples.
 
     Raises:
         ValueError: there is no such scorer, or the server does not answer.
     """
+    if config.server:
+        _ask_server(option, config)
+        return lambda sample: None
+    try:
+        return partial(validate_sample, load(config.scorer))
+    except ValueError as error:
+        raise ValueError(f"{option}.scorer: {error}") from error
 
-    def __init__(self, option: str, config: RewardConfig) -> None:
-        self._option = option
-        self.config = config
-        self._scorer: Scorer | None = None
-        if config.server:
-            self._ask_server()
-        else:
-            try:
-                self._scorer = load(config.scorer)
-            except ValueError as error:
-                raise ValueError(f"{option}.scorer: {error}") from error
 
-    def accept(self, sample: Sample) -> None:
-        """Raise `ValueError` if the reward cannot judge a sample; a server is not asked."""
-        if self._scorer is not None:
-            validate_sample(self._scorer, sample)
-
-    def _ask_server(self) -> None:
-        """Look whether the server is there and has the scorer."""
-        url = self.config.server
-        client = AsyncClient(ClientConfig(url=url, attempts=3, timeout=_SECONDS, deadline=_SECONDS))
-        try:
-            names = [one.get("name") for one in run_blocking(client.scorers())]
-        except ImportError as error:
-            missing = f"{self._option}.server needs a package ({error})"
-            raise ValueError(f"{missing}; {install_hint('serve')}") from error
-        except ConnectionError as error:
-            raise ValueError(
-                f"{self._option}.server is {url!r}, which does not answer ({error}); start it with adjudge serve, or "
-                "correct the address"
-            ) from error
-        wanted = self.config.scorer
-        if (wanted is None and len(names) != 1) or (wanted is not None and wanted not in names):
-            raise ValueError(
-                f"{self._option}.scorer is {wanted!r}; the server at {url} has {', '.join(map(str, names)) or 'none'}"
-            )
+def _ask_server(option: str, config: RewardConfig) -> None:
+    """Look whether the server is there and has the scorer."""
+    url, wanted = config.server, config.scorer
+    client = AsyncClient(ClientConfig(url=url, attempts=3, timeout=_SECONDS, deadline=_SECONDS))
+    try:
+        names = [one.get("name") for one in run_blocking(client.scorers())]
+    except ImportError as error:
+        raise ValueError(f"{option}.server needs a package ({error}); {install_hint('serve')}") from error
+    except ConnectionError as error:
+        raise ValueError(
+            f"{option}.server is {url!r}, which does not answer ({error}); start it with adjudge serve, or correct the "
+            "address"
+        ) from error
+    if (wanted is None and len(names) != 1) or (wanted is not None and wanted not in names):
+        raise ValueError(
+            f"{option}.scorer is {wanted!r}; the server at {url} has {', '.join(map(str, names)) or 'none'}"
+        )

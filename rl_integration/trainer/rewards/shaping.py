@@ -16,9 +16,8 @@ from typing import Annotated
 
 import numpy as np
 
-from adjudge.options import Options, Range
-from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, flags, same_shape
-from adjudge.rl_integration.trainer.contract.options import check_number
+from adjudge.options import Count, Options, Range
+from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, check_number, flags, same_shape
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +30,8 @@ class Overlong(Options):
         factor: the penalty at the limit; the reward's unit.
     """
 
-    limit: Annotated[int, Range(ge=1)] = 20480
-    buffer: Annotated[int, Range(ge=1)] = 4096
+    limit: Count = 20480
+    buffer: Count = 4096
     factor: Annotated[float, Range(ge=0)] = 1.0
 
     def __post_init__(self) -> None:

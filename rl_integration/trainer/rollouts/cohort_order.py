@@ -1,20 +1,4 @@
-"""An endless order of tasks that keeps cohorts together, and what the order of a pair does to verdicts.
-
-What the order of a pair does to a judge's verdicts, as numbers for the log.
-
-| number | |
-|---|---|
-| `right_first` | share of right verdicts where the better response is shown first |
-| `right_second` | the same where it is shown second; far below `right_first`, the judge prefers what it reads first |
-| `first_preferred` | share of the verdicts that prefer the response shown first |
-| `consistent` | share of the pairs judged in both orders in which the same response wins both times |
-| `consistently_right` | share of those pairs in which the better one wins both times |
-| `no_verdict` | share of the answers without a verdict; they are in the denominator of `right_*` and of pairs |
-
-Answers are paired by their rank: the third to one order with the third to the other.
-
-Not covered: curricula that draw tasks by themselves; they would part a pair.
-"""
+"""An endless order of tasks that keeps cohorts together, and what the order of a pair does to verdicts."""
 
 from __future__ import annotations
 
@@ -33,12 +17,26 @@ LABELS: Final = ("A", "B")
 def order_effects(
     rollouts: Sequence[Rollout], scores: Sequence[Score], labels: tuple[str, str] = LABELS
 ) -> dict[str, float]:
-    """Return the numbers of a batch; those that nothing is known for are left out."""
+    """Return the numbers of a batch; those that nothing is known for are left out.
+
+    | number | |
+    |---|---|
+    | `right_first` | share of right verdicts where the better response is shown first |
+    | `right_second` | the same where it is shown second; far below, the judge prefers what it reads first |
+    | `first_preferred` | share of the verdicts that prefer the response shown first |
+    | `consistent` | share of the pairs judged in both orders in which the same response wins both times |
+    | `consistently_right` | share of those pairs in which the better one wins both times |
+    | `no_verdict` | share of the answers without a verdict; they are in the denominator of `right_*` and of pairs |
+
+    Answers are paired by their rank: the third to one order with the third to the other.
+    """
     verdicts: dict[str, dict[str, list[tuple[str, str]]]] = {}
     for rollout, score in zip(rollouts, scores, strict=True):
         order = rollout.task.extra.get("order")
         if order in (GIVEN, SWAPPED) and score.status == "scored":
-            read = (str(score.evidence.get("verdict", "")), _right(rollout.task.reference))
+            reference = rollout.task.reference
+            right = reference["verdict"] if isinstance(reference, Mapping) else reference
+            read = (str(score.evidence.get("verdict", "")), str(right))
             verdicts.setdefault(rollout.task.cohort, {}).setdefault(order, []).append(read)
     every = [read for orders in verdicts.values() for members in orders.values() for read in members]
     both = [
@@ -59,10 +57,6 @@ def order_effects(
         "consistently_right": _share(one[0] == one[1] and other[0] == other[1] for one, other in both),
     }
     return {name: share for name, share in found.items() if share is not None}
-
-
-def _right(reference: Any) -> str:
-    return str(reference["verdict"] if isinstance(reference, Mapping) else reference)
 
 
 def _share(facts: Iterable[bool]) -> float | None:

@@ -1,13 +1,9 @@
 """The policy: a causal language model with its tokenizer, as rollouts and learning see it.
 
-A policy's weights as a plain model has them: low-rank factors added to what they stand beside.
+With low-rank factors the model stays the plain one of `transformers`, in whose layers the factors are; the policy that
+it was is one `without_adapters` away, and `merged_weights` has what a plain model would, one weight at a time.
 
-One weight at a time, and the policy itself is only read: so nothing has to be undone, and there is no second copy.
-
-With low-rank factors the model stays the plain one of `transformers`, in whose layers the factors are; so whoever looks
-at its parts finds them where they are in any model, and the policy that it was is one `without_adapters` away.
-
-Not covered: quantised weights, and adapters other than LoRA; opening it, and weights that are cut up over several GPUs.
+Not covered: quantised weights, and adapters other than LoRA.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Any
 
-from adjudge.options import Options, Range
+from adjudge.options import Count, Options
 from adjudge.protocol import Sample, Scorer
 from adjudge.rl_integration.trainer.rollouts.tool import ToolAnswer, ToolDown, one_text, shortened
 from adjudge.scoring import api
@@ -39,7 +39,7 @@ class PythonTool(Options, what="python tool option"):
     name: str = "python"
     seconds: float = 10.0
     memory_mb: int = 512
-    max_output: Annotated[int, Range(ge=1)] = 2_000
+    max_output: Count = 2_000
 
     description = "Run a Python program in a sandbox without network. Only what it prints is returned."
     parameters = one_text("code", "the program")

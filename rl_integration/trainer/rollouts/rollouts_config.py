@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from adjudge.options import Options, Range
+from adjudge.options import Count, Options, Range
 from adjudge.rl_integration.trainer.rollouts.tool import ToolUse
 
 
@@ -22,9 +22,9 @@ class SamplingConfig(Options, what="sampling option"):
         max_num_seqs: answers written side by side.
     """
 
-    max_new_tokens: Annotated[int, Range(ge=1)] = 256
+    max_new_tokens: Count = 256
     temperature: Annotated[float, Range(ge=0)] = 1.0
-    max_num_seqs: Annotated[int, Range(ge=1)] = 256
+    max_num_seqs: Count = 256
 
 
 Kind: TypeAlias = Literal["segments", "uncertain"]
@@ -47,11 +47,11 @@ class TreeConfig(Options, what="rollouts.tree option"):
     shorthand: ClassVar[str] = "kind"
 
     kind: Kind = "segments"
-    trees: Annotated[int, Range(ge=1)] = 1
-    segment: Annotated[int, Range(ge=1)] = 64
+    trees: Count = 1
+    segment: Count = 64
     width: Annotated[int, Range(ge=2)] = 2
-    forks: Annotated[int, Range(ge=1)] = 2
-    copies: Annotated[int, Range(ge=1)] = 2
+    forks: Count = 2
+    copies: Count = 2
 
     def check(self, num_generations: int) -> None:
         """Raise `ValueError` if groups of that size cannot branch so."""
@@ -107,10 +107,10 @@ class RolloutsConfig(Options, what="rollouts option"):
         tree: how the answers to a prompt share beginnings; None for answers that are written by themselves.
     """
 
-    tasks: Annotated[int, Range(ge=1)] = 8
-    num_generations: Annotated[int, Range(ge=1)] = 8
+    tasks: Count = 8
+    num_generations: Count = 8
     staleness: Annotated[int, Range(ge=0)] = 0
-    max_num_gen_batches: Annotated[int, Range(ge=1)] = 4
+    max_num_gen_batches: Count = 4
     tools: ToolUse | None = None
     sampling: SamplingConfig = field(default_factory=SamplingConfig)
     engine: Literal["transformers", "vllm"] = "transformers"
@@ -167,13 +167,13 @@ class TaskFiles(Options, what="data option"):
     split: str = ""
     subset: str = ""
     revision: str = ""
-    limit: Annotated[int, Range(ge=1)] | None = None
+    limit: Count | None = None
     template: str = PLACE
     chat: bool = False
     system: str = ""
-    max_prompt_tokens: Annotated[int, Range(ge=1)] | None = None
+    max_prompt_tokens: Count | None = None
     held_out: Annotated[float, Range(ge=0, lt=1)] = 0.1
-    max_held_out: Annotated[int, Range(ge=1)] = 256
+    max_held_out: Count = 256
     held_out_path: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

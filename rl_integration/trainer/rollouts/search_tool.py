@@ -13,12 +13,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Any
 
-from adjudge.options import Options, Range
+from adjudge.options import Count, Options
 from adjudge.rl_integration.trainer.rollouts.tool import ToolAnswer, one_text
 
 _WORD = re.compile(r"\w+")
+_SATURATION = 1.2  # how soon more of the same word stops counting (k1)
+_LENGTH = 0.75  # how much long texts are held back, from 0 to 1 (b)
 
 
 class Bm25:
@@ -26,17 +28,15 @@ class Bm25:
 
     Args:
         texts: what is searched.
-        saturation: how soon more of the same word stops counting (k1).
-        length: how much long texts are held back, from 0 to 1 (b).
     """
 
-    def __init__(self, texts: Sequence[str], *, saturation: float = 1.2, length: float = 0.75) -> None:
+    def __init__(self, texts: Sequence[str]) -> None:
         counts = [Counter(words(text)) for text in texts]
         sizes = [sum(count.values()) for count in counts]
         mean = max(1.0, sum(sizes) / max(1, len(sizes)))
         self._found: dict[str, list[tuple[int, float]]] = {}
         for place, (count, size) in enumerate(zip(counts, sizes, strict=True)):
-            held = saturation * (1 - length + length * size / mean)
+            held = _SATURATION * (1 - _LENGTH + _LENGTH * size / mean)
             for word, times in count.items():
                 self._found.setdefault(word, []).append((place, times / (times + held)))
         self._size = len(texts)
@@ -74,8 +74,8 @@ class SearchTool(Options, what="search tool option"):
 
     documents: str
     name: str = "search"
-    count: Annotated[int, Range(ge=1)] = 3
-    max_text: Annotated[int, Range(ge=1)] = 500
+    count: Count = 3
+    max_text: Count = 500
 
     description = "Search a collection of texts. The best matches are returned."
     parameters = one_text("query", "words to look for")
@@ -94,7 +94,6 @@ class SearchTool(Options, what="search tool option"):
 
     @cached_property
     def _texts(self) -> list[tuple[str, str]]:
-        """Title and text of each document."""
         try:
             with open(self.documents, encoding="utf-8") as file:
                 found = [_document(line, f"{self.documents}:{at}") for at, line in enumerate(file, 1) if line.strip()]

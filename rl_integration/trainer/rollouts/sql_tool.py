@@ -17,12 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from adjudge.options import Options, Range
+from adjudge.options import Count, Options, Range
 from adjudge.rl_integration.trainer.rollouts.tool import ToolAnswer, ToolDown, one_text, shortened
 
-_ALLOWED = frozenset(
-    (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE),
-)
+_ALLOWED = frozenset((sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE))
 _REFUSED = frozenset(("load_extension", "fts3_tokenizer", "random", "randomblob", "zeroblob"))
 _OURS = frozenset(
     (
@@ -66,8 +64,8 @@ class SqlTool(Options, what="sql tool option"):
     database: str
     name: str = "sql"
     seconds: Annotated[float, Range(gt=0)] = 5.0
-    max_rows: Annotated[int, Range(ge=1)] = 50
-    max_output: Annotated[int, Range(ge=1)] = 2_000
+    max_rows: Count = 50
+    max_output: Count = 2_000
 
     description = "Run one SELECT statement on the SQLite database. The table sqlite_master lists its tables."
     parameters = one_text("query", "one SELECT statement")
@@ -111,7 +109,6 @@ class SqlTool(Options, what="sql tool option"):
         return str(error)
 
     def _connected(self) -> sqlite3.Connection:
-        """A connection of a call's own."""
         uri = f"{Path(self.database).absolute().as_uri()}?mode=ro"
         return sqlite3.connect(uri, uri=True, timeout=self.seconds, isolation_level=None)
 
@@ -149,7 +146,6 @@ def _authorised(action: int, first: str | None, second: str | None, *_: str | No
 
 
 def _cell(value: Any) -> str:
-    """A value on one line."""
     if value is None:
         return "NULL"
     if isinstance(value, bytes):

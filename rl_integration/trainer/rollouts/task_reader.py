@@ -133,12 +133,8 @@ def prompt_key(task: Task) -> str:
 
 def digest(value: Any) -> str:
     """Return a short hash of plain data."""
-    text = json.dumps(value, sort_keys=True, default=_plain)
+    text = json.dumps(value, sort_keys=True, default=lambda one: dict(one) if isinstance(one, Mapping) else repr(one))
     return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
-
-
-def _plain(value: Any) -> Any:
-    return dict(value) if isinstance(value, Mapping) else repr(value)
 
 
 _ROW_BYTES = 16 << 20
@@ -238,7 +234,8 @@ def _rows(files: TaskFiles, paths: Sequence[str]) -> Iterator[tuple[str, Row, Sa
     """Every row of the files, with what reads it."""
     for path in paths:
         source = open_source(path, limit=_ROW_BYTES, split=files.split, subset=files.subset, revision=files.revision)
-        sampler = Sampler(columns=_columns(files, path, source), validate=_anything)
+        # The reward is asked once the prompt is written.
+        sampler = Sampler(columns=_columns(files, path, source), validate=lambda sample: None)
         for row in source.rows(Cursor()):
             yield path, row, sampler
 
@@ -266,12 +263,10 @@ def _columns(files: TaskFiles, path: str, source: Source) -> ColumnMap:
 
 
 def _option(role: str) -> str:
-    """How a run's file names the column of a role."""
     return f"data.{role}"
 
 
 def _task(row: Row, sampler: Sampler, files: TaskFiles, number: str) -> Task:
-    """The task of a row."""
     if row.data is None:
         raise _Unusable("the row cannot be read", row.error)
     item = sampler.items(row, "")[0]
@@ -322,7 +317,3 @@ def _written(prompt: str | Sequence[Message], files: TaskFiles) -> str | Sequenc
     if files.system and prompt[0].get("role") != "system":
         prompt = [{"role": "system", "content": files.system}, *prompt]
     return prompt
-
-
-def _anything(sample: Sample) -> None:
-    """Take any sample; the reward is asked when the prompt is written."""

@@ -1,18 +1,8 @@
-"""Rollouts as tensors, and the log-probabilities of their tokens.
+"""Rollouts as tensors, prompts ending and answers beginning in the same column; and log-probabilities of their tokens.
 
-Rollouts as tensors: prompts end and answers begin in the same column of every row.
-
-So the logits of the answers are one slice, and those of the prompts are never made.
-
-Log-probabilities of tokens and entropies from logits, without a second copy of the logits.
-
-A batch of long answers has more logits than anything else: 8 answers of 4,096 tokens over 150,000 tokens are 20 GB in
-32 bits.  Written with `log_softmax` and autograd, several copies of them live at a time.  Here the forward pass goes
-through a part of the rows at a time and keeps one number for each token, and the backward pass writes the one tensor
-that the model needs, the gradient of its logits.
-
-Not covered: what is learnt from them; never making the logits at all; models differ in what they do behind their last
-layer.
+The logits of the answers are one slice, those of the prompts are never made, and there is no second copy of them: 8
+answers of 4,096 tokens over 150,000 tokens are 20 GB in 32 bits.  The forward pass goes through a part of the rows at
+a time and keeps one number for each token; the backward pass writes the one tensor that the model needs.
 """
 
 from __future__ import annotations
@@ -100,7 +90,6 @@ def within_budget(rollouts: Sequence[Rollout], units: Sequence[Sequence[int]], t
 
 
 def _widths(rollouts: Sequence[Rollout], places: Sequence[int]) -> tuple[int, int]:
-    """Tokens of the longest prompt and of the longest answer."""
     prompt = max(len(rollouts[place].prompt_ids) for place in places)
     return prompt, max(len(rollouts[place].ids) for place in places)
 

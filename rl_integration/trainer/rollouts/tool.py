@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, Protocol, cast
 
-from adjudge.options import Options, Range
+from adjudge.options import Count, Options, Range
 from adjudge.training.config_file import config_of
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -108,11 +108,7 @@ class Tool(Protocol):
 
 def one_text(name: str, description: str) -> dict[str, Any]:
     """Return the JSON schema of a single argument that is text."""
-    return {
-        "type": "object",
-        "properties": {name: {"type": "string", "description": description}},
-        "required": [name],
-    }
+    return {"type": "object", "properties": {name: {"type": "string", "description": description}}, "required": [name]}
 
 
 def shortened(text: str, max_chars: int) -> str:
@@ -186,10 +182,10 @@ class ToolUse(Options, what="rollouts.tools option"):
 
     offered: tuple[ToolChoice, ...]
     style: Literal["chat", "tags"] = "chat"
-    max_turns: Annotated[int, Range(ge=1)] = 4
+    max_turns: Count = 4
     before: str = "<result>"
     after: str = "</result>"
-    threads: Annotated[int, Range(ge=1)] = 8
+    threads: Count = 8
     timeout: Annotated[float, Range(gt=0, unit="seconds")] = 300.0
 
     def __post_init__(self) -> None:

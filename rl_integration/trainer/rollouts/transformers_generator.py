@@ -1,14 +1,6 @@
 """Rows of tokens that a `transformers` model goes on with: a prompt is read once, finished rows leave the batch.
 
-Whether a piece has come to a text that ends it, asked after each of its tokens.
-
-Decoding the whole piece every time takes time in the square of its length.  Here most tokens are passed by, since they
-hold no stop text's last character, and for the others only the newest tokens are decoded: those that reach back by the
-longest stop text, and one more, since decoders treat the first token of a text in ways of their own.
-
 Each piece is handed over the moment it ends, so that scoring goes on while the others are still being written.
-
-Not covered: stop texts with U+FFFD, which decoders write for bytes that are no character; several GPUs.
 """
 
 from __future__ import annotations
@@ -93,7 +85,11 @@ _SPARE = 4  # characters that stand for the bytes of one, where a window begins 
 
 
 class StopTexts:
-    """Texts that end a piece.
+    """Texts that end a piece, looked for after each of its tokens.
+
+    Most tokens are passed by, since they hold no stop text's last character; for the others only the newest tokens are
+    decoded, those that reach back by the longest stop text and one more, since decoders treat the first token of a text
+    in ways of their own.
 
     Raises:
         ValueError: a stop text is empty, or holds U+FFFD.
@@ -221,7 +217,6 @@ class TransformersGenerator:
         stop_texts: StopTexts,
         on_piece: OnPiece,
     ) -> None:
-        """Write the pieces of one batch."""
         rows = self._continuation(
             [writing.prompt for writing in writings[::copies]], max(one.max_tokens for one in writings)
         )
@@ -270,7 +265,6 @@ def _room(prompts: Sequence[Sequence[int]], policy: Policy) -> list[int]:
 
 
 def _drawn(logits: Tensor, temperature: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """A token of each row, and its log-probability."""
     if temperature == 0:
         logprobs = logits.log_softmax(-1)
         tokens = logits.argmax(-1)
@@ -312,10 +306,7 @@ class _Writing:
                 "an earlier checkpoint with a lower learning.learning_rate, or try learning.precision: fp32"
             )
         return Piece(
-            ids=tuple(self.ids),
-            logprobs=tuple(self.logprobs),
-            finish_reason=self.finish_reason,
-            ended=self.ended,
+            ids=tuple(self.ids), logprobs=tuple(self.logprobs), finish_reason=self.finish_reason, ended=self.ended
         )
 
 

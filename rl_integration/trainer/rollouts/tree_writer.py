@@ -140,8 +140,8 @@ class _Growth:
         ]
         forked: list[_Branch] = []
         for branch, _ in self._written(roots, self._left):
-            places = _unlikeliest(branch.logprobs, config.forks)
-            parts = _cut(branch, places, self._named)
+            ranked = sorted(range(1, len(branch.logprobs)), key=lambda place: (branch.logprobs[place], place))
+            parts = _cut(branch, sorted(ranked[: config.forks]), self._named)
             rollout = self.found[branch.first]
             self.found[branch.first] = replace(rollout, path=parts[-1].path)
             beginnings = [part for part in parts[:-1] for _ in range(config.copies)]
@@ -219,12 +219,6 @@ def _alike(branches: Sequence[_Branch]) -> Iterator[tuple[int, list[int]]]:
             runs.append([place])
     for copies in sorted({len(run) for run in runs}):
         yield copies, [place for run in runs if len(run) == copies for place in run]
-
-
-def _unlikeliest(logprobs: Sequence[float], count: int) -> list[int]:
-    """The places of the tokens that were least likely, the first one left out, in order."""
-    ranked = sorted(range(1, len(logprobs)), key=lambda place: (logprobs[place], place))
-    return sorted(ranked[:count])
 
 
 def _cut(branch: _Branch, places: Sequence[int], named: Callable[[], str]) -> list[_Branch]:

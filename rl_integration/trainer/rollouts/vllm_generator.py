@@ -1,13 +1,10 @@
 """Rows of tokens that vLLM goes on with, in the process that trains.
 
 vLLM holds a copy of the weights, which is renewed with each version of the policy.  Its kernels round otherwise than
-the policy's own forward pass, so `exact` is false: learning corrects for the difference, and reports it.
+the policy's own forward pass, so `exact` is false: learning corrects for the difference, and reports it.  Each piece
+has a seed of its own, so it is the same whatever else is written beside it, but for rounding.
 
-Each piece has a seed of its own, made from the call's seed, its prompt and its number among that prompt's pieces: so it
-is the same whatever else is written beside it, but for tokens that are as likely as each other up to rounding.
-
-Not covered: a server of vLLM's (its weights would have to travel), a model over several GPUs, and a GPU's kernel that
-never returns: nothing in the same process can end it.
+Not covered: a server of vLLM's, a model over several GPUs, and a GPU's kernel that never returns.
 """
 
 from __future__ import annotations
@@ -15,8 +12,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -87,10 +83,31 @@ class VllmGenerator:
             max_tokens = [min(own, limit) for own, limit in zip(max_tokens, limits, strict=True)]
         _check_room(prompts, max_tokens, vllm.window)
         self._calls += 1
-        params = _Params(sampling.temperature, tuple(stops), tuple(sorted(self._policy.ends)))
-        asked = list(_asked(prompts, copies, max_tokens, seed))
+        from vllm.sampling_params import RequestOutputKind, SamplingParams
+
+        def params(limit: int, own_seed: int) -> Any:
+            return SamplingParams(
+                temperature=sampling.temperature,
+                seed=own_seed,
+                max_tokens=limit,
+                stop=list(stops),
+                include_stop_str_in_output=True,
+                detokenize=bool(stops),
+                stop_token_ids=sorted(self._policy.ends),
+                ignore_eos=True,  # the policy's ends are all that end an answer
+                logprobs=0,  # of the token that was drawn, and no other
+                flat_logprobs=True,
+                output_kind=RequestOutputKind.FINAL_ONLY,
+            )
+
+        seeds = _seeds(prompts, copies, seed)
+        asked = [
+            (list(map(int, prompt)), params(limit, next(seeds)))
+            for prompt, limit in zip(prompts, max_tokens, strict=True)
+            for _ in range(copies)  # those after one prompt side by side: they share its keys and values
+        ]
         with torch.random.fork_rng(devices=[]):  # vLLM draws from the process's random state and throws it away
-            self._write(vllm, asked, params, sampling.max_num_seqs, on_piece)
+            self._write(vllm, asked, sampling.max_num_seqs, on_piece)
         vllm.sleep()
 
     def close(self) -> None:
@@ -115,23 +132,23 @@ class VllmGenerator:
         return vllm
 
     def _write(
-        self, vllm: VllmInProcess, asked: Sequence[_Asked], params: _Params, max_num_seqs: int, on_piece: OnPiece
+        self, vllm: VllmInProcess, asked: Sequence[tuple[list[int], Any]], max_num_seqs: int, on_piece: OnPiece
     ) -> None:
         """Write pieces, at most so many at a time, in the order they are asked for."""
-        waiting, going = deque(asked), dict[str, int]()
-        steps = _SPARE_STEPS + _PATIENCE * sum(len(one.prompt) + one.max_tokens for one in asked)
+        waiting, going = deque(enumerate(asked)), dict[str, int]()
+        steps = _SPARE_STEPS + _PATIENCE * sum(len(prompt) + params.max_tokens for prompt, params in asked)
         try:
             while waiting or going:
                 while waiting and len(going) < max_num_seqs:
-                    one = waiting.popleft()
-                    name = f"{self._calls}.{one.place}"
-                    vllm.add(name, one.prompt, params.of(one))
-                    going[name] = one.place
+                    place, (prompt, params) = waiting.popleft()
+                    name = f"{self._calls}.{place}"
+                    vllm.add(name, prompt, params)
+                    going[name] = place
                 if not steps:
                     raise VllmFailed(f"vLLM makes no progress; {len(going)} answers have not ended (see its log)")
                 steps -= 1
                 for name, output in vllm.step():
-                    on_piece(going.pop(name), params.piece(output))
+                    on_piece(going.pop(name), _piece(output, self._policy.ends))
         except VllmFailed:
             self.close()
             raise
@@ -140,77 +157,30 @@ class VllmGenerator:
             raise
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A piece that is to be written."""
-
-    place: int
-    prompt: list[int]
-    max_tokens: int
-    seed: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Params:
-    """What is the same for all pieces of a call."""
-
-    temperature: float
-    stops: tuple[str, ...]
-    ends: tuple[int, ...]
-
-    def of(self, asked: _Asked) -> Any:
-        """Return a piece's SamplingParams."""
-        from vllm.sampling_params import RequestOutputKind, SamplingParams
-
-        return SamplingParams(
-            temperature=self.temperature,
-            seed=asked.seed,
-            max_tokens=asked.max_tokens,
-            stop=list(self.stops),
-            include_stop_str_in_output=True,
-            detokenize=bool(self.stops),
-            stop_token_ids=list(self.ends),
-            ignore_eos=True,  # `ends` has all that end an answer
-            logprobs=0,  # of the token that was drawn, and no other
-            flat_logprobs=True,
-            output_kind=RequestOutputKind.FINAL_ONLY,
+def _piece(output: Any, ends: Collection[int]) -> Piece:
+    """What vLLM wrote; `VllmFailed` unless it ended as answers end, with the log-probabilities of its tokens."""
+    ids, found = tuple(output.token_ids), output.logprobs
+    if output.finish_reason not in ("stop", "length") or not ids:
+        raise VllmFailed(f"vLLM ended an answer of {len(ids)} tokens with {output.finish_reason!r}")
+    if tuple(found.token_ids) != ids:
+        raise VllmFailed(f"vLLM gave log-probabilities of {len(found.token_ids)} other tokens than the {len(ids)}")
+    if not all(map(math.isfinite, found.logprobs)):
+        raise VllmFailed(
+            "vLLM's log-probabilities are not finite; lower learning.learning_rate, or try rollouts.vllm.dtype: float32"
         )
-
-    def piece(self, output: Any) -> Piece:
-        """Return what vLLM wrote.
-
-        Raises:
-            VllmFailed: it did not end as answers end, or its log-probabilities are not those of its tokens.
-        """
-        ids, found = tuple(output.token_ids), output.logprobs
-        if output.finish_reason not in ("stop", "length") or not ids:
-            raise VllmFailed(f"vLLM ended an answer of {len(ids)} tokens with {output.finish_reason!r}")
-        if tuple(found.token_ids) != ids:
-            raise VllmFailed(f"vLLM gave log-probabilities of {len(found.token_ids)} other tokens than the {len(ids)}")
-        if not all(map(math.isfinite, found.logprobs)):
-            raise VllmFailed(
-                "vLLM's log-probabilities are not finite; lower learning.learning_rate, or try rollouts.vllm.dtype: "
-                "float32"
-            )
-        return Piece(
-            ids=ids,
-            logprobs=tuple(found.logprobs),
-            finish_reason=output.finish_reason,
-            ended=ids[-1] in self.ends,
-        )
+    return Piece(ids=ids, logprobs=tuple(found.logprobs), finish_reason=output.finish_reason, ended=ids[-1] in ends)
 
 
-def _asked(prompts: Sequence[Sequence[int]], copies: int, max_tokens: Sequence[int], seed: int) -> Iterator[_Asked]:
-    """Yield the pieces of a call, those after one prompt side by side: they share its keys and values."""
+def _seeds(prompts: Sequence[Sequence[int]], copies: int, seed: int) -> Iterator[int]:
+    """A seed for each piece, made from the call's seed, its prompt and its number among that prompt's pieces."""
     seen: Counter[tuple[int, ...]] = Counter()
-    for at, prompt in enumerate(prompts):
+    for prompt in prompts:
         ids = tuple(map(int, prompt))
         begin = hashlib.sha256(f"{seed}:{ids}".encode())
         for copy in range(copies):
             own = begin.copy()
             own.update(f":{seen[ids] + copy}".encode())
-            drawn = int.from_bytes(own.digest()[:_SEED_BYTES])
-            yield _Asked(at * copies + copy, list(ids), max_tokens[at], drawn)
+            yield int.from_bytes(own.digest()[:_SEED_BYTES])
         seen[ids] += copies
 
 

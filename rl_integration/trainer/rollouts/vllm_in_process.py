@@ -1,8 +1,7 @@
-"""vLLM in the process that trains: started from a policy, given its weights, stepped by hand.
+"""vLLM in the process that trains: started from a policy, given its weights in memory, stepped by hand.
 
 What starting changes for everybody else in the process is put back: random states, the number of PyTorch's threads,
-environment variables.  The folder that vLLM starts from holds the configuration and the tokenizer alone; weights are
-handed over in memory, at the start too.
+environment variables.
 
 Not covered: a model over several GPUs, processes of vLLM's own, and code that comes with a model.
 """
@@ -146,14 +145,10 @@ class VllmInProcess:
         end = groups.destroy_distributed_environment
         try:
             if not self._owns_group:  # vLLM would end the processes' group that the trainer goes on with
-                groups.destroy_distributed_environment = _nothing
+                groups.destroy_distributed_environment = lambda: None
             engine.engine_core.shutdown()
         finally:
             groups.destroy_distributed_environment = end
-
-
-def _nothing() -> None:
-    """Do nothing."""
 
 
 def _load(worker: Any, weights: Iterable[tuple[str, Tensor]]) -> set[str]:
@@ -240,7 +235,6 @@ def _started(folder: str, policy: Policy, options: VllmOptions, max_num_seqs: in
 
 @contextlib.contextmanager
 def _undisturbed(device: torch.device) -> Iterator[None]:
-    """Put back what starting vLLM changes in this process."""
     from vllm import envs
 
     own = random.getstate(), np.random.get_state()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -147,6 +147,15 @@ class Writer:
         self._generator.refresh(version)
         self._generator.generate(prompts, num_generations, sampling, seed=seed, on_piece=done)
         return [found[place] for place in range(len(tasks) * num_generations)]
+
+    def scored(
+        self, rewards: Rewards, tasks: Sequence[Task], num_generations: int, sampling: SamplingConfig, **options: Any
+    ) -> tuple[list[Rollout], list[Score]]:
+        """Return answers as `roll_out` does, with its `seed`, `version` and `name`; and a score for each."""
+        scoring = Scoring(rewards, tasks, num_generations)
+        options["on_rollout"] = scoring.add
+        rollouts = self.roll_out(tasks, num_generations, sampling, **options) if tasks else []
+        return rollouts, scoring.wait()[0]
 
 
 def check_room(writer: Writer, tasks: Iterable[Task], *, max_new_tokens: int, window: int) -> None:

@@ -1,23 +1,9 @@
 """Answers as the rules of credit read them: turns, steps and what these are worth, token by token.
 
-Which characters of a decoded text each of its tokens wrote.
-
-Where the texts of single tokens add up to the whole, they are the answer.  Often they do not, since decoders look back:
-some strip the first blank, and a character of several bytes may be several tokens, each of which then has the whole
-character, as in the offsets of `tokenizers`.  Then tokens are decoded step by step, each behind the few before it.
-Where that does not add up either, every beginning of the tokens is decoded by itself, which is exact for any decoder
-and takes time that grows with the square of the length.  Special tokens have no text.
-
-Which step each token belongs to, and numbers of steps put on tokens.
-
-Scorers say where a step stands by characters (`StepScore.start` and `end`), and `token_spans` says the same of tokens.
-A token belongs to the first step that it has a character of, since many tokens begin with the blank before a word; a
-token between steps belongs to none, -1.
-
-Scorers say where a step stands by characters of the graded text, which is the assistant's text alone, turns joined by a
-newline (`adjudge.protocol.response_text`).  The tokens of a turn are those that the policy wrote in one go; what a tool
-put in belongs to no step.  A turn that is one step has all of its tokens; elsewhere a token belongs to the first step
-that it has a character of.
+Scorers say where a step stands by characters of the assistant's text, turns joined by a newline (`StepScore.start` and
+`end`); the tokens of a turn are those that the policy wrote in one go.  A turn that is one step has all of its tokens;
+elsewhere a token belongs to the first step that it has a character of, since many tokens begin with the blank before a
+word, and between steps to none, -1.
 
 The steps of an answer are not known, and it has no vote in what is said of steps, if the scorer gave none, if one of
 them was not judged, or if the text of a turn is not found in what its tokens say.
@@ -43,7 +29,12 @@ Span: TypeAlias = tuple[int, int]
 
 
 def token_spans(decode: Decode, ids: Sequence[int]) -> list[Span]:
-    """Return the first character of each token in `decode(ids)`, and the one after its last."""
+    """Return the first character of each token in `decode(ids)`, and the one after its last.
+
+    Tokens are decoded one by one where that adds up to the text.  Often it does not, since decoders strip first blanks,
+    and a character may be several tokens, each of which then has all of it; then each is decoded behind the few before
+    it, or, where that does not add up either, every beginning by itself, which takes time in the square of the length.
+    """
     text = decode(ids)
     silent = {token: not decode([token, token]) for token in set(ids)}  # twice: a first blank may be stripped
     spoken = [token for token in ids if not silent[token]]
@@ -101,7 +92,6 @@ def _stepwise(decode: Decode, ids: Sequence[int], text: str) -> list[_End] | Non
 
 
 def _by_beginnings(decode: Decode, ids: Sequence[int], text: str) -> list[_End]:
-    """The ends, from the text of every beginning."""
     beginnings = (decode(ids[: place + 1]) for place in range(len(ids)))
     return [(same := _common(said, text), same < len(said)) for said in beginnings]
 
@@ -283,7 +273,11 @@ def _placed(rollout: Rollout, runs: Sequence[Span], spans: Sequence[Span], decod
     found = np.full(len(rollout.ids), -1, dtype=np.int64)
     for run, text, begin in zip(runs, texts, begins, strict=True):
         end = begin + len(text)
-        own = [(step, span) for step, span in enumerate(spans) if _touch(span, (begin, end))]
+        own = [
+            (step, span)
+            for step, span in enumerate(spans)
+            if (span[0] < end and span[1] > begin) or span == (begin, end)  # an empty turn may be a step
+        ]
         if not own:
             continue
         step, (first, last) = own[0]
@@ -299,8 +293,3 @@ def _placed(rollout: Rollout, runs: Sequence[Span], spans: Sequence[Span], decod
         local = steps_of_tokens([(first - begin, last - begin) for _, (first, last) in own], offsets)
         found[slice(*run)] = np.array([step for step, _ in own] + [-1], dtype=np.int64)[local]
     return found
-
-
-def _touch(span: Span, turn: Span) -> bool:
-    empty = turn[0] == turn[1] and span == turn
-    return empty or (span[0] < turn[1] and span[1] > turn[0])

@@ -1,18 +1,6 @@
 """Credit within answers: from scores with steps to advantages of tokens, or to rewards of tokens for a critic.
 
 `CREDITS` has the published ways by name, and docs/credit.md their sources; `Credit.but` changes single options.
-
-GiGPO (arXiv 2505.10978): episodes beside episodes, and steps beside the steps that were taken in the same state.
-
-    A_ik = A_i + w * ( R_ik - mean of R over the steps of the group with the same anchor )
-    R_ik = Σ_{j>=k} gamma^(j-k) r_ij
-
-An anchor is the state that a step was taken in, such as the observation; steps of one episode may share one.  A state
-that was met once has no peer, and its step term is 0.  Both terms may be divided by standard deviations (`scale`); the
-released code does not by default.  gamma 0.95 is from memory of the paper.
-
-In the loop a step is a turn of the answer, and its anchor is what a tool said before it; first turns share the prompt.
-The reward is the answer's, on its last turn, or with `rewards="steps"` what the scorer gave each turn.
 """
 
 from __future__ import annotations
@@ -24,7 +12,7 @@ from typing import Annotated, Any, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 
-from adjudge.options import Options, Range, named
+from adjudge.options import Options, Range, Share, named
 from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers, at_last_tokens, rows_of_tokens
 from adjudge.rl_integration.trainer.algorithms.credit.step_credit import (
     CRITIC_SEARCH,
@@ -42,8 +30,7 @@ from adjudge.rl_integration.trainer.algorithms.credit.tree import TreeCredit
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective, with_options
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import Preference
-from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, same_shape
-from adjudge.rl_integration.trainer.contract.options import check_kind, check_number
+from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, check_kind, check_number, same_shape
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
@@ -52,7 +39,14 @@ Rewards: TypeAlias = Literal["outcome", "steps"]
 
 @dataclass(frozen=True, kw_only=True)
 class Gigpo(Options):
-    """Advantages of the steps of episodes; see the module.
+    """GiGPO (arXiv 2505.10978): episodes beside episodes, and steps beside those that were taken in the same state.
+
+        A_ik = A_i + w * ( R_ik - mean of R over the steps of the group with the same anchor )
+        R_ik = Σ_{j>=k} gamma^(j-k) r_ij
+
+    An anchor is the state that a step was taken in; steps of one episode may share one, and one that was met once has
+    the step term 0.  In the loop a step is a turn of the answer, and its anchor what a tool said before it; first turns
+    share the prompt.  gamma 0.95 is from memory of the paper.
 
     Attributes:
         weight: w, of the step term.
@@ -63,7 +57,7 @@ class Gigpo(Options):
     """
 
     weight: Annotated[float, Range(ge=0)] = 1.0
-    gamma: Annotated[float, Range(ge=0, le=1)] = 0.95
+    gamma: Share = 0.95
     rewards: Rewards = "outcome"
     scale: bool = False
     eps: Annotated[float, Range(ge=0)] = 1e-6

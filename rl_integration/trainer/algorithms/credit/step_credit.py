@@ -1,17 +1,9 @@
 """Credit by steps: rewards of steps, their advantages beside other steps, and what a critic calls wrong (CAPO).
 
-Rewards of the steps of an answer, shaped so that more steps do not pay, and summed up to what follows.
-
-The formulas are `adjudge.responses.refine`'s; scorers of steps can refine by themselves, and these are for scores that
-come as they are.  The sum of `delta` from step k on is v_k, whatever comes after it; that of `min_form` from the first
-is about the least v.
-
-Advantages of steps beside the other steps of their group, mixed with the advantage of the outcome.
-
     A_it = (1 - a) * A_i  +  a * B_ik, k the step of token t; a token of no step has B = 0
 
-A_i is the response's advantage by any rule, normalised by itself; B is made of the steps' rewards r_ik alone, with
-z = (r - mean) / (s + eps) over all steps of the group:
+A_i is the response's advantage by any rule; B is made of the steps' rewards r_ik alone, with z = (r - mean) / (s + eps)
+over all steps of the group.  Outcome and steps are normalised apart since their scales differ and drift.
 
 | name | B_ik | a | source |
 |---|---|---|---|
@@ -19,13 +11,10 @@ z = (r - mean) / (s + eps) over all steps of the group:
 | `CRITIC_SEARCH` | z_ik | 0.25 | CriticSearch |
 | `IGPO` | returns to go less their mean over the group at the same place, not divided | 1 | its released code |
 | `IGPO_PAPER` | Σ_{j>=k} gamma^(j-k) z_ij | 1 | arXiv 2510.14967 |
+| `SHAPED` | as `IGPO`, for rewards made for a critic (Clip/Delta, PURE) | 0.5 is ours | |
 
-With a = 1 the outcome is the reward of the last step.  Outcome and steps are normalised apart since their scales differ
-and drift.  The steps of a response that takes no part have no vote; a response whose steps are not known is given with
-none, and keeps (1 - a) A_i.  A mean needs two votes.
-
-`SHAPED` is what rewards of steps become that were made for a critic (Clip/Delta, PURE): returns to go less their mean
-at the same place, with half of the advantage; that mix is ours.
+The steps of a response that takes no part have no vote; one whose steps are not known keeps (1 - a) A_i.  A mean needs
+two votes.  The sum of `delta` (`adjudge.responses.refine`) from step k on is v_k, that of `min_form` about the least v.
 
 CAPO (arXiv 2508.02298): a critic names the wrong steps, and their tokens pay for it.
 
@@ -34,14 +23,8 @@ CAPO (arXiv 2508.02298): a critic names the wrong steps, and their tokens pay fo
 | right | C | C - P |
 | wrong | 0 | -P |
 
-C = 2 and P = 1 are from a re-implementation; the authors' code was not found.  Of several critiques the scorer `critic`
-says by its `vote` which steps are wrong; a step that only some name pays in proportion.
-
-What becomes of the rewards there was not found either: in the loop a token's reward is compared with those of all
-tokens of its group, (reward - mean) / (standard deviation + eps).  A step's value is 1 less the share of critiques that
-name it, as the `critic` scorer gives it, and an answer is right from `right` on.
-
-Not covered: steps without a value; leave such an answer's steps out, and its outcome alone counts; the critic.
+C = 2 and P = 1 are from a re-implementation; the authors' code was not found.  A token's reward is compared with those
+of all tokens of its group.  A step's value is 1 less the share of critiques that name it, as the `critic` scorer says.
 """
 
 from __future__ import annotations
@@ -52,13 +35,12 @@ from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
-from adjudge.options import Options, Range
+from adjudge.options import Options, Range, Share
 from adjudge.responses.refine import Refinement, refine
 from adjudge.responses.step_values import TEMPERATURE
 from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers, over_tokens, rows_of_tokens
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative
-from adjudge.rl_integration.trainer.contract.arrays import Floats, Integers, floats, same_shape
-from adjudge.rl_integration.trainer.contract.options import check_number
+from adjudge.rl_integration.trainer.contract.arrays import Floats, Integers, check_number, floats, same_shape
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 
@@ -129,11 +111,11 @@ class StepCredit(Options):
         eps: what is added to standard deviations.
     """
 
-    share: Annotated[float, Range(ge=0, le=1)] = 0.5
+    share: Share = 0.5
     peers: Peers = "group"
     scale: bool = True
     to_go: Sum = "after"
-    gamma: Annotated[float, Range(ge=0, le=1)] = 1.0
+    gamma: Share = 1.0
     eps: Annotated[float, Range(ge=0)] = 1e-4
 
     def __call__(self, rewards: Sequence[Floats], steps: Integers, groups: Groups, outcome: Floats) -> Floats:

@@ -1,14 +1,8 @@
 """Credit of beginnings that answers share: the tree of answers, advantages of its nodes, and those of tokens.
 
-Responses that share beginnings, as a tree: what every rule of prefix credit reads.
-
-A response is a path of keys from its prompt: tokens, segments of fixed length, turns, or states.  Responses of one
-group that begin with the same keys share nodes.  A node's value is the mean reward of the valid responses through it.
-
-Advantages of the nodes of a tree of responses.
-
-r_i is a response's reward, m and s the mean and standard deviation of its group, V(node) the mean reward of the
-responses through a node, L(node) their number.
+A response is a path of keys from its prompt; responses of one group that begin with the same keys share nodes.  r_i is
+its reward, m and s the mean and standard deviation of its group, V(node) the mean reward of the valid responses through
+a node, L(node) their number.  All rules need two valid responses in a group; the others get 0.
 
 | rule | advantage of a node on response i's path | source |
 |---|---|---|
@@ -17,16 +11,11 @@ responses through a node, L(node) their number.
 | `tree_rl` | ( S - μ L(node) ) / sqrt L(node), S = Σ of r_j - mean of the others, over its responses | TreeRL's code |
 | `tree_po` | Σ_d w_d ( r_i - mean at depth d ), then whitened over the batch's tokens | TreePO's code |
 
-`tempo` differs from GRPO only where paths part.  In `tree_rl`, μ = Σ tokens * S / Σ tokens * L over the nodes of the
-group; the paper (arXiv 2506.11902) has V(node) - V(root) + V(node) - V(parent) in the place of S - μ L.  In `tree_po`
-(arXiv 2508.17445), d runs over the nodes above the last that i shares with another response, and w_d is
-L(node) / Σ L(node); the root always counts, and with `skip_uniform` other nodes of equal rewards do not.
-
-`tempo` and `tree_grpo` take another advantage of the responses in the place of GRPO in the group, if one is given.
-
-All need two valid responses in a group; the others get 0.
-
-Credit of shared beginnings in the loop: answers become a tree, and its nodes' advantages those of their tokens.
+In `tree_rl`, μ = Σ tokens * S / Σ tokens * L over the nodes of the group; the paper (arXiv 2506.11902) has
+V(node) - V(root) + V(node) - V(parent) in the place of S - μ L.  In `tree_po` (arXiv 2508.17445), d runs over the nodes
+above the last that i shares with another response, and w_d is L(node) / Σ L(node); the root always counts, and with
+`skip_uniform` other nodes of equal rewards do not.  `tempo` and `tree_grpo` take another advantage of the responses in
+the place of GRPO in the group, if one is given.
 
 | `nodes` | a node is | answers share it if |
 |---|---|---|
@@ -34,11 +23,6 @@ Credit of shared beginnings in the loop: answers become a tree, and its nodes' a
 | `segments` | `segment` tokens | the same |
 | `turns` | a turn with what the tools said to it | the same |
 | `written` | what a `TreeWriter` wrote between two forks | it was written once for both |
-
-The first three need no tree writer: answers that were drawn apart share what they happen to share, as TEMPO has it.
-
-Not covered: how the tree was sampled; responses that were drawn apart share what they happen to share; PORTool's
-rewards, which the scorer `tool_tree` gives; `Tree.gains` is the rule of TreePS-RAG and AT2PO.
 """
 
 from __future__ import annotations
@@ -50,7 +34,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
-from adjudge.options import Options, Range
+from adjudge.options import Count, Options, Range
 from adjudge.responses.trajectories.tree_values import prefix_paths
 from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers
 from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages import moments
@@ -218,7 +202,7 @@ class TreeCredit(Options):
 
     how: Rule = "tempo"
     nodes: Nodes = "tokens"
-    segment: Annotated[int, Range(ge=1)] = 64
+    segment: Count = 64
     skip_uniform: bool = False
     eps: Annotated[float, Range(ge=0)] = 1e-4
 
@@ -286,5 +270,4 @@ def _path(rollout: Rollout) -> tuple[tuple[str, int], ...]:
 
 
 def _level(advantages: Floats, answers: Answers) -> Floats:
-    """The same number at all tokens of an answer."""
     return np.broadcast_to(advantages[:, None], answers.own.shape).copy()

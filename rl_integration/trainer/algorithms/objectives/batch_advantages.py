@@ -1,64 +1,25 @@
 """Advantages beside the whole batch, a shifted or soft baseline, or nothing; and GAE with a critic's values.
 
-A sample's reward beside the whole batch: REINFORCE with a batch baseline, REINFORCE++ (arXiv 2501.03262).
-
-    x_i = r_i, or r_i - m of its group (`baseline="group"`)
-    A_i = (x_i - mean of x) / sqrt(variance of x + 1e-8)
-
-| objective | baseline | scale |
+| rule | advantage | source |
 |---|---|---|
-| REINFORCE, mean baseline | none | no |
-| REINFORCE++ | none | yes |
-| REINFORCE++ with baseline | group | yes |
+| `BatchRelative` | (x - mean of x) / sqrt(variance of x + eps), x = r or r - m | REINFORCE++, arXiv 2501.03262 |
+| `Asymmetric` | r - (m + shift): right answers pull more than wrong ones push | AsymRE, arXiv 2506.20520 |
+| `SoftMean` | r - tau * log mean exp(r / tau); its loss divides by 1 + tau | OPMD, Trinity-RFT |
+| `Signed` | right * r + wrong * (r - 1), r in [0, 1] | PSR, NSR, W-REINFORCE, arXiv 2506.01347 |
+| `MaximumLikelihood` | (r - m) / (m + eps): a success weighs about 1 / pass rate | MaxRL, arXiv 2602.02710 |
+| `Gae` | delta_t + gamma * lambda * A_{t+1}, delta_t = r_t + gamma * V_{t+1} - V_t | arXiv 1506.02438 |
 
-Released code (verl) takes mean and variance over response tokens, so a long response has a larger vote:
-`per_token=True` with `Groups.lengths` does that.  With one sample in a group verl's baseline is 0, so its raw reward
-enters; here it takes no part.  Variances have n - 1 below.
+Variances have n - 1 below.  verl takes mean and variance over response tokens (`per_token`).  A sample that is alone in
+its group has the baseline 0 in released code of REINFORCE++ and AsymRE; here it takes no part.
 
-Rewards above a shifted or soft mean of the group: AsymRE and OPMD, both made for samples of an older policy.
-
-| rule | A_i | source |
-|---|---|---|
-| `Asymmetric` | r_i - (m + shift), shift = -0.1: right answers pull more than wrong ones push | arXiv 2506.20520 |
-| `SoftMean` | r_i - tau * log mean exp(r / tau), above the mean for every tau | OPMD, Trinity-RFT |
-
-OPMD's loss divides by 1 + tau (`policy_loss`).  Released code of AsymRE gives a sample that is alone in its group
-the baseline 0; here it takes no part.
-
-Learning from right answers and from wrong ones with weights of their own: PSR, NSR, W-REINFORCE (arXiv 2506.01347).
-
-    A_i = right * r_i + wrong * (r_i - 1),   r in [0, 1]
-
-| objective | right | wrong |
-|---|---|---|
-| positive sample reinforcement | 1 | 0 |
-| negative sample reinforcement: keeps pass@k up to 256 | 0 | 1 |
-| W-REINFORCE | 0.1 | 1 |
-
-Nothing is compared within a group, so a single sample takes part.
-
-MaxRL (arXiv 2602.02710): the gradient of the log of the pass rate, so that hard prompts weigh more.
-
-    A_i = (r_i - m) / (m + eps)
-
-With rewards 0 and 1 a success then weighs about 1 / pass rate.  `order=T` follows the first T terms of the series of
-log p instead, for rewards 0 and 1 alone, with F failures of N samples:
+`MaximumLikelihood(order=T)` follows the first T terms of the series of log p, for rewards 0 and 1 alone, with F
+failures of N samples; T = 1 is plain REINFORCE.  These are N times the released code's weights, which it sums where we
+take means.
 
     success: 1        failure: -Σ_{k=2..min(T, F)} Π_{j=1..k-1} (F - j) / (N - j)
 
-These are N times the released code's weights, which it sums over samples where we take the mean.  T = 1 is plain
-REINFORCE; a group without success gives 0 in the first form and is pushed away from in the second.
-
-Generalised advantage estimation (arXiv 1506.02438), PPO's: from token rewards and a value model's values.
-
-    delta_t = r_t + gamma * V_{t+1} - V_t        A_t = delta_t + gamma * lambda * A_{t+1}        return_t = A_t + V_t
-
-t runs over the tokens that the policy wrote.  Text between them, such as a tool's output, is skipped: the state after a
-token is the next token of the policy.  After the last one V is 0, also where a response was cut off.
-
-Not covered: discounting and token rewards; REINFORCE++ with a penalty in the reward is `shaping` first, then this; OPMD
-with the mean as the baseline: that is `GroupRelative(scale="none")`; rewards outside [0, 1]; `scoring.compose` brings
-them there; the leave-one-out and cross-fitted forms of the series.
+In `Gae`, t runs over the tokens that the policy wrote; what stands between them, such as a tool's output, is skipped.
+return_t = A_t + V_t, and after the last token V is 0, also where a response was cut off.
 """
 
 from __future__ import annotations
@@ -69,7 +30,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
-from adjudge.options import Options, Range
+from adjudge.options import Count, Options, Range, Share
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, flags, floats, same_shape
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
@@ -204,7 +165,7 @@ class MaximumLikelihood(Options):
         eps: what is added to the mean in the closed form.
     """
 
-    order: Annotated[int, Range(ge=1)] | None = None
+    order: Count | None = None
     eps: Annotated[float, Range(ge=0)] = 1e-6
 
     min_size = 2
@@ -249,8 +210,8 @@ class Gae(Options):
         whiten: whether the advantages of the batch's tokens get mean 0 and variance 1; returns never.
     """
 
-    gamma: Annotated[float, Range(ge=0, le=1)] = 1.0
-    lam: Annotated[float, Range(ge=0, le=1)] = 0.95
+    gamma: Share = 1.0
+    lam: Share = 0.95
     whiten: bool = True
 
     def __call__(self, rewards: Floats, values: Floats, mask: Bools) -> tuple[Floats, Floats]:

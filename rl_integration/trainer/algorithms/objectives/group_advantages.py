@@ -1,49 +1,26 @@
-"""Advantages of a sample beside the others of its group; each rule's formula and source stand below.
+"""Advantages of a sample beside the others of its group, with m and s the group's mean and standard deviation.
 
-A sample's reward beside its group's mean: GRPO, Dr.GRPO, Lite PPO.
-
-    A_i = (r_i - m) / (s + eps)
-
-| objective | s | where |
+| rule | A_i | source |
 |---|---|---|
-| GRPO (arXiv 2402.03300), DAPO, GSPO, CISPO | standard deviation of the group | `scale="group"` |
-| Lite PPO (arXiv 2508.08221) | of the batch: a group of nearly equal rewards is not blown up | `scale="batch"` |
-| Dr.GRPO (arXiv 2503.20783) | none: A = r - m | `scale="none"` |
+| `GroupRelative` | (r_i - m) / (s + eps) | GRPO (arXiv 2402.03300), DAPO, GSPO, CISPO |
+| `GroupRelative(scale="batch")` | s of the batch: a group of nearly equal rewards is not blown up | arXiv 2508.08221 |
+| `GroupRelative(scale="none")` | r_i - m | Dr.GRPO, arXiv 2503.20783 |
+| `LeaveOneOut` | r_i - mean of the others = n / (n - 1) * (r_i - m) | RLOO (arXiv 2402.14740), LOOP (2502.01600) |
+| `Stratified` | a * (r_i - m_k) / (s_k + eps) + (1 - a) * (r_i - m) / (s + eps) | SAN, arXiv 2510.06214 |
+| `BestOfGroup` | (r_max - r_second) / (s + eps) for the best, all others 0 | GRPO for pass@k, arXiv 2503.19595 |
+| `SeveralRewards` | rewards of several scorers on one scale, before or after they are mixed | GDPO, arXiv 2601.05242 |
 
 Standard deviations have n - 1 below.  eps stands beside s, not inside a root: 1e-4 as in TRL, 1e-6 in verl.  With one
 valid member verl keeps the raw reward; here, as in TRL, it gets 0.
 
-A sample's reward beside the mean of the others in its group: RLOO (arXiv 2402.14740), LOOP (arXiv 2502.01600).
-
-    A_i = r_i - mean of r_j, j != i  =  n / (n - 1) * (r_i - m)
-
-RLOO takes one ratio for the whole response and LOOP one for each token; both take PPO's clipping.  TRL's
-`normalize_advantages` then subtracts the mean of all advantages and divides by their standard deviation + 1e-4.
-
-Samples beside those that were made in the same way: stratified advantages, SAN (arXiv 2510.06214).
-
-    A_i = a * (r_i - m_k) / (s_k + eps)  +  (1 - a) * (r_i - m) / (s + eps)
-
-k is the stratum of sample i within its group, such as its number of searches: answers after one search compete with
-each other and not with those after five.  A stratum of one valid member has no spread, and its member gets the group's
-term alone.  The paper's a is not known to us; 0.7 is ours.
-
-Only the best sample of a group counts: GRPO for pass@k (arXiv 2503.19595).
-
-    A_best = (r_max - r_second) / (s + eps), all others 0
-
-If two share the best reward nobody gets anything, so the order of samples does not matter.  verl's code divides by s
-by default; without it (`scale=False`) the estimate is unbiased.
-
-Rewards of several scorers, brought to one scale before or after they are mixed: GDPO (arXiv 2601.05242).
+k is the stratum of sample i within its group, such as its number of searches; one valid member alone gets the group's
+term.  The paper's a is not known to us; 0.7 is ours.  If two samples share the best reward, nobody gets anything.
 
     before:  x_i = Σ_j w_j (r_ij - m_j) / (s_j + eps) in the group,  A_i = (x_i - mean of x) / (s_x + eps) in the batch
     after:   A_i = (x_i - m) / (s + eps) in the group,  x_i = Σ_j w_j r_ij
 
-Normalising after lets the reward of the largest spread drown the others; normalising before gives each its weight, and
-the batch's spread keeps the sum from growing with the number of rewards.  Both equal TRL's `normalize_then_sum` and
-`sum_then_normalize` where every reward is there.  Where one is missing (NaN): before, that reward says nothing about
-that sample, which is 0, the group's mean; after, a sum without it would be an invented 0, so it is an error.
+These equal TRL's `normalize_then_sum` and `sum_then_normalize` where every reward is there.  Where one is missing
+(NaN): before, it says nothing about that sample, which is 0; after, the sum would be invented, so it is an error.
 
 Not covered: pass@k for k below the group's size.
 """
@@ -56,9 +33,8 @@ from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
-from adjudge.options import Options, Range
-from adjudge.rl_integration.trainer.contract.arrays import Floats
-from adjudge.rl_integration.trainer.contract.options import check_number
+from adjudge.options import Options, Range, Share
+from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, check_number
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 Scale: TypeAlias = Literal["group", "batch", "none"]
@@ -97,6 +73,14 @@ def deviation(values: Floats) -> float:
     return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 
+def _normalized(values: Floats, counted: Bools, eps: float) -> Floats:
+    """Numbers of the samples that take part, brought to mean 0 and standard deviation 1; 0 for the others."""
+    if not counted.any():
+        return values
+    below = deviation(values[counted]) + eps
+    return np.where(counted, (values - values[counted].mean()) / below if below > 0 else 0.0, 0.0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class LeaveOneOut(Options):
     """r - mean of the others' rewards; see the module.
@@ -117,10 +101,7 @@ class LeaveOneOut(Options):
         counts = groups.counts()
         informed = counted & ~groups.uniform()
         found = np.where(informed, counts / np.maximum(counts - 1, 1) * (groups.rewards - groups.means()), 0.0)
-        if not self.normalize or not counted.any():
-            return found
-        below = deviation(found[counted]) + self.eps
-        return np.where(counted, (found - found[counted].mean()) / below if below > 0 else 0.0, 0.0)
+        return _normalized(found, counted, self.eps) if self.normalize else found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +113,7 @@ class Stratified(Options):
         eps: what is added to standard deviations.
     """
 
-    share: Annotated[float, Range(ge=0, le=1)] = 0.7
+    share: Share = 0.7
     eps: Annotated[float, Range(ge=0)] = 1e-4
 
     min_size = 2
@@ -214,14 +195,9 @@ class SeveralRewards(Options):
         total = np.zeros(len(groups))
         for part, weight in zip(parts.T, weights, strict=True):
             total += weight * rule(replace(groups, rewards=part, valid=groups.valid & ~np.isnan(part)))
-        counted = groups.counted(self.min_size)
-        if not counted.any():
-            return total
-        below = deviation(total[counted]) + self.eps
-        return np.where(counted, (total - total[counted].mean()) / below if below > 0 else 0.0, 0.0)
+        return _normalized(total, groups.counted(self.min_size), self.eps)
 
     def _parts(self, groups: Groups) -> tuple[Floats, Floats]:
-        """The rewards that are mixed, and their weights."""
         parts = groups.parts
         if parts is None:
             raise ValueError("this rule needs Groups(parts=...), a column for each reward: a scorer made of several")

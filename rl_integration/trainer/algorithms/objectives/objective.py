@@ -1,17 +1,7 @@
 """An objective: which advantages, which loss, what a critic adds, and what goes with them.
 
-PPO's loss of the value model.
-
-    l_t = 1/2 max( (V - R)², (clip(V, V_old - range, V_old + range) - R)² ),   L = mean over tokens
-
-R are the returns of `Gae`.  Clipping keeps a value from moving far in one update; range None leaves it out.
-
-A trainer calls, for a batch of rewards and then for each part of the batch's tokens,
-
-    worth = objective.advantages(groups)                    # (n,), NumPy
-    value = objective.loss(TokenBatch(..., counted=objective.counted(groups)))
-
-and for objectives with a critic `objective.critic.gae` in the place of the first.
+worth = objective.advantages(groups)                    # (n,), NumPy; `objective.critic.gae` where there is a critic
+value = objective.loss(TokenBatch(..., counted=objective.counted(groups)))      # for each part of a batch's tokens
 """
 
 from __future__ import annotations
@@ -27,8 +17,7 @@ from adjudge.options import Options, Range
 from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages import Gae
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss, Preference, Rover
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import LossValue, TokenBatch, Totals
-from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats
-from adjudge.rl_integration.trainer.contract.options import check_kind
+from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, check_kind
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rewards.shaping import Overlong
 from adjudge.training.config_keys import WORDS
@@ -36,7 +25,9 @@ from adjudge.training.config_keys import WORDS
 
 @dataclass(frozen=True, kw_only=True)
 class ValueLoss(Options):
-    """The clipped squared error of values; see the module.
+    """PPO's loss of the value model: the clipped squared error of values, which keeps them from moving far at once.
+
+        l_t = 1/2 max( (V - R)², (clip(V, V_old - range, V_old + range) - R)² ),   L = mean over tokens,   R of `Gae`
 
     Attributes:
         clip: the range; None for no clipping.

@@ -1,66 +1,44 @@
-"""The policy-gradient loss: one surrogate, its weights, the KL divergence and the entropy, summed up.
+"""The policy-gradient loss: one surrogate, its weights, the KL divergence and the entropy, summed up; and its rivals.
 
-The loss of a token, given its advantage A and the ratio ρ of the policy to the one that the update began with.
+    L = aggregate( w_stale * w_token * surrogate + beta * KL ) - entropy_coef * mean entropy
 
-| name | loss | used by |
+Weights do not touch the divergence, and what they sum to is not divided by, as in TRL.  ρ is the ratio of the policy to
+the one that the update began with, x = logp_reference - logp, cut at 20 in size.
+
+| surrogate | loss of a token with the advantage A | used by |
 |---|---|---|
 | `clipped` | -min(ρA, clip(ρ, 1 - low, 1 + high) A); high > low is DAPO's clip-higher | PPO, GRPO, DAPO, GSPO, RLOO |
 | `detached` | -sg[min(ρ, ceiling)] A logp: a clipped token keeps its gradient | CISPO (arXiv 2506.13585) |
 | `plain` | -A logp / (1 + tau) | REINFORCE, PSR/NSR, AsymRE; OPMD with its tau |
+| `Injected` | -A f(p), f(p) = p / (p + gamma): for tokens that were written to another prompt | arXiv 2506.03106 |
 
-With `ceiling`, the clipped loss uses min(ρ, ceiling): for A < 0 it never exceeds ceiling * |A|, which is dual clipping
-(arXiv 1912.09729; verl's `clip_ratio_c`, TRL's `delta`).  CISPO's paper clips from below too, at a bound that it leaves
-without effect; TRL has the ceiling alone, and so do we.
+With `ceiling`, the clipped loss uses min(ρ, ceiling), which is dual clipping (arXiv 1912.09729; verl's `clip_ratio_c`,
+TRL's `delta`).  CISPO's paper clips from below too, at a bound that it leaves without effect; TRL and we do not.
+`Injected` learns most from tokens at p = gamma; 0.1 as in the released code and in LUFFY (arXiv 2504.14945).
 
-Estimates of KL(policy || reference) at sampled tokens, with x = logp_reference - logp.
-
-| name | estimate | in expectation | its gradient alone, on average |
+| KL | estimate | in expectation | its gradient alone, on average |
 |---|---|---|---|
 | `k1` | -x | unbiased, may be negative | 0 |
 | `k2` | x² / 2 | biased, low variance | that of the divergence |
 | `k3` | exp(x) - x - 1 | unbiased, never negative | that of KL(reference || policy) |
 
-After J. Schulman, "Approximating KL divergence" (2020); their gradients, arXiv 2510.01555.  x is cut at 20 in size.
-Multiplied by the ratio, which is 1 where the policy is the one that sampled but has a gradient
+After J. Schulman, "Approximating KL divergence" (2020); gradients, arXiv 2510.01555.  Multiplied by the ratio
 (`use_bias_correction_kl`), k1 and k3 get the gradient of KL(policy || reference), also for an older policy's tokens
-(arXiv 2512.02556).  TRL does so with k3 (1.16); verl takes k3 alone (`low_var_kl`, cut to [-10, 10]).
+(arXiv 2512.02556), as in TRL 1.16; verl takes k3 alone (`low_var_kl`, cut to [-10, 10]).
 
-The loss of tokens that were written to another prompt than they are learnt after: Critique-GRPO (arXiv 2506.03106).
+`Rover` (arXiv 2509.24981) fits the values of a policy that picks tokens at random, in the log-ratio of the policy; next
+of a response's last token is 0, and its released math code divides A by s and centres logits, which we do not:
 
-    l = -A f(p),  f(p) = p / (p + gamma),  p = exp(logp) with gradient
+    q_t = tau * (logp_t - old_t),   L = mean over responses of the mean over tokens of ( q_t - sg[ A + tau * next_t ] )²
+    next_t = the vocabulary's mean of logp - old at the next token (`next_values`)
 
-There is no ratio to be clipped, since the policy that wrote them saw something else.  The gradient of f in logp is
-p gamma / (p + gamma)^2, largest at p = gamma: unlikely tokens of a right answer are learnt from most, those that the
-policy takes for granted or for impossible hardly at all.  gamma is 0.1, as in the released code and in LUFFY
-(arXiv 2504.14945), whose shaping this is.
-
-    L = aggregate( w_stale * w_token * surrogate + beta * KL ) - entropy_coef * mean entropy
-
-Weights do not touch the divergence, and what they sum to is not divided by, as in TRL.
-
-ROVER (arXiv 2509.24981): fit the values of a policy that picks tokens at random, in the log-ratio of the policy.
-
-    q_t = tau * (logp_t - old_t)
-    L = mean over responses of the mean over tokens of ( q_t - sg[ A + tau * next_t ] )²
-    next_t = the vocabulary's mean of logp - old at the next token
-
-A is the reward less the group's mean; next of a response's last token is 0.  `next_values` computes next from whole
-distributions.  The paper's A is not divided by the standard deviation, its released math code's is, and that code
-centres logits where the paper and its other code take log-probabilities.
-
-DPO and RPO on the samples of a group: the best against the worst, without another round of generation.
+`Preference` sets the best of a group against its worst, the first of equals; a group of one advantage adds 0.  eta = 0
+is DPO (arXiv 2305.18290), eta > 0 RPO (arXiv 2404.19733, 2405.16436; TRL's `rpo_alpha`):
 
     z = beta * ( log-ratio of the chosen - log-ratio of the rejected ),   log-ratio = Σ_t logp - logp_reference
     L = mean over groups of  -log σ(z)  +  eta * (-mean over the chosen's tokens of logp)
 
-eta = 0 is DPO (arXiv 2305.18290); eta > 0 is RPO (arXiv 2404.19733, with its theory in arXiv 2405.16436; TRL calls eta
-`rpo_alpha`): without it both probabilities may fall as long as the chosen's falls less.  A group gives one pair, of its
-highest and its lowest advantage, the first of equals; where those are the same it gives none, and adds 0 to the mean.
-
-A part of an update must hold whole groups.
-
-Not covered: SAPO's and VESPO's soft weights; divergences over the whole vocabulary; preference pairs and ROVER, which
-have no ratio of their own prompt and take such answers as any other.
+Not covered: SAPO's and VESPO's soft weights, and divergences over the whole vocabulary.
 """
 
 from __future__ import annotations
@@ -72,7 +50,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from adjudge.options import Options, Range
+from adjudge.options import Count, Options, Range, Share
 from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import (
     ImportanceSampling,
     Steer,
@@ -88,7 +66,7 @@ from adjudge.rl_integration.trainer.algorithms.objectives.tokens import (
     aggregate,
     ratio,
 )
-from adjudge.rl_integration.trainer.contract.options import check_kind, check_number
+from adjudge.rl_integration.trainer.contract.arrays import check_kind, check_number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,12 +251,12 @@ class PolicyLoss(Options):
 
     surrogate: Surrogate = "clipped"
     level: Level = "token"
-    clip_ratio_low: Annotated[float, Range(ge=0, le=1)] = 0.2
+    clip_ratio_low: Share = 0.2
     clip_ratio_high: Annotated[float, Range(ge=0)] = 0.2
     clip_ratio_c: float | None = None
     tau: Annotated[float, Range(ge=0)] = 0.0
     aggregation: Aggregation = "token_mean"
-    length: Annotated[int, Range(ge=1)] = 1024
+    length: Count = 1024
     beta: Annotated[float, Range(ge=0)] = 0.0
     kl_estimator: Estimator = "k3"
     use_bias_correction_kl: bool = True

@@ -1,20 +1,11 @@
-"""Weights of tokens: of those that another policy wrote, and by how the policy decides them.
+"""Weights of tokens: of those that another policy wrote, and by how the policy decides them; none has a gradient.
 
-Weights for tokens that another policy wrote: an older one, or the same weights in an engine that rounds otherwise.
-
-    w = exp(old_logp - sampler_logp), of a token or of a whole response, without gradient
-
-| mode | w outside [low, high] | known as |
-|---|---|---|
-| `truncate` | becomes the bound | truncated importance sampling, TIS |
-| `mask` | becomes 0 | masked importance sampling; IcePop with both bounds |
-
-A token whose `sampler_logp` is NaN (its engine did not say) has no weight of its own: w = 1.
-
-Weights of tokens by how the policy decides them: the 80/20 rule, and STEER.
+    w = exp(old_logp - sampler_logp), of a token or of a whole response
 
 | rule | weight | source |
 |---|---|---|
+| `ImportanceSampling`, `truncate` | w, or the bound that it is beyond | truncated importance sampling, TIS |
+| `ImportanceSampling`, `mask` | w, or 0 beyond the bounds | masked importance sampling; IcePop with both |
 | `TopEntropy` | 1 for the share of the batch's tokens with the highest entropy, else 0 | arXiv 2506.01939, share 0.2 |
 | `Steer` | exp(-k ω), in [min_weight, 1], or falling linearly in ω from max_weight to min_weight | `zz-haooo/STEER` |
 
@@ -22,8 +13,8 @@ STEER damps tokens that change the entropy most: ω = |A / p_old * p (1 - p) (ln
 k = -ln(min_weight) / max(ω_max, 0.02).  Released code takes min_weight 0.8 and, unless told otherwise, the linear form
 with max_weight 1.2; where all ω are equal that form gives the middle of the two.
 
-Weights have no gradient, and the loss divides by all tokens, whatever they weigh, as in TRL.  The threshold and the
-largest ω are those of the tokens given, so parts of an update have their own.
+The loss divides by all tokens, whatever they weigh, as in TRL.  A token whose `sampler_logp` is NaN has w = 1.  The
+threshold and the largest ω are those of the tokens given, so parts of an update have their own.
 """
 
 from __future__ import annotations

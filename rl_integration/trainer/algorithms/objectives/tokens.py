@@ -1,26 +1,19 @@
 """The tokens of a batch as every loss reads them, ratios to the policy before, and sums over tokens.
 
-How much likelier the policy makes what was sampled than the policy that this update began with.
-
-| level | log of the ratio | used by |
+| level | log of the ratio to the policy that the update began with | used by |
 |---|---|---|
 | `token` | logp_t - old_t | PPO, GRPO, DAPO, CISPO, LOOP |
 | `sequence` | mean over the response's tokens, one ratio for all of them | GSPO (arXiv 2507.18071) |
 | `whole` | sum over the response's tokens | RLOO as TRL has it |
 
-Logs are cut at 20 in size, as in verl: exp(20) is far outside every clip range, and exp of more is soon infinite.
-
-From losses of tokens to one number.
-
-| name | formula, N responses, T tokens in all | used by |
+| aggregation | formula, N responses, T tokens in all | used by |
 |---|---|---|
 | `sequence_mean` | 1/N Σ_i 1/|o_i| Σ_t l_it: short responses weigh more for each token | GRPO, GSPO, RLOO |
 | `token_mean` | 1/T Σ_i Σ_t l_it | DAPO, CISPO, PPO, Lite PPO, REINFORCE++ |
 | `sequence_sum` | 1/N Σ_i Σ_t l_it | OPMD, AsymRE |
 | `constant` | 1/(N * length) Σ_i Σ_t l_it, length the same throughout a run | Dr.GRPO |
 
-N counts responses that take part, also those without a token.  verl's `seq-mean-token-sum-norm` divides by the padded
-width of the batch instead of a constant, and not by N.
+Logs are cut at 20 in size, as in verl.  N counts responses that take part, also those without a token.
 """
 
 from __future__ import annotations
@@ -116,11 +109,9 @@ class TokenBatch:
             if given is not None:
                 _check(name, given, shape)
                 self._set(name, given.masked_fill(~mask, 0.0))
-        self._set("_total", self.totals or self._counts(counted, mask))
-
-    def _counts(self, counted: Tensor, mask: Tensor) -> Totals:
         groups = 0 if self.group is None else len(set(self.group[counted].tolist()))
-        return Totals(sequences=int(counted.sum()), tokens=int(mask.sum()), groups=groups)
+        own = Totals(sequences=int(counted.sum()), tokens=int(mask.sum()), groups=groups)
+        self._set("_total", self.totals or own)
 
     def _set(self, name: str, value: Tensor | Totals) -> None:
         object.__setattr__(self, name, value)

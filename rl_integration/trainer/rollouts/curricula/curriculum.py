@@ -6,15 +6,8 @@
 | `Rounds` | when a task's answers have scores | how many more it gets |
 | `Filter` | when the batch is complete | how often each answer is learnt from |
 
-Each may be missing.  An answer that is not learnt from still has a vote in its group's mean; a group without any that
-is learnt from is dropped.
-
-`Record` is what every curriculum reads: for each prompt the rewards' sum and number, where older ones may fade; for
-each source how many samples were seen, the sizes of its last advantages, and their moving average.  A sample that was
-not judged is not seen.
-
-All processes of a run ask with the same batches, so each keeps the same state; what is random comes from the run's seed
-and from what was asked before.
+Each may be missing.  All processes of a run ask with the same batches, so each keeps the same state; what is random
+comes from the run's seed and from what was asked before.
 """
 
 from __future__ import annotations
@@ -28,8 +21,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeAlias
 import numpy as np
 
 from adjudge.options import Range
-from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, same_shape
-from adjudge.rl_integration.trainer.contract.options import check_number
+from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, check_number, same_shape
 from adjudge.rl_integration.trainer.contract.task import Task, TaskSource
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
@@ -179,18 +171,11 @@ class Filter:
         rule: returns (n,) counts, or truth for 1, from a batch and what it remembers, plain JSON data that it may
             change; it begins empty.
         refills: whether further batches are drawn for groups that were dropped, up to `rollouts.max_num_gen_batches`.
-        memory: what the rule remembers.
     """
 
-    def __init__(
-        self,
-        rule: Callable[[Groups, dict[str, Any]], Integers | Bools],
-        *,
-        refills: bool = False,
-        memory: dict[str, Any] | None = None,
-    ) -> None:
+    def __init__(self, rule: Callable[[Groups, dict[str, Any]], Integers | Bools], *, refills: bool = False) -> None:
         self._rule = rule
-        self._memory: dict[str, Any] = memory or {}
+        self._memory: dict[str, Any] = {}
         self.refills = refills
 
     def copies(self, groups: Groups) -> Integers:

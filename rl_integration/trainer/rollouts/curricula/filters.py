@@ -7,12 +7,8 @@
 | `Rlpr` | at least beta times a moving average of the batches' mean deviation | `OpenBMB/RLPR` |
 | `PfPpo` | responses drawn from a group by how much their rewards can be trusted | PF-PPO, arXiv 2409.06957 |
 
-RLPR takes beta 0.5 for Qwen, 0.9 for Llama and 1 for Gemma, starts the average at step 6 and the filter at step 11.  A
-batch is measured against the average of those before it, so that it does not set its own bar.  A group with fewer than
-two valid members has no deviation: it is never kept, and does not enter the average.
-
-PF-PPO's policies are those of `adjudge.response_weights`.  verl's code looks for best and worst in the whole batch; the
-paper and this in each prompt's group.  `adjudge data filter --rule pf_ppo` measures on labelled data which one to take.
+RLPR takes beta 0.5 for Qwen, 0.9 for Llama and 1 for Gemma.  A batch is measured against the average of those before
+it.  verl's code of PF-PPO looks for best and worst in the whole batch; the paper and this in each prompt's group.
 """
 
 from __future__ import annotations
@@ -23,10 +19,9 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from adjudge.options import Options, Range
+from adjudge.options import Count, Options, Range, Share
 from adjudge.response_weights import Keeping, response_weights
-from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers
-from adjudge.rl_integration.trainer.contract.options import check_number
+from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, check_number
 from adjudge.rl_integration.trainer.rewards.groups import Groups, informative
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, Filter, Setting, random_of
 
@@ -92,8 +87,8 @@ class Rlpr(Options):
     parts: ClassVar[frozenset[str]] = _FILTER
 
     beta: Annotated[float, Range(ge=0)] = 0.5
-    decay: Annotated[float, Range(ge=0, le=1)] = 0.99
-    first_average: Annotated[int, Range(ge=1)] = 6
+    decay: Share = 0.99
+    first_average: Count = 6
     first_filter: int = 11
     refill: bool = False
 

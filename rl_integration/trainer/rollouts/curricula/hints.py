@@ -1,20 +1,9 @@
-"""Hints for tasks that no answer solved: GHPO and NuRL.
+"""Hints for tasks that no answer solved: GHPO (arXiv 2507.10628) and NuRL (arXiv 2509.25666).
 
-A group without a right answer is written anew to a prompt with help at its end, and takes the old group's place.
-
-| | help | stages |
-|---|---|---|
-| GHPO (arXiv 2507.10628) | the beginning of a right solution | 25, 50, 75 % of it, each while nothing is right |
-| NuRL (arXiv 2509.25666) | an abstract hint | one; one answer of the group is written without the hint |
-
+A group without a right answer is written anew to a prompt with help at its end, and takes the old group's place: GHPO
+gives 25, 50, 75 % of a right solution, each while nothing is right; NuRL an abstract hint to all answers but one.
 The answers are learnt as ones to the prompt that they were written to, help included, as GHPO's code does; of NuRL we
-found no code.  `learnt_with: plain` learns them as answers to the plain prompt instead, as refinements are
-(`refinements`).  Scorers see the task as it stands in the data, and evaluations never see hints.
-
-NuRL's hints come from a column, or the policy writes them: it explains the right answer, then puts the idea into a
-hint; one that gives the answer away is not used.
-
-Not covered: NuRL's first stage, which is a run without hints, and its leaving out tasks that are always solved.
+found no code.  Scorers see the task as it stands in the data, and evaluations never see hints.
 """
 
 from __future__ import annotations
@@ -25,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from adjudge.options import Options, Range
-from adjudge.rl_integration.trainer.contract.options import check_number
+from adjudge.rl_integration.trainer.contract.arrays import check_number
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.rollouts.curricula.improver import (
     Improved,
@@ -87,16 +76,13 @@ class HintsRule(Options):
         for task in tasks:
             if not isinstance(task.extra.get(self.column, ""), str):
                 raise ValueError(f"the task {task.id!r} has help that is no text: {task.extra[self.column]!r:.80}")
-        if not any(self._help(task) for task in tasks):
+        if not any(task.extra.get(self.column) or (self.written and gold_text(task) is not None) for task in tasks):
             raise ValueError(
                 f"no task can be helped: none has an extra field {self.column!r}; name the one that holds the help "
                 "(the option column), or let the policy write it from right answers (the option written)"
             )
         probe(policy, tasks, lambda task: with_more(task.prompt, self.lead))
         return Hints(self, policy)
-
-    def _help(self, task: Task) -> bool:
-        return bool(task.extra.get(self.column)) or (self.written and gold_text(task) is not None)
 
 
 class Hints:
@@ -171,13 +157,7 @@ class Hints:
         plain = min(self._rule.plain, len(group.rollouts) - 1)
         after = first.prompt_ids if self._rule.learnt_with == "plain" else None
         asks = [
-            Ask(
-                task=first.task,
-                count=len(group.rollouts) - plain,
-                prompt=prompt,
-                origin="hinted",
-                learnt_after=after,
-            )
+            Ask(task=first.task, count=len(group.rollouts) - plain, prompt=prompt, origin="hinted", learnt_after=after)
         ]
         return [*asks, Ask(task=first.task, count=plain)] if plain else asks
 

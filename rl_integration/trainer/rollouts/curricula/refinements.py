@@ -1,26 +1,22 @@
 """Critique-GRPO (arXiv 2506.03106): wrong answers are criticised and written again, and a refinement joins the group.
 
-What is said about a wrong answer before it is written again.
-
-| kind | says | source |
+| critique | says | source |
 |---|---|---|
-| `verdict` | that it is wrong | Critique-GRPO |
+| `verdict` | that the answer is wrong | Critique-GRPO |
 | `gold` | that it is wrong, and the right answer | Critique-GRPO's `simple_gt`, the default of its code |
 | `evidence` | a judge's rationale, or what else the scorer's evidence says | Critique-GRPO's full text |
 
-The policy is shown the prompt, its answer and a critique.  Of the refinements of a group the first right one joins it,
-or, where none is right, the best.  It is learnt as an answer to the plain prompt.  What the policy thinks of its tokens
-there is not what it thought when it wrote them, with the critique before its eyes; the learner asks it anew, and weighs
-them by a function of that probability (`policy_loss.Injected`).
+Of the refinements of a group the first right one joins it, or, where none is right, the best.  It is learnt as an
+answer to the plain prompt, for which the learner asks the policy's probabilities anew (`policy_loss.Injected`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from adjudge.options import Options, Range
+from adjudge.options import Count, Options
 from adjudge.protocol import Message, Score
 from adjudge.rl_integration.trainer.contract.rollout import Rollout
 from adjudge.rl_integration.trainer.contract.task import Task
@@ -57,13 +53,9 @@ def critique(kind: Critique, task: Task, score: Score) -> str | None:
         case "evidence":
             if score.status == "failed":  # then the evidence is about the scorer, not about the answer
                 return None
-            found = _rationale(score.evidence) or _facts(score)
+            rationale = score.evidence.get("rationale")
+            found = (rationale.strip()[-_SHOWN:] if isinstance(rationale, str) else "") or _facts(score)
             return f"{_WRONG}\n\n{found}" if found else None
-
-
-def _rationale(evidence: Mapping[str, Any]) -> str:
-    found = evidence.get("rationale")
-    return found.strip()[-_SHOWN:] if isinstance(found, str) else ""
 
 
 def _facts(score: Score) -> str:
@@ -93,7 +85,7 @@ class RefinementsRule(Options):
     critique: Critique = "gold"
     critic: RewardConfig | None = None
     request: str = "Answer the question again, and answer it right."
-    keep: Annotated[int, Range(ge=1)] = 1
+    keep: Count = 1
     only_right: bool = False
     replace: bool = False
     only_unsolved: bool = False
@@ -158,8 +150,7 @@ class Refinements:
             joined += len(chosen)
             right += sum(score.value is not None and score.value > self._rule.right_above for _, _, score in chosen)
         return Improved(
-            groups=found,
-            counts={"refined": len(asked), "refinements_joined": joined, "refinements_right": right},
+            groups=found, counts={"refined": len(asked), "refinements_joined": joined, "refinements_right": right}
         )
 
     def close(self) -> None:
@@ -168,13 +159,11 @@ class Refinements:
             self._critic.close()
 
     def _wrong(self, group: Answered) -> list[int]:
-        """Places of the answers to refine."""
         if self._rule.only_unsolved and is_solved(group, self._rule.right_above):
             return []
         return [at for at, value in enumerate(group.values) if value is not None and value <= self._rule.right_above]
 
     def _criticised(self, groups: Sequence[Answered], wrong: Sequence[tuple[int, int]]) -> list[Score]:
-        """The scores whose evidence is read."""
         if self._critic is None:
             return [groups[at].scores[place] for at, place in wrong]
         futures = [self._critic.ask([groups[at].rollouts[place].sample()]) for at, place in wrong]

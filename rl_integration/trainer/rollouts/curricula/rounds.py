@@ -1,24 +1,17 @@
 """Tasks that get more answers than others: DARS and Reinforce-Ada.
 
 The first round is the run's own, `rollouts.num_generations` answers; the rounds after it are written when its scores
-are there.
-
-DARS (arXiv 2508.13755): one more round for harder prompts.  Total samples of a prompt by its accuracy over the first
-n = 8, which they include; these are the released code's two schedules, and above 3/8 nothing is added.
+are there.  DARS (arXiv 2508.13755) has one more, by the accuracy over the first n = 8; total samples, which include
+these, in the released code's two schedules:
 
 | accuracy | 0 | up to 1/8 | up to 2/8 | up to 3/8 | above |
 |---|---|---|---|---|---|
 | `dars` | 32 | 18 | 11 | 9 | 8 |
 | `dars_hard` | 48 | 24 | 12 | 9 | 8 |
 
-Reinforce-Ada (`RLHFlow/Reinforce-Ada`): up to 4 rounds of 8.  A prompt is done when it has n/2 right answers and n/2
-wrong ones (`balanced`), or one right answer (`positive`); right means a reward above 0.7.  Of all that was drawn, n = 4
-are trained on, n/2 of each kind where there are as many, filled up with the other kind.  What is not picked still has a
-vote in the group's mean, so that picking does not move the baseline:
-
-    A_i = r_i - mean of r over everything drawn
-
-Not covered: DARS-B, which is the same with one update for the whole batch.
+Reinforce-Ada (`RLHFlow/Reinforce-Ada`): up to 4 rounds of 8, until a prompt has n/2 right answers and n/2 wrong ones
+(`balanced`), or one right answer (`positive`).  n = 4 are trained on, n/2 of each kind where there are as many; what is
+not picked still has a vote in the group's mean, so that picking does not move the baseline.
 """
 
 from __future__ import annotations
@@ -30,9 +23,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from adjudge.options import Options, Range
-from adjudge.rl_integration.trainer.contract.arrays import Integers
-from adjudge.rl_integration.trainer.contract.options import check_number
+from adjudge.options import Count, Options, Range
+from adjudge.rl_integration.trainer.contract.arrays import Integers, check_number
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, Filter, Setting, marks, random_of
 
@@ -98,7 +90,7 @@ class ReinforceAda(Options):
     parts: ClassVar[frozenset[str]] = frozenset({"rounds", "filter"})
 
     keep: Annotated[int, Range(ge=2)] = 4
-    max_rounds: Annotated[int, Range(ge=1)] = 4
+    max_rounds: Count = 4
     stop: Literal["balanced", "positive"] = "balanced"
     right_above: float = 0.7
 

@@ -2,30 +2,17 @@
 
 | curriculum | expected pass rate of a task | candidates for each place |
 |---|---|---|
-| `Mopps` (arXiv 2507.04632) | one draw from Beta(a + right, b + wrong) | 16 |
+| `Mopps` (arXiv 2507.04632) | one draw from Beta(a + right, b + wrong), which keeps uncertain prompts in play | 16 |
 | `Pcl` (arXiv 2510.01135) | a value of the prompt, learnt beside the policy (`PromptValue`) | 4 |
-
-Of the candidates, drawn evenly from all tasks, those nearest to the target are taken, 0.5 by default.  A draw instead
-of the mean keeps uncertain prompts in play.  On some data MoPPS forgets: `memory` 0.5.
-
-PCL's value of a prompt is the pass rate that is expected of it before anything is written:
-
-    V(x) = w . h(x) + b, cut to [0, 1];  after a batch, for each prompt with the observed pass rate p,
-    (w, b) += rate * (p - V(x)) * (h(x), 1) / (1 + |h(x)|^2)
-
-h(x) is what a model makes of the prompt, such as the last hidden state of its last token.  The step is normalised by
-its length, so that it needs no tuning to the scale of h, and follows the policy as that changes.  The paper trains a
-whole model as V beside the policy; this is its linear head alone, over the policy's own states.
 
 | curriculum | score of source j | temperature of the softmax |
 |---|---|---|
 | `Sec` (arXiv 2505.14970) | moving average over batches of mean |A| | 0.2 to 1, tuned |
 | `Dump` (arXiv 2504.09710) | mean |A| of the last 300 samples + sqrt(2 ln(N + 1) / (n_j + 1)) | 0.1 |
 
-n_j counts the samples of j, N those of all.  SEC's temperatures are from memory of the paper, as is the weight 0.5 of
-the newest batch.  A source that was never drawn has SEC's score 0 and DUMP's largest bonus.  Each place of a batch
-draws a source by these chances, and takes the next task of that source's own shuffled order.  A source that has no
-further task for the batch is left out while others have one.
+n_j counts the samples of j, N those of all.  SEC's temperatures and the weight 0.5 of the newest batch are from memory
+of the paper.  Each place of a batch draws a source by these chances, and takes the next task of that source's own
+shuffled order; one that has no further task for the batch is left out while others have one.
 """
 
 from __future__ import annotations
@@ -38,10 +25,9 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from adjudge.options import Options, Range
+from adjudge.options import Count, Options, Range, Share
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.contract.arrays import Floats, Integers, floats
-from adjudge.rl_integration.trainer.contract.options import check_number
+from adjudge.rl_integration.trainer.contract.arrays import Floats, Integers, check_number, floats
 from adjudge.rl_integration.trainer.contract.rollout import Rollout, by_task
 from adjudge.rl_integration.trainer.contract.task import Task, TaskOrder, check_tasks
 from adjudge.rl_integration.trainer.rewards.groups import Groups, groups_of
@@ -55,7 +41,6 @@ from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import (
 )
 
 _SOURCE = frozenset({"source"})
-_SHARE = Range(ge=0, le=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +57,10 @@ class Mopps(Options):
 
     parts: ClassVar[frozenset[str]] = _SOURCE
 
-    target: Annotated[float, _SHARE] = 0.5
+    target: Share = 0.5
     prior: tuple[float, ...] = (1.0, 1.0)
-    memory: Annotated[float, _SHARE] = 1.0
-    pool: Annotated[int, Range(ge=1)] = 16
+    memory: Share = 1.0
+    pool: Count = 16
     right_above: float | None = None
 
     def __post_init__(self) -> None:
@@ -103,9 +88,9 @@ class Pcl(Options):
 
     parts: ClassVar[frozenset[str]] = _SOURCE
 
-    target: Annotated[float, _SHARE] = 0.5
-    pool: Annotated[int, Range(ge=1)] = 4
-    rate: Annotated[float, _SHARE] = 0.5
+    target: Share = 0.5
+    pool: Count = 4
+    rate: Share = 0.5
     right_above: float | None = None
 
     def made(self, setting: Setting) -> Curriculum:
@@ -167,7 +152,13 @@ class Posterior:
 
 
 class PromptValue:
-    """PCL's expectation: a linear value of prompts; see the module.
+    """PCL's expectation: the pass rate of a prompt before anything is written to it, from the policy's own states h(x).
+
+        V(x) = w . h(x) + b, cut to [0, 1];  after a batch, for each prompt with the observed pass rate p,
+        (w, b) += rate * (p - V(x)) * (h(x), 1) / (1 + |h(x)|^2)
+
+    The step is normalised by its length, so that it needs no tuning to the scale of h.  The paper trains a whole model
+    as V beside the policy; this is its linear head alone.
 
     Args:
         states: what a model makes of prompts.
@@ -295,7 +286,7 @@ class Sec(Options):
     parts: ClassVar[frozenset[str]] = _SOURCE
 
     temperature: Annotated[float, Range(gt=0)] = 0.2
-    rate: Annotated[float, _SHARE] = 0.5
+    rate: Share = 0.5
     column: str = "source"
 
     def made(self, setting: Setting) -> Curriculum:
@@ -320,7 +311,7 @@ class Dump(Options):
     parts: ClassVar[frozenset[str]] = _SOURCE
 
     temperature: Annotated[float, Range(gt=0)] = 0.1
-    window: Annotated[int, Range(ge=1)] = 300
+    window: Count = 300
     column: str = "source"
 
     def made(self, setting: Setting) -> Curriculum:
