@@ -24,14 +24,13 @@ from typing import Annotated, Any
 from adjudge.options import Count, Options, Range
 from adjudge.protocol import Provenance, Sample, Score, StepScore, response_text
 from adjudge.responses.steps import Splitting, Step, split_steps
-from adjudge.rl_integration.trainer.contract.rollout import Rollout
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.contract.task import Rollout, Task
 from adjudge.rl_integration.trainer.judging.pairs import AskSteps, Prompt
 from adjudge.rl_integration.trainer.loop.checkpoints import newest_checkpoint
 from adjudge.rl_integration.trainer.loop.logbook import Journal, OnStep, read_journal
 from adjudge.rl_integration.trainer.loop.run import Run
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
-from adjudge.rl_integration.trainer.rollouts.curricula.improver import fits
+from adjudge.rl_integration.trainer.rollouts.curricula.improvers import fits
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator

@@ -9,7 +9,7 @@ import numpy as np
 
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats
-from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Rollout
 
 
 def tool_facts(rollouts: Sequence[Rollout]) -> dict[str, float]:

@@ -19,8 +19,7 @@ import numpy as np
 from adjudge.protocol import Score
 from adjudge.rl_integration.adapters.failures import TooManyFailures
 from adjudge.rl_integration.trainer.contract.arrays import Integers
-from adjudge.rl_integration.trainer.contract.rollout import Rollout
-from adjudge.rl_integration.trainer.contract.task import Task, TaskSource
+from adjudge.rl_integration.trainer.contract.task import Rollout, Task, TaskSource
 from adjudge.rl_integration.trainer.loop.config import RunConfig
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.rewards.groups import Groups

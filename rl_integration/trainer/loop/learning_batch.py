@@ -17,7 +17,7 @@ from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers, De
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import TokenBatch, Totals
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats
-from adjudge.rl_integration.trainer.contract.rollout import Rollout, by_task
+from adjudge.rl_integration.trainer.contract.task import Rollout, by_task
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 from adjudge.rl_integration.trainer.rollouts.token_rows import TokenRows
 

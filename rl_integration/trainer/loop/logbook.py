@@ -11,7 +11,7 @@ from typing import Any
 
 from adjudge.io.cards.card import put
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.contract.rollout import Rollout, by_task
+from adjudge.rl_integration.trainer.contract.task import Rollout, by_task
 from adjudge.rl_integration.trainer.loop.batches import Batch
 from adjudge.rl_integration.trainer.loop.guard import Guard, Measurement
 from adjudge.rl_integration.watch.hacking import HackingWatch

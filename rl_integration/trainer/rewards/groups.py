@@ -14,7 +14,7 @@ import numpy as np
 
 from adjudge.protocol import Score
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, flags, floats, integers, same_shape
-from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Rollout
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

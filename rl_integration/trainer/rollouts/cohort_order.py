@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.contract.rollout import Rollout
-from adjudge.rl_integration.trainer.contract.task import Task, TaskOrder
+from adjudge.rl_integration.trainer.contract.task import Rollout, Task, TaskOrder
 
 GIVEN, SWAPPED = "given", "swapped"
 LABELS: Final = ("A", "B")

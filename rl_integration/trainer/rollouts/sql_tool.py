@@ -23,17 +23,7 @@ from adjudge.rl_integration.trainer.rollouts.tool import ToolAnswer, ToolDown, o
 _ALLOWED = frozenset((sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE))
 _REFUSED = frozenset(("load_extension", "fts3_tokenizer", "random", "randomblob", "zeroblob"))
 _OURS = frozenset(
-    (
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_CORRUPT,
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_NOMEM,
-        sqlite3.SQLITE_NOTADB,
-        sqlite3.SQLITE_PERM,
-    )
+    getattr(sqlite3, f"SQLITE_{name}") for name in "BUSY CANTOPEN CORRUPT FULL IOERR LOCKED NOMEM NOTADB PERM".split()
 )
 _LIMITS = {
     # A row of as many columns as fit into a query, each as long as allowed, is then 200 MB at most.

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from adjudge.rl_integration.trainer.contract.rollout import FinishReason
+from adjudge.rl_integration.trainer.contract.task import FinishReason
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
 from adjudge.rl_integration.trainer.rollouts.writer import Generator, OnPiece, Piece

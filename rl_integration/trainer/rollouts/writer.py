@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 
 from adjudge.protocol import Message, Score
-from adjudge.rl_integration.trainer.contract.rollout import FinishReason, Rollout
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.contract.task import FinishReason, Rollout, Task
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from adjudge.protocol import Score, StepScore, content_text
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, floats
-from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Rollout
 
 Decode: TypeAlias = Callable[[Sequence[int]], str]
 """From tokens to their text without special tokens (`Policy.decode`)."""

@@ -31,7 +31,7 @@ from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages impor
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective, with_options
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import Preference
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers, check_kind, check_number, same_shape
-from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Rollout
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 Rewards: TypeAlias = Literal["outcome", "steps"]

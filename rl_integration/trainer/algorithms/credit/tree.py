@@ -40,7 +40,7 @@ from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers
 from adjudge.rl_integration.trainer.algorithms.objectives.batch_advantages import moments
 from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages import GroupRelative, LeaveOneOut
 from adjudge.rl_integration.trainer.contract.arrays import Floats, Integers, same_shape
-from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Rollout
 from adjudge.rl_integration.trainer.rewards.groups import Groups
 
 

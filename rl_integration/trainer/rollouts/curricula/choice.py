@@ -11,8 +11,7 @@ from adjudge.options import named
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.rollouts.curricula.curriculum import Curriculum, CurriculumRule, Setting
 from adjudge.rl_integration.trainer.rollouts.curricula.filters import PfPpo, RestGrpo, Rlpr, ZeroVariance
-from adjudge.rl_integration.trainer.rollouts.curricula.hints import Hints, HintsRule
-from adjudge.rl_integration.trainer.rollouts.curricula.refinements import Refinements, RefinementsRule
+from adjudge.rl_integration.trainer.rollouts.curricula.improvers import Hints, HintsRule, Refinements, RefinementsRule
 from adjudge.rl_integration.trainer.rollouts.curricula.rounds import Dars, ReinforceAda
 from adjudge.rl_integration.trainer.rollouts.curricula.sources import Dump, Mopps, Pcl, Sec
 from adjudge.training.config_file import config_of, plain_config

@@ -12,8 +12,7 @@ import pytest
 from tests.rl_integration.trainer.judging.written import written
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.contract.rollout import Rollout
-from adjudge.rl_integration.trainer.contract.task import Task, TaskOrder
+from adjudge.rl_integration.trainer.contract.task import Rollout, Task, TaskOrder
 from adjudge.rl_integration.trainer.judging.fixed_shares import FixedShares, of_kind
 from adjudge.rl_integration.trainer.judging.pairs import (
     Pair,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from adjudge.rl_integration.trainer.contract.rollout import Rollout
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.contract.task import Rollout, Task
 
 
 def written(task: Task, text: str = "") -> Rollout:

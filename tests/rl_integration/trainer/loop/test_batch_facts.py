@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from adjudge.protocol import Score
-from adjudge.rl_integration.trainer.contract.rollout import Rollout
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.contract.task import Rollout, Task
 from adjudge.rl_integration.trainer.loop.batch_facts import advantage_facts, batch_facts, part_means
 
 

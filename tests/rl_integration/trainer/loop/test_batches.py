@@ -15,11 +15,10 @@ from tests.rl_integration.trainer.rollouts.curricula.simulated import graded_tas
 from tests.rl_integration.trainer.scripted_writer import Pair, Same, Scripted, batches_of, by_rate, told
 
 from adjudge.protocol import Sample, Score
-from adjudge.rl_integration.trainer.contract.rollout import by_task
-from adjudge.rl_integration.trainer.contract.task import Task
+from adjudge.rl_integration.trainer.contract.task import Task, by_task
 from adjudge.rl_integration.trainer.loop.batches import Batch
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import CURRICULA, CurriculumChoice
-from adjudge.rl_integration.trainer.rollouts.curricula.hints import Hints, HintsRule
+from adjudge.rl_integration.trainer.rollouts.curricula.improvers import Hints, HintsRule
 
 
 def choice(*names: str, set: dict[str, Any] | None = None) -> CurriculumChoice:

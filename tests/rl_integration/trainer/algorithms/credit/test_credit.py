@@ -26,7 +26,7 @@ from adjudge.rl_integration.trainer.algorithms.credit.step_credit import StepCre
 from adjudge.rl_integration.trainer.algorithms.credit.tree import TreeCredit
 from adjudge.rl_integration.trainer.algorithms.objectives.table import objective
 from adjudge.rl_integration.trainer.contract.arrays import Floats
-from adjudge.rl_integration.trainer.contract.rollout import Rollout
+from adjudge.rl_integration.trainer.contract.task import Rollout
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
 from adjudge.rl_integration.trainer.loop.learning_batch import LearningBatch, LearningCredit

@@ -16,8 +16,14 @@ from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import ImproverChoice
-from adjudge.rl_integration.trainer.rollouts.curricula.improver import Improved, gold_text, quoted
-from adjudge.rl_integration.trainer.rollouts.curricula.refinements import Refinements, RefinementsRule, critique
+from adjudge.rl_integration.trainer.rollouts.curricula.improvers import (
+    Improved,
+    Refinements,
+    RefinementsRule,
+    critique,
+    gold_text,
+    quoted,
+)
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.writer import Answered, Answering, Ask
 

@@ -1,0 +1,404 @@
+"""What helps where answers are wrong: refinements (Critique-GRPO) and hints (GHPO, NuRL).
+
+Scorers see every task as it stands in the data, and evaluations are never helped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+from adjudge.options import Count, Options, Range
+from adjudge.protocol import Message, Score
+from adjudge.rl_integration.trainer.contract.arrays import check_number
+from adjudge.rl_integration.trainer.contract.task import Rollout, Task
+from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
+from adjudge.rl_integration.trainer.rewards.rewards import Rewards
+from adjudge.rl_integration.trainer.rollouts.writer import Answered, Answering, Ask
+
+if TYPE_CHECKING:
+    from adjudge.rl_integration.trainer.rollouts.policy import Policy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Improved:
+    """Groups as they are learnt from.
+
+    Attributes:
+        groups: one for each that was given, in order.
+        counts: what was done, for the log; the same names each time.
+    """
+
+    groups: list[Answered]
+    counts: Mapping[str, int]
+
+
+def is_unsolved(group: Answered, right_above: float) -> bool:
+    """Return whether some answer of a group was judged, and none is right."""
+    return any(value is not None for value in group.values) and not is_solved(group, right_above)
+
+
+def is_solved(group: Answered, right_above: float) -> bool:
+    """Return whether some answer of a group is right."""
+    return any(value is not None and value > right_above for value in group.values)
+
+
+def gold_text(task: Task) -> str | None:
+    """Return a task's right answer as text; None where the reference is not one.
+
+    It is the reference itself, the first of a list of accepted ones, or the "answer" of a mapping.
+    """
+    found: Any = task.reference
+    if isinstance(found, Mapping):
+        found = found.get("answer")
+    if isinstance(found, Sequence) and not isinstance(found, str) and found:
+        found = found[0]
+    return str(found) if isinstance(found, str | int | float) and not isinstance(found, bool) and found != "" else None
+
+
+def quoted(policy: Policy, text: str) -> str:
+    """Return text with the tokenizer's special tokens spelled so that it does not read them as such."""
+    for token in sorted(policy.tokens.special_tokens, key=len, reverse=True):
+        text = text.replace(token, f"{token[:1]} {token[1:]}")
+    return text
+
+
+def with_more(prompt: str | Sequence[Message], text: str) -> str | list[Message]:
+    """Return a prompt with more text at the end of what the user says last."""
+    if isinstance(prompt, str):
+        return prompt + text
+    turns: list[Message] = [dict(turn) for turn in prompt]
+    if not turns or turns[-1].get("role") != "user" or not isinstance(turns[-1].get("content"), str):
+        return [*turns, {"role": "user", "content": text.strip()}]
+    return [*turns[:-1], {**turns[-1], "content": turns[-1]["content"] + text}]
+
+
+def probe(policy: Policy, tasks: Sequence[Task], shown: Callable[[Task], str | Sequence[Message]]) -> None:
+    """Write one prompt of each kind that a run may come to, so that a chat template's refusal comes before any work.
+
+    Raises:
+        ValueError: the template refuses the turns.
+    """
+    kinds: set[tuple[str, ...]] = set()
+    for task in tasks:
+        kind = () if isinstance(task.prompt, str) else tuple(str(turn.get("role")) for turn in task.prompt)
+        if kind not in kinds:
+            kinds.add(kind)
+            policy.encode(Task(id=task.id, prompt=shown(task)))
+
+
+def fits(policy: Policy, task: Task, max_new_tokens: int) -> bool:
+    """Return whether a prompt leaves room for an answer in the policy's window."""
+    return len(policy.encode(task)) + max_new_tokens <= policy.tokens.window
+
+
+Critique: TypeAlias = Literal["verdict", "gold", "evidence"]
+
+_WRONG = "The answer above is wrong."
+_SHOWN = 2_000  # characters of a rationale or of the facts; its end, where judges conclude
+
+
+def critique(kind: Critique, task: Task, score: Score) -> str | None:
+    """Return what is said of a wrong answer; None where there is nothing to say beyond that."""
+    match kind:
+        case "verdict":
+            return _WRONG
+        case "gold":
+            gold = gold_text(task)
+            return None if gold is None else f"{_WRONG} The right answer is: {gold}"
+        case "evidence":
+            if score.status == "failed":  # then the evidence is about the scorer, not about the answer
+                return None
+            rationale = score.evidence.get("rationale")
+            found = (rationale.strip()[-_SHOWN:] if isinstance(rationale, str) else "") or _facts(score)
+            return f"{_WRONG}\n\n{found}" if found else None
+
+
+def _facts(score: Score) -> str:
+    """The reason, and what of the evidence is plain."""
+    lines = [score.reason.replace("_", " ")] if score.reason else []
+    for name, value in score.evidence.items():
+        if isinstance(value, str | int | float) and str(value).strip():
+            lines.append(f"{name}: {value}")
+    return "\n".join(lines)[-_SHOWN:]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefinementsRule(Options):
+    """Critique-GRPO (arXiv 2506.03106): wrong answers are criticised and written again; a refinement joins the group.
+
+    Of the refinements of a group the first right one joins it, or, where none is right, the best.  It is learnt as an
+    answer to the plain prompt, for which the learner asks the policy's probabilities anew (`policy_loss.Injected`).
+
+    Attributes:
+        critique: "verdict" says that the answer is wrong, "gold" the right one, too (`simple_gt`, the default of the
+            released code), "evidence" a judge's rationale, or what else the scorer's evidence says.
+        critic: a scorer whose evidence criticises, such as a judge; None for the reward's own.
+        request: what the policy is asked after the critique.
+        keep: refinements that join a group.
+        only_right: whether wrong refinements stay out; the paper takes the best one even so, to learn from as wrong.
+        replace: whether a refinement takes the place of the answer that it refines, instead of being added.
+        only_unsolved: whether groups with a right answer are left as they are, which saves most of the cost.
+        right_above: a score above it is right.
+    """
+
+    critique: Critique = "gold"
+    critic: RewardConfig | None = None
+    request: str = "Answer the question again, and answer it right."
+    keep: Count = 1
+    only_right: bool = False
+    replace: bool = False
+    only_unsolved: bool = False
+    right_above: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.critic is not None and self.critique != "evidence":
+            raise ValueError(
+                f"critic is given, which the critique {self.critique!r} does not read; set critique to evidence"
+            )
+
+    def made(self, policy: Policy, tasks: Sequence[Task]) -> Refinements:
+        """Return what refines.
+
+        Raises:
+            ValueError: the right answer of a task cannot be told, and critiques are to tell it; or the chat template
+                refuses the turns.
+        """
+        if self.critique == "gold":
+            for task in tasks:
+                if gold_text(task) is None:
+                    raise ValueError(
+                        f"the task {task.id!r} has no right answer that a critique could tell: its reference is "
+                        f"{str(task.reference)[:80]!r}; set critique to verdict or evidence"
+                    )
+        probe(policy, tasks, lambda task: self.prompt(task, "0", ({"role": "assistant", "content": "0"},), "0"))
+        return Refinements(self, policy)
+
+    def prompt(self, task: Task, text: str, turns: Sequence[Message], said: str) -> str | list[Message]:
+        """Return what the policy is shown: the task, its answer as a text and as turns, a critique and the request."""
+        if isinstance(task.prompt, str):
+            return f"{task.prompt}{text}\n\n{said}\n\n{self.request}\n\n"
+        return [*task.prompt, *turns, {"role": "user", "content": f"{said}\n\n{self.request}"}]
+
+
+class Refinements:
+    """Refines wrong answers."""
+
+    def __init__(self, rule: RefinementsRule, policy: Policy) -> None:
+        self._rule = rule
+        self._policy = policy
+        self._critic = Rewards(rule.critic) if rule.critic is not None else None
+
+    def improve(self, groups: Sequence[Answered], answering: Answering) -> Improved:
+        """Return the groups, each with its best refinements, if it has any."""
+        wrong = [(at, place) for at, group in enumerate(groups) for place in self._wrong(group)]
+        asked: list[tuple[int, int, Ask]] = []
+        for (at, place), score in zip(wrong, self._criticised(groups, wrong), strict=True):
+            ask = self._ask(groups[at].rollouts[place], score, answering.max_new_tokens)
+            if ask is not None:
+                asked.append((at, place, ask))
+        refined: dict[int, list[tuple[int, Rollout, Score]]] = {}
+        for (at, place, _), one in zip(asked, answering.scored([ask for _, _, ask in asked]), strict=True):
+            refined.setdefault(at, []).append((place, one.rollouts[0], one.scores[0]))
+        found = list(groups)
+        joined = right = 0
+        for at, refinements in refined.items():
+            chosen = self._chosen(refinements)
+            if chosen:
+                found[at] = self._with(groups[at], chosen, answering)
+            joined += len(chosen)
+            right += sum(score.value is not None and score.value > self._rule.right_above for _, _, score in chosen)
+        return Improved(
+            groups=found, counts={"refined": len(asked), "refinements_joined": joined, "refinements_right": right}
+        )
+
+    def close(self) -> None:
+        """End the critic."""
+        if self._critic is not None:
+            self._critic.close()
+
+    def _wrong(self, group: Answered) -> list[int]:
+        if self._rule.only_unsolved and is_solved(group, self._rule.right_above):
+            return []
+        return [at for at, value in enumerate(group.values) if value is not None and value <= self._rule.right_above]
+
+    def _criticised(self, groups: Sequence[Answered], wrong: Sequence[tuple[int, int]]) -> list[Score]:
+        if self._critic is None:
+            return [groups[at].scores[place] for at, place in wrong]
+        futures = [self._critic.ask([groups[at].rollouts[place].sample()]) for at, place in wrong]
+        return [future.result()[0] for future in futures]
+
+    def _ask(self, answer: Rollout, score: Score, max_new_tokens: int) -> Ask | None:
+        """What the policy is shown; None where there is no critique, or no room for it."""
+        task = answer.task
+        said = critique(self._rule.critique, task, score)
+        if said is None:
+            return None
+        text = quoted(self._policy, answer.text)
+        turns = answer.turns or ({"role": "assistant", "content": text},)
+        prompt = self._rule.prompt(task, text, turns, quoted(self._policy, said))
+        shown = Task(id=task.id, prompt=prompt)
+        if not fits(self._policy, shown, max_new_tokens):
+            return None
+        return Ask(task=task, count=1, prompt=prompt, origin="refined", learnt_after=answer.prompt_ids)
+
+    def _chosen(self, refinements: Sequence[tuple[int, Rollout, Score]]) -> list[tuple[int, Rollout, Score]]:
+        """The first right ones, then the best of the others; what could not be judged never."""
+        judged = [one for one in refinements if one[2].value is not None]
+        right = [one for one in judged if (one[2].value or 0.0) > self._rule.right_above]
+        if self._rule.only_right or len(right) >= self._rule.keep:
+            return right[: self._rule.keep]
+        others = sorted((one for one in judged if one not in right), key=lambda one: -(one[2].value or 0.0))
+        return [*right, *others][: self._rule.keep]
+
+    def _with(self, group: Answered, chosen: Sequence[tuple[int, Rollout, Score]], answering: Answering) -> Answered:
+        gone = {place for place, _, _ in chosen} if self._rule.replace else set()
+        stay = [place for place in range(len(group.rollouts)) if place not in gone]
+        remaining = Answered(
+            rollouts=[group.rollouts[place] for place in stay], scores=[group.scores[place] for place in stay]
+        )
+        more = Answered(rollouts=[one for _, one, _ in chosen], scores=[score for _, _, score in chosen])
+        return answering.joined(remaining, more)
+
+
+_EXPLAIN = "\n\nThe right answer is: {gold}\nExplain in a few sentences why it is right."
+_ABSTRACT = (
+    "\n\nAn explanation of its right answer:\n{explanation}\n\n"
+    "Write one sentence that names the idea one needs, without any step and without the answer."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HintsRule(Options):
+    """Hints for tasks that no answer solved: GHPO (arXiv 2507.10628) and NuRL (arXiv 2509.25666).
+
+    A group without a right answer is written anew to a prompt with help at its end, and takes the old group's place:
+    GHPO gives 25, 50, 75 % of a right solution, each while nothing is right; NuRL an abstract hint to all answers but
+    one.  The answers are learnt with the help in their prompt, as GHPO's code does; of NuRL we found no code.
+
+    Attributes:
+        column: the field of a task's `extra` that holds the help.
+        shares: how much of it each stage gives, by characters, in (0, 1].
+        plain: answers of a group that are written without it.
+        lead: what stands between the prompt and the help.
+        learnt_with: which prompt the answers are learnt with, "hint" or "plain".
+        written: whether the policy writes the help for tasks that have none.
+        right_above: a score above it is right.
+    """
+
+    column: str = "solution"
+    shares: tuple[float, ...] = (0.25, 0.5, 0.75)
+    plain: Annotated[int, Range(ge=0)] = 0
+    lead: str = "\n\nA right solution begins like this:\n"
+    learnt_with: Literal["hint", "plain"] = "hint"
+    written: bool = False
+    right_above: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.shares:
+            raise ValueError("shares is empty; give at least one share of the help, such as 0.5")
+        for share in self.shares:
+            check_number("shares", share, Range(gt=0, le=1))
+
+    def made(self, policy: Policy, tasks: Sequence[Task]) -> Hints:
+        """Return what helps.
+
+        Raises:
+            ValueError: no task has any help, a task's help is no text, or the chat template refuses a hinted prompt.
+        """
+        for task in tasks:
+            if not isinstance(task.extra.get(self.column, ""), str):
+                raise ValueError(f"the task {task.id!r} has help that is no text: {task.extra[self.column]!r:.80}")
+        if not any(task.extra.get(self.column) or (self.written and gold_text(task) is not None) for task in tasks):
+            raise ValueError(
+                f"no task can be helped: none has an extra field {self.column!r}; name the one that holds the help "
+                "(the option column), or let the policy write it from right answers (the option written)"
+            )
+        probe(policy, tasks, lambda task: with_more(task.prompt, self.lead))
+        return Hints(self, policy)
+
+
+class Hints:
+    """Helps where nothing is right."""
+
+    def __init__(self, rule: HintsRule, policy: Policy) -> None:
+        self._rule = rule
+        self._policy = policy
+
+    def improve(self, groups: Sequence[Answered], answering: Answering) -> Improved:
+        """Return the groups, those that nothing solved written anew with help."""
+        found = list(groups)
+        hinted: set[int] = set()
+        unsolved = [at for at, group in enumerate(groups) if is_unsolved(group, self._rule.right_above)]
+        helps = self._helps([groups[at].rollouts[0].task for at in unsolved], answering)
+        helped = {at: text for at, text in zip(unsolved, helps, strict=True) if text}
+        for share in self._rule.shares:
+            asks = {at: self._asks(groups[at], text, share, answering) for at, text in helped.items()}
+            parts = [(at, ask) for at, asked in asks.items() for ask in asked]
+            written: dict[int, Answered] = {}
+            for (at, _), part in zip(parts, answering.scored([ask for _, ask in parts]), strict=True):
+                written[at] = answering.joined(written[at], part) if at in written else part
+            found = [written.get(at, group) for at, group in enumerate(found)]
+            hinted |= written.keys()
+            helped = {at: text for at, text in helped.items() if is_unsolved(found[at], self._rule.right_above)}
+        solved = sum(is_solved(found[at], self._rule.right_above) for at in hinted)
+        return Improved(groups=found, counts={"unsolved": len(unsolved), "hinted": len(hinted), "hint_solved": solved})
+
+    def close(self) -> None:
+        """Do nothing: it holds nothing."""
+
+    def _helps(self, tasks: Sequence[Task], answering: Answering) -> list[str]:
+        """The whole help of each task; "" where there is none."""
+        given = [str(task.extra.get(self._rule.column, "")) for task in tasks]
+        lacking = [at for at, text in enumerate(given) if not text and gold_text(tasks[at]) is not None]
+        if self._rule.written and lacking:
+            for at, text in zip(lacking, self._written([tasks[at] for at in lacking], answering), strict=True):
+                given[at] = text
+        return given
+
+    def _written(self, tasks: Sequence[Task], answering: Answering) -> list[str]:
+        """Hints by the policy; "" where one gives the answer away, or has no room."""
+        golds = [gold_text(task) or "" for task in tasks]
+        asked = [_EXPLAIN.replace("{gold}", quoted(self._policy, gold)) for gold in golds]
+        explanations = self._texts(tasks, asked, answering)
+        asked = [_ABSTRACT.replace("{explanation}", quoted(self._policy, text)) for text in explanations]
+        hints = self._texts(
+            tasks, [text if told else "" for text, told in zip(asked, explanations, strict=True)], answering
+        )
+        return [
+            "" if _holds(hint, gold) else quoted(self._policy, hint.strip())
+            for hint, gold in zip(hints, golds, strict=True)
+        ]
+
+    def _texts(self, tasks: Sequence[Task], requests: Sequence[str], answering: Answering) -> list[str]:
+        """What the policy writes to prompts with a request at their end; "" where that is "" or too long."""
+        asks: dict[int, Ask] = {}
+        for at, (task, request) in enumerate(zip(tasks, requests, strict=True)):
+            prompt = with_more(task.prompt, request)
+            if request and fits(self._policy, Task(id=task.id, prompt=prompt), answering.max_new_tokens):
+                asks[at] = Ask(task=task, count=1, prompt=prompt)
+        texts = dict(zip(asks, answering.texts(list(asks.values())) if asks else (), strict=True))
+        return [texts.get(at, "") for at in range(len(tasks))]
+
+    def _asks(self, group: Answered, text: str, share: float, answering: Answering) -> list[Ask]:
+        """What is written in the place of a group; nothing where the help leaves no room for an answer."""
+        first = group.rollouts[0]
+        shown = text[: max(1, round(share * len(text)))]
+        prompt = with_more(first.task.prompt, f"{self._rule.lead}{shown}")
+        if not fits(self._policy, Task(id=first.task.id, prompt=prompt), answering.max_new_tokens):
+            return []
+        plain = min(self._rule.plain, len(group.rollouts) - 1)
+        after = first.prompt_ids if self._rule.learnt_with == "plain" else None
+        asks = [
+            Ask(task=first.task, count=len(group.rollouts) - plain, prompt=prompt, origin="hinted", learnt_after=after)
+        ]
+        return [*asks, Ask(task=first.task, count=plain)] if plain else asks
+
+
+def _holds(hint: str, gold: str) -> bool:
+    """Whether a hint has the right answer in it, as words of its own."""
+    return bool(gold) and re.search(rf"(?<!\w){re.escape(gold.strip())}(?!\w)", hint, re.IGNORECASE) is not None
