@@ -21,8 +21,7 @@ from adjudge.rl_integration.server.base.errors import REFUSALS, HttpError, JsonA
 from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute, samples_of
 from adjudge.rl_integration.server.base.score_log import ScoreLog
-from adjudge.rl_integration.server.dashboard.board import Board
-from adjudge.rl_integration.server.dashboard.routes import dashboard
+from adjudge.rl_integration.server.dashboard.board import Board, dashboard
 from adjudge.rl_integration.server.dialects.eval_protocol import eval_protocol
 from adjudge.rl_integration.server.dialects.nemo_gym import nemo_gym
 from adjudge.rl_integration.server.dialects.open_instruct import open_instruct

@@ -19,7 +19,7 @@ from typing import Any
 
 from adjudge.rl_integration.server.base.config import ServerConfig, loopback
 from adjudge.rl_integration.server.base.errors import HttpError
-from adjudge.rl_integration.server.dashboard.routes import FILES
+from adjudge.rl_integration.server.dashboard.board import FILES
 
 _LINE = re.compile(r"(?:(?P<name>[\w.-]{1,64})[ \t]+)?(?P<token>[\x21-\x7e]{16,512})")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adjudge.rl_integration.trainer.algorithms.credit.credit import CREDITS
-from adjudge.rl_integration.trainer.algorithms.credit.step_credit import IGPO, IGPO_PAPER
+from adjudge.rl_integration.trainer.algorithms.credit.credit import CREDITS, IGPO, IGPO_PAPER
 from adjudge.rl_integration.trainer.algorithms.objectives.policy_loss import PolicyLoss
 from adjudge.rl_integration.trainer.algorithms.objectives.table import OBJECTIVES, objective
 from adjudge.rl_integration.trainer.rewards.groups import Groups

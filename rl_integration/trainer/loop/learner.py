@@ -26,7 +26,6 @@ from adjudge.rl_integration.trainer.algorithms.objectives.token_weights import s
 from adjudge.rl_integration.trainer.algorithms.objectives.tokens import Totals
 from adjudge.rl_integration.trainer.contract.arrays import Bools, Floats, Integers
 from adjudge.rl_integration.trainer.contract.task import Rollout, by_task
-from adjudge.rl_integration.trainer.loop.batch_facts import advantage_facts
 from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.learning_batch import (
     LearningBatch,
@@ -35,6 +34,7 @@ from adjudge.rl_integration.trainer.loop.learning_batch import (
     injected,
     with_logprobs,
 )
+from adjudge.rl_integration.trainer.loop.logbook import advantage_facts
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.rewards.groups import Groups, groups_of
 from adjudge.rl_integration.trainer.rewards.shaping import kl_penalty, token_rewards

@@ -18,8 +18,7 @@ import numpy as np
 
 from adjudge.extras import install_hint
 from adjudge.io.cards.card import card_cell, card_rows, put
-from adjudge.rl_integration.trainer.loop.batch_facts import PART, REASON
-from adjudge.rl_integration.trainer.loop.logbook import ALARMS, SAMPLES, STEPS, read_journal
+from adjudge.rl_integration.trainer.loop.logbook import ALARMS, PART, REASON, SAMPLES, STEPS, read_journal
 
 COLOURS = ("#2f7ed8", "#d9730d", "#2a9d5c", "#b04fc4", "#c0392b", "#0f9aa8")
 """Of the lines; each is readable on white and on dark grey."""

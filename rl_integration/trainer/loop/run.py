@@ -19,7 +19,6 @@ from adjudge.rl_integration.trainer.algorithms.objectives.group_advantages impor
 from adjudge.rl_integration.trainer.algorithms.objectives.objective import Objective
 from adjudge.rl_integration.trainer.contract.arrays import Floats
 from adjudge.rl_integration.trainer.contract.task import Task, TaskOrder, TaskSource, check_tasks
-from adjudge.rl_integration.trainer.loop.batch_facts import batch_facts
 from adjudge.rl_integration.trainer.loop.batches import Batch, Batches
 from adjudge.rl_integration.trainer.loop.checkpoints import (
     Checkpoint,
@@ -33,7 +32,7 @@ from adjudge.rl_integration.trainer.loop.checkpoints import (
 from adjudge.rl_integration.trainer.loop.config import RunConfig
 from adjudge.rl_integration.trainer.loop.guard import Guard
 from adjudge.rl_integration.trainer.loop.learner import Learner
-from adjudge.rl_integration.trainer.loop.logbook import STEPS, LogBook, OnStep, Verdict, read_journal
+from adjudge.rl_integration.trainer.loop.logbook import STEPS, LogBook, OnStep, Verdict, batch_facts, read_journal
 from adjudge.rl_integration.trainer.loop.processes import Processes
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
 from adjudge.rl_integration.trainer.rollouts.cohort_order import CohortOrder

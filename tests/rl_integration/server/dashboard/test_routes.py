@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.rl_integration.server.dashboard.conftest import Serve
 
-from adjudge.rl_integration.server.dashboard.routes import FILES
+from adjudge.rl_integration.server.dashboard.board import FILES
 
 TOKEN = "0123456789abcdef"
 FOLDER = Path(__file__).parents[4] / "rl_integration/server/dashboard/static"

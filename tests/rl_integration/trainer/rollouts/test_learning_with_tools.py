@@ -19,9 +19,9 @@ from adjudge.protocol import Sample, Score, response_text
 from adjudge.rl_integration.trainer.algorithms.choices import ObjectiveChoice
 from adjudge.rl_integration.trainer.contract.task import Rollout, Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy
-from adjudge.rl_integration.trainer.loop.batch_facts import tool_facts
 from adjudge.rl_integration.trainer.loop.config import LearningConfig
 from adjudge.rl_integration.trainer.loop.learner import Learner
+from adjudge.rl_integration.trainer.loop.logbook import tool_facts
 from adjudge.rl_integration.trainer.rewards.groups import groups_of
 from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards, Scoring

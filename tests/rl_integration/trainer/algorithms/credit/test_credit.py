@@ -21,8 +21,7 @@ from tests.rl_integration.trainer.small_runs import Digits, small_config, small_
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice, ObjectiveChoice
 from adjudge.rl_integration.trainer.algorithms.credit.answers import Answers
-from adjudge.rl_integration.trainer.algorithms.credit.credit import CREDITS, Credit
-from adjudge.rl_integration.trainer.algorithms.credit.step_credit import StepCredit
+from adjudge.rl_integration.trainer.algorithms.credit.credit import CREDITS, Credit, StepCredit
 from adjudge.rl_integration.trainer.algorithms.credit.tree import TreeCredit
 from adjudge.rl_integration.trainer.algorithms.objectives.table import objective
 from adjudge.rl_integration.trainer.contract.arrays import Floats

@@ -22,13 +22,13 @@ from adjudge.rl_integration.trainer.algorithms.credit.answers import (
     rows_of_tokens,
     steps_of_tokens,
 )
-from adjudge.rl_integration.trainer.algorithms.credit.credit import Gigpo
-from adjudge.rl_integration.trainer.algorithms.credit.step_credit import (
+from adjudge.rl_integration.trainer.algorithms.credit.credit import (
     CRITIC_SEARCH,
     IGPO,
     IGPO_PAPER,
     TANGO,
     Capo,
+    Gigpo,
     Shape,
     StepCredit,
     known,
