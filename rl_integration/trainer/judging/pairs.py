@@ -36,11 +36,7 @@ AskSteps: TypeAlias = Callable[[Prompt, Sequence[str]], Prompt]
 
 
 def ask_pair(template: str = "judges/j1_pair") -> AskPair:
-    """Return what asks about pairs: "judges/j1_pair", "judges/rm_r1", or the path of a `.prompt` file.
-
-    Raises:
-        ValueError: there is no such template.
-    """
+    """Return what asks about pairs: "judges/j1_pair", "judges/rm_r1", or the path of a `.prompt` file."""
     render = _renderer(template)
     return lambda question, first, second: render(question=question, response_a=first, response_b=second)
 
@@ -49,20 +45,13 @@ def ask_one(template: str = "judges/j1_score") -> AskOne:
     """Return what asks about one response: "judges/j1_score", or the path of a `.prompt` file.
 
     "rl_integration/trainer/judging/critique" asks for Critique-Coder's critique of a solution.
-
-    Raises:
-        ValueError: there is no such template.
     """
     render = _renderer(template)
     return lambda question, response: render(question=question, response=response)
 
 
 def ask_principle(principle: str, template: str = "judges/principle") -> AskOne:
-    """Return what asks whether one response keeps to a principle (RLBFF).
-
-    Raises:
-        ValueError: there is no such template, or the principle is empty.
-    """
+    """Return what asks whether one response keeps to a principle (RLBFF); `ValueError` if it is empty."""
     if not principle.strip():
         raise ValueError("the principle is empty; say what a response is to be judged by")
     render = _renderer(template)
@@ -70,11 +59,7 @@ def ask_principle(principle: str, template: str = "judges/principle") -> AskOne:
 
 
 def ask_steps(template: str = "rl_integration/trainer/judging/steps") -> AskSteps:
-    """Return what asks for verdicts on the steps of a solution and on the whole (RL Tango).
-
-    Raises:
-        ValueError: there is no such template.
-    """
+    """Return what asks for verdicts on the steps of a solution and on the whole (RL Tango)."""
     render = _renderer(template)
 
     def ask(question: Prompt, steps: Sequence[str]) -> Prompt:
@@ -87,6 +72,7 @@ def ask_steps(template: str = "rl_integration/trainer/judging/steps") -> AskStep
 
 
 def _renderer(template: str) -> Callable[..., Prompt]:
+    """What fills a template in; `ValueError` if there is none of that name."""
     loaded = load_template(template)
     return lambda **values: loaded.render(values).messages
 

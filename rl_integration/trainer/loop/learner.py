@@ -155,11 +155,7 @@ class Learner:
         return self._parameters(), self.optimizer.state_dict()
 
     def restore(self, step: int, tensors: Mapping[str, Tensor], optimizer: Mapping[str, Any]) -> None:
-        """Put a state in place.
-
-        Raises:
-            ValueError: they are of another model.
-        """
+        """Put a state in place; see `put_back`."""
         self.put_back(tensors)
         self.optimizer.load_state_dict(dict(optimizer))
         self.step = step

@@ -31,7 +31,7 @@ class OtherProcessFailed(RuntimeError):
 
 @dataclass(kw_only=True)
 class Processes:
-    """This process and the others.
+    """This process and the others.  Every exchange raises `OtherProcessFailed` once one of them stopped.
 
     Attributes:
         rank: of this process; 0 writes the files.
@@ -100,11 +100,7 @@ class Processes:
         return sorted(mine)
 
     def all_gather(self, things: Sequence[T]) -> list[T]:
-        """Return what all processes have, in the order of their ranks.
-
-        Raises:
-            OtherProcessFailed: one of them stopped.
-        """
+        """Return what all processes have, in the order of their ranks."""
         if self._store is None:
             return list(things)
         import torch.distributed as dist
@@ -115,11 +111,7 @@ class Processes:
         return [thing for part in found for thing in part]
 
     def broadcast(self, thing: T) -> T:
-        """Return what the first process has.
-
-        Raises:
-            OtherProcessFailed: one of them stopped.
-        """
+        """Return what the first process has."""
         if self._store is None:
             return thing
         import torch.distributed as dist
@@ -130,21 +122,13 @@ class Processes:
         return found[0]
 
     def all_reduce(self, tensors: Sequence[Tensor]) -> None:
-        """Put the sums over all processes in the place of tensors, which are alike in kind and shape everywhere.
-
-        Raises:
-            OtherProcessFailed: one of them stopped.
-        """
+        """Put the sums over all processes in the place of tensors, which are alike in kind and shape everywhere."""
         import torch.distributed as dist
 
         self._exchange(tensors, lambda flat, group: dist.all_reduce(flat, group=group))
 
     def broadcast_tensors(self, tensors: Sequence[Tensor]) -> None:
-        """Put the first process's tensors in the place of every process's.
-
-        Raises:
-            OtherProcessFailed: one of them stopped.
-        """
+        """Put the first process's tensors in the place of every process's."""
         import torch
         import torch.distributed as dist
 

@@ -171,12 +171,7 @@ def check_room(writer: Writer, tasks: Iterable[Task], *, max_new_tokens: int, wi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """Answers to one task, and a score for each.
-
-    Attributes:
-        rollouts: the answers.
-        scores: of them.
-    """
+    """Answers to one task, and a score for each."""
 
     rollouts: list[Rollout]
     scores: list[Score]

@@ -77,12 +77,11 @@ class CurriculumChoice:
         Raises:
             ValueError: they do not fit the run's tasks or its groups.
         """
-        made = [rule.made(setting) for rule in self._rules().values()]
-        return Curriculum(
-            source=next((one.source for one in made if one.source is not None), None),
-            rounds=next((one.rounds for one in made if one.rounds is not None), None),
-            filter=next((one.filter for one in made if one.filter is not None), None),
-        )
+        parts: dict[str, Any] = {}
+        for rule in self._rules().values():
+            made = rule.made(setting)
+            parts |= {part: getattr(made, part) for part in rule.parts}
+        return Curriculum(**parts)
 
     def _rules(self) -> dict[str, CurriculumRule]:
         found: dict[str, CurriculumRule] = {}

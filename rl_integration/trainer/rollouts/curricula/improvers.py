@@ -24,12 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Improved:
-    """Groups as they are learnt from.
-
-    Attributes:
-        groups: one for each that was given, in order.
-        counts: what was done, for the log; the same names each time.
-    """
+    """Groups as they are learnt from, in the order given; and counts of what was done, for the log."""
 
     groups: list[Answered]
     counts: Mapping[str, int]
