@@ -176,7 +176,13 @@ class ScoreLog:
         """Open the file, locked as long as this process lives, at the beginning of a line."""
         file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
-            self._lock(file)
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # not inherited by the workers that scorers fork
+            except OSError as error:
+                if error.errno not in (errno.EAGAIN, errno.EACCES):
+                    raise
+                why = "another process writes it, and each server needs a file of its own"
+                raise OSError(error.errno, why) from error
             size = os.fstat(file).st_size
             if size and os.pread(file, 1, size - 1) != b"\n":  # a process was killed within a line
                 os.write(file, b"\n")
@@ -184,14 +190,6 @@ class ScoreLog:
             os.close(file)
             raise
         return file
-
-    def _lock(self, file: int) -> None:
-        try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # not inherited by the workers that scorers fork
-        except OSError as error:
-            if error.errno not in (errno.EAGAIN, errno.EACCES):
-                raise
-            raise OSError(error.errno, "another process writes it, and each server needs a file of its own") from error
 
     def _append(self, data: bytes) -> None:
         """Write all of it, or nothing."""

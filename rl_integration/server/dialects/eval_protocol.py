@@ -11,19 +11,17 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from adjudge.io.values import reference_of
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute
-from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, divided, told
+from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, Taken, divided, told
 
 
-class Evaluate(BaseModel):
+class Evaluate(Taken):
     """What eval-protocol sends."""
-
-    model_config = ConfigDict(extra="ignore")
 
     messages: list[dict[str, Any]]
     ground_truth: Any = None

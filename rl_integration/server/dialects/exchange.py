@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypeAlias
 
 from fastapi import Query
+from pydantic import BaseModel, ConfigDict
 
 from adjudge.protocol import Score
 from adjudge.rl_integration.server.base.errors import HttpError, bad_request
@@ -38,6 +39,12 @@ def divided(messages: Sequence[Mapping[str, Any]]) -> tuple[Turns, Turns]:
     if not any(message["role"] == "assistant" for message in response):
         raise bad_request("the conversation does not end with the assistant, so nothing can be judged")
     return list(messages[:start]), response
+
+
+class Taken(BaseModel):
+    """What a framework sends; what else it sends is passed over."""
+
+    model_config = ConfigDict(extra="ignore")
 
 
 ScorerName: TypeAlias = Annotated[str | None, Query(description="Which scorer; may be left out where there is one.")]

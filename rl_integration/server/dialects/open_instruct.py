@@ -12,24 +12,22 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base.errors import HttpError, bad_request
 from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute, read_json, within_limit
-from adjudge.rl_integration.server.dialects.exchange import ScorerName, numbers, told
+from adjudge.rl_integration.server.dialects.exchange import ScorerName, Taken, numbers, told
 from adjudge.verifiers.code.extraction import fenced
 
 _NOT_RUN = -1.0  # open-instruct's seconds of a test that did not end by itself
 
 
-class TestProgram(BaseModel):
+class TestProgram(Taken):
     """What open-instruct sends."""
 
     __test__ = False
-    model_config = ConfigDict(extra="ignore")
-
     program: str
     tests: list[Any] | str = Field(description="A list, or one as JSON.")
     max_execution_time: float = Field(1.0, gt=0, le=3600, description="Seconds for one test.")

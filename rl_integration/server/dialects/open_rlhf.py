@@ -14,20 +14,18 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from adjudge.io.values import reference_of
 from adjudge.protocol import Sample
 from adjudge.rl_integration.server.base.errors import bad_request
 from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute, within_limit
-from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, numbers
+from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, Taken, numbers
 
 
-class GetReward(BaseModel):
+class GetReward(Taken):
     """What OpenRLHF sends."""
-
-    model_config = ConfigDict(extra="ignore")
 
     query: list[str]
     prompts: list[str] = Field(default_factory=list)

@@ -16,22 +16,20 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base.errors import bad_request
 from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute, within_limit
-from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, divided, numbers
+from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, Taken, divided, numbers
 
 Texts = str | list[str]
 _PAIRS = (("text_1", "text_2"), ("queries", "documents"), ("queries", "items"), ("data_1", "data_2"))
 
 
-class Asked(BaseModel):
+class Asked(Taken):
     """What all three requests share."""
-
-    model_config = ConfigDict(extra="ignore")
 
     model: str | None = Field(None, description="Chooses the scorer if one is called so; else it is sent back.")
     use_activation: bool | None = Field(None, description="True is refused: values are sent as they are.")

@@ -15,13 +15,13 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from adjudge.protocol import Sample
 from adjudge.rl_integration.server.base.errors import HttpError, JsonAnswer, bad_request
 from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute
-from adjudge.rl_integration.server.dialects.exchange import AGAIN, ScorerName, told
+from adjudge.rl_integration.server.dialects.exchange import AGAIN, ScorerName, Taken, told
 from adjudge.verifiers.code.extraction import fenced
 
 _LANGUAGES = {"nodejs": "javascript"}
@@ -33,10 +33,8 @@ _NOTES = {
 }
 
 
-class RunCode(BaseModel):
+class RunCode(Taken):
     """What SandboxFusion takes."""
-
-    model_config = ConfigDict(extra="ignore")
 
     code: str
     language: str

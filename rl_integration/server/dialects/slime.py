@@ -11,18 +11,16 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from adjudge.io.values import reference_of
 from adjudge.rl_integration.server.base.host import Host
 from adjudge.rl_integration.server.base.json_bodies import JsonRoute, samples_of
-from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, numbers
+from adjudge.rl_integration.server.dialects.exchange import Fallback, ScorerName, Taken, numbers
 
 
-class RemoteRm(BaseModel):
+class RemoteRm(Taken):
     """What slime sends."""
-
-    model_config = ConfigDict(extra="ignore")
 
     prompt: Any
     response: str

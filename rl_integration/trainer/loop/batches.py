@@ -93,14 +93,12 @@ class Batches:
             kept += [(group, copies) for group, copies in found if copies.any()]
         # Where nothing was kept, nothing is learnt from this step, and the run shows what there was.
         chosen = kept[: config.tasks] or found
+        whole = _flat([group for group, _ in chosen])
         return Batch(
-            rollouts=[rollout for group, _ in chosen for rollout in group.rollouts],
-            scores=[score for group, _ in chosen for score in group.scores],
+            rollouts=whole.rollouts,
+            scores=whole.scores,
             copies=np.concatenate([copies for _, copies in chosen]),
-            drawn=Answered(
-                rollouts=[rollout for group in drawn for rollout in group.rollouts],
-                scores=[score for group in drawn for score in group.scores],
-            ),
+            drawn=_flat(drawn),
             numbers=_summed(told),
         )
 
@@ -143,12 +141,11 @@ class Batches:
         answering = self._answering(pending.number, version)
         own = self._further(own, answering)
         groups = drawn = self._gathered(own)
-        rollouts = [rollout for group in groups for rollout in group.rollouts]
-        scores = [score for group in groups for score in group.scores]
-        self._checked(scores)
-        numbers = dict(self._source.observe(rollouts, scores))
+        every = _flat(groups)
+        self._checked(every.scores)
+        numbers = dict(self._source.observe(every.rollouts, every.scores))
         if self._rounds is not None:
-            numbers["answers"] = len(rollouts) / len(groups)
+            numbers["answers"] = len(every.rollouts) / len(groups)
         if self._improver is not None:
             improved = self._improver.improve(own, answering)
             told = self._processes.all_gather([dict(improved.counts)])
@@ -183,8 +180,8 @@ class Batches:
         return groups
 
     def _gathered(self, own: Sequence[Answered]) -> list[Answered]:
-        rollouts = self._processes.all_gather([rollout for group in own for rollout in group.rollouts])
-        scores = self._processes.all_gather([score for group in own for score in group.scores])
+        mine = _flat(own)
+        rollouts, scores = self._processes.all_gather(mine.rollouts), self._processes.all_gather(mine.scores)
         return _groups(rollouts, scores, self._processes.all_gather([len(group.rollouts) for group in own]))
 
     def _kept(self, groups: Sequence[Answered]) -> list[tuple[Answered, Integers]]:
@@ -235,6 +232,14 @@ class _Pending:
     rollouts: list[Rollout]
     scoring: Scoring
     seconds: float
+
+
+def _flat(groups: Sequence[Answered]) -> Answered:
+    """The members of all groups as one."""
+    return Answered(
+        rollouts=[rollout for group in groups for rollout in group.rollouts],
+        scores=[score for group in groups for score in group.scores],
+    )
 
 
 def _groups(rollouts: Sequence[Rollout], scores: Sequence[Score], sizes: Sequence[int]) -> list[Answered]:

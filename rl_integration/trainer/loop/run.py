@@ -294,7 +294,8 @@ class Run:
                 if verdict.best:
                     self._save(self.folder / _BEST, batches, keep=2)
                 if verdict.roll_back:
-                    rolled_back = self._rolled_back()
+                    self._processes.broadcast(None)  # the first process has written it
+                    rolled_back = self._put_back(self.folder / _BEST)
                 step = self._learner.step
                 if stopped or step == self.config.steps or step % self.config.save_steps == 0:
                     self._save(self.folder, batches, keep=self.config.keep_checkpoints)
@@ -312,9 +313,12 @@ class Run:
 
     def put_back(self) -> int:
         """Put the newest checkpoint's weights in place, and return its step; 0 if there is none."""
-        newest = newest_checkpoint(self.folder)
+        return self._put_back(self.folder) or 0
+
+    def _put_back(self, folder: Path) -> int | None:
+        newest = newest_checkpoint(folder)
         if newest is None:
-            return 0
+            return None
         self._learner.put_back(newest.tensors)
         return newest.step
 
@@ -354,15 +358,6 @@ class Run:
             guard = Guard(config=self.config.guard, rewards=stack.enter_context(Rewards(self.config.guard.gold)))
             drop_later(self.folder / _BEST, self._learner.step)
         return LogBook(self.folder, step=self._learner.step, guard=guard, watch=self._watch, on_step=on_step)
-
-    def _rolled_back(self) -> int | None:
-        """Put the best policy so far in place; return its step, None if there is none."""
-        self._processes.broadcast(None)  # the first process has written it
-        best = newest_checkpoint(self.folder / _BEST)
-        if best is None:
-            return None
-        self._learner.put_back(best.tensors)
-        return best.step
 
     def _save(self, folder: Path, batches: Batches, *, keep: int) -> None:
         """Write a checkpoint, for which all processes say where they are."""

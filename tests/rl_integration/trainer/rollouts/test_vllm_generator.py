@@ -25,8 +25,7 @@ from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig, VllmOptions
 from adjudge.rl_integration.trainer.rollouts.transformers_generator import TransformersGenerator
-from adjudge.rl_integration.trainer.rollouts.vllm_generator import VllmGenerator
-from adjudge.rl_integration.trainer.rollouts.vllm_in_process import VllmFailed
+from adjudge.rl_integration.trainer.rollouts.vllm_generator import VllmFailed, VllmGenerator
 from adjudge.rl_integration.trainer.rollouts.writer import Piece
 from adjudge.training.backbones import Lora
 
