@@ -35,10 +35,11 @@ class DryRun:
     scores: tuple[Score, ...]
 
     def __str__(self) -> str:
-        lines = [
-            _HEAD,
-            *(_line(place, *pair) for place, pair in enumerate(zip(self.samples, self.scores, strict=True))),
-        ]
+        lines: list[Sequence[str]] = [_HEAD]
+        for place, (sample, score) in enumerate(zip(self.samples, self.scores, strict=True)):
+            said = f"{score.status} {'' if score.value is None else f'{score.value:g}'}".strip()
+            said = f"{said} {score.reason}".strip()
+            lines.append((str(place), ", ".join(_scorers(score)), _shown(sample.reference), said))
         widths = [max(len(line[place]) for line in lines) for place in range(len(_HEAD))]
         return "\n".join(
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
@@ -96,11 +97,6 @@ def first_rows(rows: Any, count: int) -> list[Mapping[str, Any]]:
         if not isinstance(row, Mapping):
             raise ValueError(f"row {place} is {kind_of(row)} ({str(row)[:200]}); it must be a mapping of columns")
     return found
-
-
-def _line(place: int, sample: Sample, score: Score) -> Sequence[str]:
-    said = f"{score.status} {'' if score.value is None else f'{score.value:g}'}".strip()
-    return str(place), ", ".join(_scorers(score)), _shown(sample.reference), f"{said} {score.reason}".strip()
 
 
 def _scorers(score: Score) -> list[str]:

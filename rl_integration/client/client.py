@@ -97,7 +97,12 @@ class AsyncClient:
         rows = [sample if isinstance(sample, Sample) else Sample.from_dict(sample) for sample in samples]
         if not rows:
             return []
-        plain = [_plain(row, place) for place, row in enumerate(rows)]
+        plain = []
+        for place, row in enumerate(rows):
+            try:
+                plain.append(row.to_dict())
+            except TypeError as error:
+                raise ValueError(f"sample {place} cannot be sent: {error}") from error
         chunks = chunked(rows, self.config.chunk)
         asked = {"scorer": scorer, "traffic": traffic, "within": within}
         return await on_http_loop(self._score(chunks, plain, asked))
@@ -214,13 +219,6 @@ def chunked(rows: Sequence[Sample], most: int) -> list[list[int]]:
         else:
             chunks.append(list(unit))
     return chunks
-
-
-def _plain(row: Sample, place: int) -> dict[str, Any]:
-    try:
-        return row.to_dict()
-    except TypeError as error:
-        raise ValueError(f"sample {place} cannot be sent: {error}") from error
 
 
 def _scores(answer: Answer, key: str, count: int) -> list[Score]:

@@ -178,7 +178,10 @@ def newest_checkpoint(folder: Path) -> Checkpoint | None:
         return None
     *before, newest = found
     try:
-        _check(newest)
+        files = json.loads((newest / _LIST).read_text(encoding="utf-8"))
+        for name in (_TENSORS, _RANDOM, _OPTIMIZER, _RECORD):
+            if not isinstance(files, dict) or files.get(name) != _size_and_sum(newest / name):
+                raise ValueError(f"{name} does not hold the bytes that were written")
     except (OSError, ValueError) as error:
         remedy = f"to go on from {before[-1].name}" if before else "to begin anew; there is none before it"
         raise ValueError(f"the checkpoint {str(newest)!r} is damaged: {error}; delete that folder {remedy}") from error
@@ -210,14 +213,6 @@ def _step(path: Path) -> int:
 
 def _write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     save_file({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, path)
-
-
-def _check(path: Path) -> None:
-    """Raise `ValueError` or `OSError` unless every file has the size and the checksum that it was written with."""
-    files = json.loads((path / _LIST).read_text(encoding="utf-8"))
-    for name in (_TENSORS, _RANDOM, _OPTIMIZER, _RECORD):
-        if not isinstance(files, dict) or files.get(name) != _size_and_sum(path / name):
-            raise ValueError(f"{name} does not hold the bytes that were written")
 
 
 def _size_and_sum(path: Path) -> list[int]:

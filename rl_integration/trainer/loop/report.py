@@ -152,7 +152,11 @@ def write_report(folder: Path, *, title: str, facts: Mapping[str, Any], stopped:
     lines = read_journal(folder, STEPS)
     if not lines:
         raise ValueError(f"{str(folder)!r} has no steps to report on")
-    last = {name: value for name, value in lines[-1].items() if name != "step"}
+    last = (
+        f"<tr><th>{html.escape(name)}</th><td>{value:.4g}</td></tr>"
+        for name, value in lines[-1].items()
+        if name != "step" and isinstance(value, int | float)
+    )
     parts = [
         f"<h1>{html.escape(title)}</h1>",
         f"<p>{lines[-1]['step']} steps, {sum(line['seconds'] for line in lines):.0f} s.</p>",
@@ -162,7 +166,7 @@ def write_report(folder: Path, *, title: str, facts: Mapping[str, Any], stopped:
         "</div>",
         _alarms(read_journal(folder, ALARMS)),
         "<h2>The last step</h2>",
-        _table({name: f"{value:.4g}" for name, value in last.items() if isinstance(value, int | float)}),
+        f"<table>{''.join(last)}</table>",
         "<h2>Answers</h2>",
         *map(_sample, read_journal(folder, SAMPLES)[-_ANSWERS:][::-1]),
         "<h2>Configuration</h2>",
@@ -194,11 +198,6 @@ def _columns(names: Sequence[str], lines: Sequence[Mapping[str, Any]]) -> list[s
         for name in names
         for found in ([one for one in there if one.startswith(name)] if name.endswith("/") else [name])
     ]
-
-
-def _table(rows: Mapping[str, str]) -> str:
-    cells = (f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in rows.items())
-    return f"<table>{''.join(cells)}</table>"
 
 
 def _sample(record: Mapping[str, Any]) -> str:

@@ -15,12 +15,10 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any, TypeAlias
 
+from adjudge.prompts.escaping import BREAK
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.rollouts.policy import Policy
 from adjudge.rl_integration.trainer.rollouts.tool import Tool, ToolAnswer, ToolDown, objection, only_text
-
-_BREAK = "·"
-"""What is put behind the first character of a mark, as in prompts of judges."""
 
 _UNREADABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -48,7 +46,7 @@ def broken_up(text: str, marks: Sequence[str]) -> str:
         return readable
     # A look ahead finds marks that overlap, too.
     pattern = re.compile(f"(?=(?:{'|'.join(map(re.escape, known))}))[\\s\\S]", re.IGNORECASE)
-    return pattern.sub(lambda found: found[0] + _BREAK, readable)
+    return pattern.sub(lambda found: found[0] + BREAK, readable)
 
 
 def plain_tokens(policy: Policy, text: str) -> list[int]:

@@ -20,7 +20,7 @@ from adjudge.rl_integration.trainer.rewards.reward_config import RewardConfig
 from adjudge.rl_integration.trainer.rewards.rewards import Rewards
 from adjudge.rl_integration.trainer.rollouts.curricula.choice import CurriculumChoice, Improver
 from adjudge.rl_integration.trainer.rollouts.rollouts_config import RolloutsConfig, SamplingConfig
-from adjudge.rl_integration.trainer.rollouts.writer import Answering, OnRollout
+from adjudge.rl_integration.trainer.rollouts.writer import Answering, OnRollout, Writer
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ def by_rate(task: Task, dice: random.Random) -> str:
     return str(task.reference) if helped or dice.random() < float(task.extra["rate"]) else "0"
 
 
-class Scripted:
+class Scripted(Writer):
     """Writes what a script says; the prompts that it was shown and its seeds are kept."""
 
     def __init__(self, script: Script = by_rate) -> None:
@@ -48,7 +48,7 @@ class Scripted:
     def roll_out(
         self,
         tasks: Sequence[Task],
-        group: int,
+        num_generations: int,
         sampling: SamplingConfig,
         *,
         seed: int,
@@ -58,11 +58,11 @@ class Scripted:
     ) -> list[Rollout]:
         self.shown += [task.prompt for task in tasks]
         self.seeds.append(seed)
-        self.sizes.append((len(tasks), group))
+        self.sizes.append((len(tasks), num_generations))
         dice = random.Random(seed)
         found = []
-        for place in range(len(tasks) * group):
-            task = tasks[place // group]
+        for place in range(len(tasks) * num_generations):
+            task = tasks[place // num_generations]
             text = self._script(task, dice)
             found.append(
                 Rollout(

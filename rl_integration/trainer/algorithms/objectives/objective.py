@@ -142,11 +142,6 @@ class Objective(Options):
         """Whether log-probabilities of a reference policy are needed."""
         return bool(self.reward_beta) or isinstance(self.policy, Preference) or bool(getattr(self.policy, "beta", 0.0))
 
-    @property
-    def needs_entropy(self) -> bool:
-        """Whether entropies of next-token distributions are needed, beyond being logged."""
-        return isinstance(self.policy, PolicyLoss) and bool(self.policy.entropy_coef or self.policy.weighting)
-
     def counted(self, groups: Groups) -> Bools:
         """Return (n,) which samples take part: the only ones with a gradient."""
         return groups.counted(1 if self.rule is None else self.rule.min_size)

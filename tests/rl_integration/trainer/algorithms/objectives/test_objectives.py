@@ -99,7 +99,6 @@ def test_what_an_objective_needs_is_said() -> None:
     assert {name for name, one in OBJECTIVES.items() if one.needs_reference} == {
         "rloo", "reinforce_plus_plus", "ppo", "dpo", "rpo",
     }  # fmt: skip
-    assert {name for name, one in OBJECTIVES.items() if one.needs_entropy} == {"top_entropy", "steer"}
     assert objective("grpo").but({"policy.beta": 0.1}).needs_reference
 
 
