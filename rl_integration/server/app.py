@@ -264,29 +264,29 @@ def application(service: RewardService, config: ServerConfig, panel: WatchPanel 
     return app
 
 
-def _id(request: Request) -> str:
-    found: str = getattr(request.state, "request_id", "")
-    return found
+def _answer(request: Request, error: HttpError) -> JsonAnswer:
+    request.state.log = getattr(request.state, "log", {}) | error.logged()
+    return error.response(getattr(request.state, "request_id", ""))
 
 
 async def _told(request: Request, error: Exception) -> JsonAnswer:
     assert isinstance(error, HttpError)
-    return error.response(_id(request))
+    return _answer(request, error)
 
 
 async def _invalid(request: Request, error: Exception) -> JsonAnswer:
     assert isinstance(error, RequestValidationError)
     first: dict[str, Any] = dict(error.errors()[0])
     place = ".".join(str(part) for part in first["loc"][1:]) or "the body"
-    return bad_request(f"{place}: {first['msg']}").response(_id(request))
+    return _answer(request, bad_request(f"{place}: {first['msg']}"))
 
 
 async def _plain(request: Request, error: Exception) -> JsonAnswer:
     assert isinstance(error, HTTPException)
     code = _CODES.get(error.status_code, "bad_request")
-    return HttpError(error.status_code, code, str(error.detail)).response(_id(request))
+    return _answer(request, HttpError(error.status_code, code, str(error.detail)))
 
 
 async def _unexpected(request: Request, _: Exception) -> JsonAnswer:
     message = "a fault of adjudge or of a scorer that is plugged into it; the log has the request's id"
-    return HttpError(500, "fault", message).response(_id(request))
+    return _answer(request, HttpError(500, "fault", message))

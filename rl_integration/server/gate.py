@@ -176,6 +176,7 @@ class Gate:
             state["client"] = self._client(scope["path"], headers)
             body = await self._body(headers, receive)
         except HttpError as error:
+            state["log"] = state.get("log", {}) | error.logged()
             await error.response(request_id)(scope, receive, sending)
         else:
             if not await presence.during(self._app(scope, _replayed(body, receive), sending)):
@@ -189,6 +190,7 @@ class Gate:
                 "path": scope["path"],
                 "status": status or 500,
                 "milliseconds": round((time.perf_counter() - begun) * 1e3, 3),
+                **({} if status else {"code": "fault"}),  # an exception, whose traceback stands before this line
                 **state.get("log", {}),
             }
             level = logging.DEBUG if scope["path"] in QUIET and status == 200 else logging.INFO

@@ -30,6 +30,7 @@ class JsonAnswer(JSONResponse):
 
 
 _LONGEST = 1000  # characters of a message
+_LOGGED = 500  # characters of a message in the log
 
 
 class Told(BaseModel):
@@ -77,6 +78,10 @@ class HttpError(Exception):
             return cls(413, "too_many_samples", str(refused))
         code = type(refused).__name__.lower()
         return cls(503, code, str(refused), retry_after=5.0 if refused.retry_after is None else refused.retry_after)
+
+    def logged(self) -> dict[str, str]:
+        """Return what the log's line of the request says of it."""
+        return {"code": self.code, "message": self.message[:_LOGGED]}
 
     def response(self, request_id: str = "") -> JsonAnswer:
         """Return it as a response."""

@@ -11,6 +11,7 @@ them: say `?strip_end=` and `?strip_start=`, as often as there are marks.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -68,8 +69,11 @@ def open_rlhf(host: Host) -> APIRouter:
         for query, prompt, label in within_limit(_rows(asked), host.config.max_samples):
             response, ended = _without_end(_response(query, prompt, strip_start), strip_end)
             reason = "stop" if ended else "length" if cut_off else None
+            # OpenRLHF says of no answer whose siblings it has; the prompt does, and a `cohort` gathers them by it.
+            group = blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest() if prompt else ""
+            reference = reference_of(label)
             samples.append(
-                Sample(prompt=prompt, response=response, reference=reference_of(label), finish_reason=reason)
+                Sample(prompt=prompt, response=response, reference=reference, group=group, finish_reason=reason)
             )
         scores = await host.score(request, name, samples)
         rewards = numbers(scores, fallback)

@@ -255,6 +255,27 @@ def test_the_log_has_no_texts_unless_asked(
         assert ("a secret" in caplog.messages[-1]) is log_texts
 
 
+def test_the_log_says_why_a_request_was_refused(
+    serve: Callable[..., httpx.Client], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="adjudge.server")
+    client = serve({"math": "math"})
+    broken = {"query": ["1+1=\\boxed{2}"], "prompts": ["1+1="], "labels": ["\\frac{1}{"]}
+    asked: list[tuple[str, dict[str, Any], int, str]] = [
+        ("/get_reward", broken, 422, "gold_unparsable"),
+        ("/v1/score", {"sample": 3}, 422, "sample"),
+        ("/v1/score", {"sample": row("x"), "scorer": "maths"}, 404, "maths"),
+        ("/nowhere", {}, 404, "Not Found"),
+    ]
+    for path, body, status, why in asked:
+        caplog.clear()
+        answer = client.post(path, json=body)
+        line = json.loads(caplog.messages[-1])
+        assert (answer.status_code, line["status"]) == (status, status)
+        assert line["code"] == answer.json()["error"]["code"]
+        assert why in line["message"]
+
+
 OPENRLHF = {"query": ["1+1=\\boxed{2}"], "prompts": ["1+1="], "labels": ["2"]}
 
 

@@ -42,6 +42,15 @@ def test_an_answer_without_its_end_is_cut_off_and_worth_nothing(bench: Bench) ->
     assert bench.good("/get_reward", asked("1+1=\\boxed{2}"), **query)["rewards"] == [0.0]
 
 
+def test_answers_to_one_prompt_are_one_group(bench: Bench) -> None:
+    groups = []
+    for query, prompt in (("1+1=2", "1+1="), ("1+1=3", "1+1="), ("2+2=2", "2+2="), ("2", "")):
+        bench.good("/get_reward", asked(query, prompt))
+        groups.append(bench.last.group)
+    assert groups[0] == groups[1] != groups[2]
+    assert groups[3] == "", "no prompt, no siblings that are known"
+
+
 @pytest.mark.parametrize("query", ["<s>1+1=2", "<s> 1+1=2", "1+1=2"])
 def test_marks_before_the_prompt_are_stripped(bench: Bench, query: str) -> None:
     bench.good("/get_reward", asked(query), strip_start="<s>")
