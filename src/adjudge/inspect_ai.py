@@ -144,10 +144,12 @@ class InspectScorer:
             completed=True,
             metadata=dict(sample.extra),
         )
-        found = await self._scorer(state, target)
-        value = math.nan if found is None else self._value(found.value)
+        result = await self._scorer(state, target)
+        if result is None:
+            return Score.failed("verifier_error", error=f"Inspect's {self.name} left it unscored")
+        value = self._value(result.value)
         if not math.isfinite(value):
-            why = "" if found is None else str(found.reason or found.explanation or "")
+            why = str(result.reason or result.explanation or "")
             return Score.failed("verifier_error", error=f"Inspect's {self.name} left it unscored: {why}")
-        told = {"answer": found.answer, "explanation": found.explanation}
-        return Score.scored(value, **{name: text for name, text in told.items() if text is not None})
+        said = {"answer": result.answer, "explanation": result.explanation}
+        return Score.scored(value, **{name: text for name, text in said.items() if text is not None})
