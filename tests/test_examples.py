@@ -27,10 +27,10 @@ PRINTED = {
         "'It is \\\\boxed{2' rewards [0.0] valid [1.0]\n"
     ),
     "frameworks/verl_reward.py": (
-        "gsm8k '\\\\boxed{2}' {'score': 1.0, 'reward_valid': 1.0, 'reward_failed': 0.0, 'reward_abstained': 0.0}\n"
-        "gsm8k '\\\\boxed{3}' {'score': 0.0, 'reward_valid': 1.0, 'reward_failed': 0.0, 'reward_abstained': 0.0}\n"
-        "arc 'The answer is B.' {'score': 1.0, 'reward_valid': 1.0, 'reward_failed': 0.0, 'reward_abstained': 0.0}\n"
-        "gsm8k '\\\\boxed{2}' {'score': 0.0, 'reward_valid': 0.0, 'reward_failed': 1.0, 'reward_abstained': 0.0}\n"
+        "gsm8k '\\\\boxed{2}' {'score': 1.0, 'acc': 1.0, 'reward_valid': 1.0, 'reward_failed': 0.0, 'reward_abstained': 0.0}\n"
+        "gsm8k '\\\\boxed{3}' {'score': 0.0, 'acc': 0.0, 'reward_valid': 1.0, 'reward_failed': 0.0, 'reward_abstained': 0.0}\n"
+        "arc 'The answer is B.' {'score': 1.0, 'acc': 1.0, 'reward_valid': 1.0, 'reward_failed': 0.0, 'reward_abstained': 0.0}\n"
+        "gsm8k '\\\\boxed{2}' {'score': 0.0, 'acc': 0.0, 'reward_valid': 0.0, 'reward_failed': 1.0, 'reward_abstained': 0.0}\n"
     ),
 }
 

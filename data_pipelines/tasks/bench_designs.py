@@ -24,8 +24,7 @@ from typing import Any
 
 from adjudge.io.jobs.maker import DroppedError
 from adjudge.verifiers.verilog.driver import STEP, driver_source, wiring
-from adjudge.verifiers.verilog.front_end import SyntaxFaultError, is_token, parse
-from adjudge.verifiers.verilog.integers import integers
+from adjudge.verifiers.verilog.front_end import SyntaxFaultError, integers, is_token, parse
 from adjudge.verifiers.verilog.interface import Interface, InterfaceError, read_interface
 from adjudge.verifiers.verilog.stimulus import Stimulus, make_stimulus
 

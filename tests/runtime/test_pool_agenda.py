@@ -198,7 +198,7 @@ def test_memory_is_charged_to_an_item_only_in_a_fresh_worker(first: bool, alone:
     chunk = Chunk(job, job.take(1), first=first)
     assert agenda.settle(chunk, pickle.dumps(([None], [0.1], {0: ("memory", "MemoryError")}, None, True)))
     assert agenda.alone == alone
-    assert job.over is first
+    assert job.future.done() is first
 
 
 def test_results_that_cannot_be_read_cost_their_own_item() -> None:
@@ -260,7 +260,7 @@ def test_whatever_happens_every_item_gets_one_outcome(count: int, script: list[t
         position = chunk.done + number % len(chunk.open) if single else None
         agenda.after_death([chunk], position, causes[event], handling=event == "handling")
     for _ in range(10 * count):
-        if job.over:
+        if job.future.done():
             break
         answer(agenda, take(agenda, unused=True), 1e-4)
     outcomes = job.future.result(0).outcomes()

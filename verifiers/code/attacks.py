@@ -5,22 +5,21 @@ Not covered: attempts to leave the sandbox, which have a suite of their own in t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from adjudge.protocol import Sample
-from adjudge.scoring.attacks import AttackCase
+from adjudge.scoring.attacks import AttackCase, suites_in
 
+_DATA = Path(__file__).with_name("attacks.json")
 _MEMORY_MB = 256  # hostile programs use all they get
 
 
 def attack_suite(scorer: Any, folder: Path) -> Iterator[AttackCase]:
     """Yield each case on each of its tasks."""
     del folder  # the cases need no files
-    data = _data()
+    data = suites_in(_DATA)
     for kind in ("attacks", "honest") if scorer.name == "code" else ():
         for case in data[kind]:
             response = case["source"] if case.get("raw") else f"```python\n{case['source']}\n```"
@@ -33,8 +32,3 @@ def attack_suite(scorer: Any, folder: Path) -> Iterator[AttackCase]:
                     honest=kind == "honest",
                     options={"seconds": case.get("seconds", 5.0), "memory_mb": _MEMORY_MB},
                 )
-
-
-@cache
-def _data() -> dict[str, Any]:
-    return dict(json.loads(Path(__file__).with_name("attacks.json").read_text(encoding="utf-8")))

@@ -141,7 +141,7 @@ def same_output(expected: str, actual: str, rules: Rules) -> bool:
     if len(left) != len(right) or not any(left):
         return False
     if any(line != " ".join(_words(line)) for line in left) or not any(map(str.isalnum, expected)):
-        split: Callable[[str], list[str]] = _columns
+        split: Callable[[str], list[Any]] = _GAPS.split
         if not _indentation(left[0]) and any(map(_indentation, left)):
             right[0] = right[0].lstrip(_BLANK)
     else:
@@ -150,10 +150,6 @@ def same_output(expected: str, actual: str, rules: Rules) -> bool:
         if len(set(indented[1:])) > 1 or (indented[1:] and indented[1] - indented[0] not in (0, 1)):
             return False
     return all(_same_words(split(one), split(other), rules.tolerance) for one, other in zip(left, right, strict=True))
-
-
-def _columns(line: str) -> list[str]:
-    return _GAPS.split(line)
 
 
 def _words(text: str) -> list[str]:

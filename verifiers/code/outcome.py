@@ -118,13 +118,14 @@ class Verdict:
 
 def shorten(text: object, most: int = SHOWN) -> str:
     """Return a text, or a value's text, cut in the middle to so many characters."""
-    shown = _ADDRESS.sub("0x...", text if isinstance(text, str) else _shown(text))
+    shown = _ADDRESS.sub("0x...", text if isinstance(text, str) else text_of(text))
     if len(shown) <= most:
         return shown
     return f"{shown[: most // 2]} ... {shown[-(most // 2) :]}"
 
 
-def _shown(value: object) -> str:
+def text_of(value: object) -> str:
+    """Return what `repr` says of a value, or why it says nothing."""
     try:
         return repr(value)
     except (ValueError, RecursionError) as error:  # an integer of more than 4300 digits, or deep nesting

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any, Self
 
 from adjudge.sandbox import codec, frames
@@ -146,9 +145,7 @@ class Candidate:
         else:
             self._run.end_later()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
 

@@ -18,13 +18,12 @@ from adjudge.protocol import Limits, Sample, Score
 from adjudge.sandbox.program import Program, RunLimits, RunResult
 from adjudge.sandbox.runner import Isolation, sandbox
 from adjudge.sandbox.warm_python import flavour_of, shared
-from adjudge.sandbox.zygote import ZygoteLostError
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import Reasoning, TextVerifier
 from adjudge.verifiers.code.extraction import Block, program_in
 from adjudge.verifiers.code.languages import LANGUAGES, PYTHON_LABELS, missing
 from adjudge.verifiers.code.program_run import ENDINGS, build, roomier
-from adjudge.verifiers.code.sandboxed import SandboxedVerifier
+from adjudge.verifiers.code.sandboxed import SandboxedVerifier, tried_twice
 
 _FIELDS = frozenset({"language", "stdin", "seconds", "compile_seconds", "memory_mb", "measured"})
 _SECONDS = Range(ge=1e-3, le=3600)
@@ -98,17 +97,14 @@ class RunVerifier(SandboxedVerifier, TextVerifier["_Wish", str]):
         return Score.scored(0.0, reason, run=None)
 
     def _python(self, source: str, wish: _Wish) -> Score:
-        warm = shared(self.isolation)
-        flavour = flavour_of(source)
-        try:
-            done, unparsable = warm.script(source, wish.stdin, wish.run, flavour)
-        except ZygoteLostError:
-            try:
-                done, unparsable = warm.script(source, wish.stdin, wish.run, flavour)
-            except ZygoteLostError as error:
-                warm.script("print()", b"", RunLimits())  # raises if it is not the program
-                return Score.scored(0.0, "candidate_crash", run=None, error=str(error))
-        return _score({"run": _told(done, wish.measured, unparsable)})
+        def run() -> Score:
+            done, unparsable = shared(self.isolation).script(source, wish.stdin, wish.run, flavour_of(source))
+            return _score({"run": _told(done, wish.measured, unparsable)})
+
+        def broken(error: str) -> Score:
+            return Score.scored(0.0, "candidate_crash", run=None, error=error)
+
+        return tried_twice(self.isolation, run, broken)
 
     def _built(self, source: str, wish: _Wish) -> Score:
         if lack := missing(wish.language):
@@ -184,7 +180,7 @@ def _at_most(given: Mapping[str, Any], field: str, most: float) -> float:
     value = given.get(field)
     if value is None:
         return most
-    if not _is_number(value) or value <= 0:
+    if type(value) not in (int, float) or not math.isfinite(value) or value <= 0:
         raise ValueError(f"the run reference's {field} is {value!r}; it must be a number above 0")
     if value > most:
         raise ValueError(f"the run reference asks for {field}={value!r}, and the scorer's option allows {most:g}")
@@ -207,7 +203,3 @@ def _told(done: RunResult, measured: bool, unparsable: str = "") -> dict[str, An
         "stderr": "\n".join(filter(None, (errors, unparsable))),
     }
     return {**told, "seconds": round(done.seconds, 4)} if measured else told
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)

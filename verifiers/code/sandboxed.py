@@ -5,14 +5,21 @@ from __future__ import annotations
 import os
 import platform
 import sysconfig
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Verifier
 from adjudge.sandbox.bubblewrap import SandboxUnavailableError
 from adjudge.sandbox.cgroup import sweep_at_exit
+from adjudge.sandbox.program import RunLimits
+from adjudge.sandbox.sandbox import Isolation
+from adjudge.sandbox.warm_python import shared
+from adjudge.sandbox.zygote import ZygoteLostError
+
+T = TypeVar("T")
 
 PACKAGES = (
     "gmpy2", "more_itertools", "mpmath", "networkx", "numba", "numpy", "pandas", "pytest", "python_dateutil", "regex",
@@ -55,3 +62,25 @@ class SandboxedVerifier(Verifier):
     def warm_up(self) -> None:
         """Load the modules, in the process that outlives the workers; sandboxes are made by those."""
         sweep_at_exit()
+
+
+def tried_twice(isolation: Isolation, run: Callable[[], T], broken: Callable[[str], T]) -> T:
+    """Run, and once more if the sandbox is lost; if it is lost again, the program is what breaks it.
+
+    Args:
+        isolation: of the sandbox.
+        run: what is tried.
+        broken: returns what comes of a program that breaks it, given how.
+
+    Raises:
+        ZygoteLostError: it is not the program: the sandbox is lost without it, too.
+    """
+    try:
+        return run()
+    except ZygoteLostError:
+        pass
+    try:
+        return run()
+    except ZygoteLostError as error:
+        shared(isolation).script("print()", b"", RunLimits())
+        return broken(str(error))

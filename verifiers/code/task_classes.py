@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from adjudge.verifiers.code.names import nodes_of
@@ -148,7 +148,7 @@ class _Reading:
 
     def _call(self, name: str, one: ast.expr, other: ast.expr) -> None:
         if name in _KINDS:
-            self.classes.update(filter(None, map(self._named, _each(other))))
+            self.classes.update(filter(None, map(self._named, other.elts if isinstance(other, ast.Tuple) else [other])))
             if name == "issubclass":
                 self.classes.update(filter(None, [self._named(one)]))
         elif name in _SAID:
@@ -194,13 +194,6 @@ def _key(node: ast.expr) -> str:
         case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name):
             return f"self.{name}"
     return ""
-
-
-def _each(node: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(node, ast.Tuple):
-        yield from node.elts
-    else:
-        yield node
 
 
 def _capital(name: str) -> bool:

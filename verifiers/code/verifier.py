@@ -30,12 +30,11 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Final
 
 from adjudge.options import Range
-from adjudge.protocol import Limits, Sample, Score, content_text
+from adjudge.protocol import Limits, Sample, Score
 from adjudge.sandbox.bubblewrap import SandboxUnavailableError
 from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.runner import Isolation, sandbox
 from adjudge.sandbox.warm_python import WarmPython, flavour_of, shared
-from adjudge.sandbox.zygote import ZygoteLostError
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import TextVerifier
 from adjudge.verifiers.code.comparison import Output, Rules
@@ -43,9 +42,10 @@ from adjudge.verifiers.code.data_tests import run_data
 from adjudge.verifiers.code.extraction import Block, completed, program_in
 from adjudge.verifiers.code.languages import LANGUAGES, PYTHON_LABELS, missing
 from adjudge.verifiers.code.outcome import Credit, Outcome, TestsBrokenError, Verdict, shorten
+from adjudge.verifiers.code.program import question_of
 from adjudge.verifiers.code.program_run import ENDINGS, run_programs
 from adjudge.verifiers.code.python_candidate import run_tests
-from adjudge.verifiers.code.sandboxed import SandboxedVerifier
+from adjudge.verifiers.code.sandboxed import SandboxedVerifier, tried_twice
 from adjudge.verifiers.code.suite import Suite, read_suite
 
 _PROGRAM: Final = """
@@ -200,7 +200,7 @@ class CodeVerifier(SandboxedVerifier, TextVerifier[Suite, str]):
 
     def gold_of(self, sample: Sample) -> Suite:
         """Return the tests of a sample."""
-        suite = read_suite(sample.reference, _prompt(sample))
+        suite = read_suite(sample.reference, question_of(sample))
         if suite.vacuous:
             raise BadReferenceError(_VACUOUS)
         return suite
@@ -211,7 +211,7 @@ class CodeVerifier(SandboxedVerifier, TextVerifier[Suite, str]):
         source = program_in(text, labels, self.block, self.bare, gold.whole, stage="extract")
         if isinstance(source, Score) or not gold.function:
             return source
-        return completed(source, _prompt(sample), gold.function)
+        return completed(source, question_of(sample), gold.function)
 
     def judge(self, source: str, suite: Suite) -> Score:
         """Return 1 when all tests pass, else 0 or the partial credit; see the module for the rest."""
@@ -240,16 +240,10 @@ class CodeVerifier(SandboxedVerifier, TextVerifier[Suite, str]):
         return Score.scored(value, "" if value == 1.0 else verdict.first_reason(), **evidence)
 
     def _tested(self, source: str, suite: Suite, seconds: float) -> Verdict:
-        """Run the tests; once more if the sandbox is lost, and if it is lost again, the program is what breaks it."""
-        try:
-            return self._run(source, suite, seconds)
-        except ZygoteLostError:
-            pass
-        try:
-            return self._run(source, suite, seconds)
-        except ZygoteLostError as error:
-            shared(self.isolation).script("print()", b"", RunLimits())  # raises if it is not the program
-            return Verdict(total=suite.count, stage="run", reason="candidate_crash", detail=str(error))
+        def broken(error: str) -> Verdict:
+            return Verdict(total=suite.count, stage="run", reason="candidate_crash", detail=error)
+
+        return tried_twice(self.isolation, lambda: self._run(source, suite, seconds), broken)
 
     def _run(self, source: str, suite: Suite, seconds: float) -> Verdict:
         warm = shared(self.isolation)
@@ -312,11 +306,3 @@ class CodeVerifier(SandboxedVerifier, TextVerifier[Suite, str]):
     def rules(self) -> Rules:
         """The options that bear on equality."""
         return Rules(tolerance=self.tolerance, unordered=self.unordered, output=self.output)
-
-
-def _prompt(sample: Sample) -> str:
-    """Return the task's text: the prompt, or the last turn of the user."""
-    if isinstance(sample.prompt, str):
-        return sample.prompt
-    turns = [turn for turn in sample.prompt if turn.get("role") == "user"]
-    return content_text(turns[-1].get("content")) if turns else ""

@@ -5,17 +5,16 @@ Not covered: the cases for PostgreSQL, unless a server is named; `adjudge check`
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from adjudge.protocol import Sample
-from adjudge.scoring.attacks import AttackCase
+from adjudge.scoring.attacks import AttackCase, suites_in
 
+_DATA: Final = Path(__file__).with_name("attacks.json")
 SHOP: Final = """
 CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT NOT NULL, country TEXT, joined DATE);
 CREATE TABLE purchase (
@@ -55,7 +54,7 @@ def cases_of(database: str, engine: str = "sqlite") -> Iterator[AttackCase]:
         database: the shop: a file, or a DSN.
         engine: "sqlite" or "postgres".
     """
-    data = _data()
+    data = suites_in(_DATA)
     for kind in ("attacks", "honest"):
         for case in data[kind]:
             if case.get("engine", "sqlite") == engine:
@@ -86,8 +85,3 @@ def _response(case: Mapping[str, Any]) -> str:
         before, part, times, after = case["repeat"]
         return str(before + part * times + after)
     return str(case["response"])
-
-
-@cache
-def _data() -> dict[str, Any]:
-    return dict(json.loads(Path(__file__).with_name("attacks.json").read_text(encoding="utf-8")))

@@ -218,19 +218,6 @@ class Comparator:
                 "comparator: extra_columns and missing_columns need columns='any'; set it, or leave them 0"
             )
 
-    @classmethod
-    def from_dict(cls, options: dict[str, Any]) -> Comparator:
-        """Return the comparator that a mapping of options describes.
-
-        Raises:
-            ValueError: a name is unknown or a value means nothing.
-        """
-        unknown = sorted(set(options) - set(cls.__dataclass_fields__))
-        if unknown:
-            known = ", ".join(cls.__dataclass_fields__)
-            raise ValueError(f"comparator: there is no option {unknown[0]!r}; the options are {known}")
-        return cls(**options)
-
     def difference(
         self, gold: Table, candidate: Table, *, ordered: bool = False, runs: Sequence[int] | None = None
     ) -> Difference | None:
@@ -287,10 +274,6 @@ class Comparator:
         runs = (places, other) if wide >= 0 else (other, places)
         return ColumnSearch(narrow, broad, *runs, distinct).found()
 
-    def without_order(self) -> Comparator:
-        """Return the same comparator for results whose order does not count."""
-        return replace(self, rows="bag") if self.rows in ("auto", "ordered") else self
-
 
 def _rows_equal(gold: list[Row], candidate: list[Row], places: list[int], distinct: bool) -> bool:
     if distinct:
@@ -336,5 +319,7 @@ def comparator(choice: str | dict[str, Any] | Comparator) -> Comparator:
         )
     options = dict(choice)
     base = comparator(options.pop("policy", "default"))
-    changed = {name: getattr(base, name) for name in Comparator.__dataclass_fields__} | options
-    return Comparator.from_dict(changed)
+    if unknown := sorted(options.keys() - Comparator.__dataclass_fields__.keys()):
+        known = ", ".join(Comparator.__dataclass_fields__)
+        raise ValueError(f"comparator: there is no option {unknown[0]!r}; the options are {known}")
+    return replace(base, **options)

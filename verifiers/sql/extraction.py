@@ -78,7 +78,7 @@ def find_query(text: str, dialect: Dialect, blocks: Blocks = "last") -> Found:
     statement = Statement(sql, dialect)
     if not statement.parts:
         return Found("", where, "no_answer")
-    return Found(_trimmed(statement), where)
+    return Found(statement.trimmed, where)
 
 
 def _tagged(text: str) -> tuple[str | None, bool]:
@@ -168,11 +168,3 @@ def _first_statement(text: str, dialect: Dialect) -> str:
             prose = not any(first_word(part) in _CODE_WORD for part in rest)
             return text[: token.start] if prose else text
     return text
-
-
-def _trimmed(statement: Statement) -> str:
-    """Return the text without a semicolon at its end, which DuckDB and PostgreSQL read as the start of a statement."""
-    if len(statement.parts) != 1:
-        return statement.text
-    first, last = statement.parts[0][0], statement.parts[0][-1]
-    return statement.text[first.start : last.end]

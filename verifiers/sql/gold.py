@@ -146,8 +146,5 @@ def _found(
 
 def prepared(query: str, dialect: Dialect, comparator: Comparator) -> str:
     """Return a query as it is run: one semicolon at its end taken off, and DISTINCT where the comparator says so."""
-    statement = Statement(query.strip(), dialect)
-    if len(statement.parts) == 1:
-        first, last = statement.parts[0][0], statement.parts[0][-1]
-        statement = Statement(statement.text[first.start : last.end], dialect)
+    statement = Statement(Statement(query.strip(), dialect).trimmed, dialect)
     return statement.without_distinct() if comparator.distinct == "remove" else statement.text

@@ -23,10 +23,10 @@ import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Final
-from urllib.parse import quote
 
 from adjudge.runtime.pool import in_worker
 from adjudge.verifiers.sql.cells import Table
+from adjudge.verifiers.sql.databases.schema_shape import quoted, unchanging
 from adjudge.verifiers.sql.databases.statement import Statement
 from adjudge.verifiers.sql.databases.tokens import Dialect
 from adjudge.verifiers.sql.engine import (
@@ -100,12 +100,8 @@ def stop_clock(connection: sqlite3.Connection, moment: str) -> sqlite3.Connectio
         connection.create_function("timediff", 2, _stopped(inner, "timediff", 0, moment), deterministic=True)
     for name, function in _CONSTANTS.items():
         value = inner.execute(f"SELECT {function}(?)", (moment,)).fetchone()[0]
-        connection.create_function(name, 0, _constant(value), deterministic=True)
+        connection.create_function(name, 0, lambda value=value: value, deterministic=True)
     return inner
-
-
-def _constant(value: str) -> Callable[[], str]:
-    return lambda: value
 
 
 def _stopped(inner: sqlite3.Connection, name: str, first: int, moment: str) -> Callable[..., Any]:
@@ -227,15 +223,14 @@ class SqliteEngine(Engine):
             raise EngineUnavailableError(
                 f"{path} has changes that lie in its write-ahead log; run `PRAGMA wal_checkpoint(TRUNCATE)` on it"
             )
-        uri = f"file:{quote(str(Path(path).absolute()))}?mode=ro&immutable=1"
-        return cls(lambda: _connected(uri), moment=moment, memory_mb=memory_mb)
+        return cls(lambda: _connected(unchanging(path), uri=True), moment=moment, memory_mb=memory_mb)
 
     @classmethod
     def of_script(cls, fill: Callable[[sqlite3.Connection], None], *, moment: str, memory_mb: int) -> SqliteEngine:
         """Return an engine on a database in memory that `fill` makes."""
 
         def connect() -> sqlite3.Connection:
-            connection = sqlite3.connect(":memory:", isolation_level=None, cached_statements=0, check_same_thread=False)
+            connection = _connected(":memory:")
             fill(connection)
             return connection
 
@@ -373,15 +368,14 @@ def _close_all(opened: dict[bool, tuple[sqlite3.Connection, _Guard]], clocks: li
     clocks.clear()
 
 
-def _connected(uri: str) -> sqlite3.Connection:
-    return sqlite3.connect(uri, uri=True, isolation_level=None, cached_statements=0, check_same_thread=False)
+def _connected(place: str, uri: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(place, uri=uri, isolation_level=None, cached_statements=0, check_same_thread=False)
 
 
 def _touch_virtual_tables(connection: sqlite3.Connection) -> None:
     """Have SQLite declare its virtual tables, which it does on first use and then asks the authorizer to write."""
     names = connection.execute("SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL TABLE%'").fetchall()
-    quoted = ['"' + name.replace('"', '""') + '"' for (name,) in names]
-    for table in (*quoted, "json_each('[]')", "json_tree('[]')"):
+    for table in (*(quoted(name) for (name,) in names), "json_each('[]')", "json_tree('[]')"):
         with contextlib.suppress(sqlite3.Error):  # a module that this SQLite lacks: queries on it will say so
             connection.execute(f"SELECT 1 FROM {table} LIMIT 0").fetchall()
 

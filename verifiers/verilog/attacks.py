@@ -6,15 +6,14 @@ SystemVerilog that Icarus lacks.  They are tried beside the design only.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from adjudge.protocol import Sample
-from adjudge.scoring.attacks import AttackCase, whole_text
+from adjudge.scoring.attacks import AttackCase, suites_in, whole_text
 
+_DATA: Final = Path(__file__).with_name("attacks.json")
 DESIGN: Final = "differential"
 """The setting without a bench; the others are named after theirs."""
 
@@ -24,7 +23,7 @@ _ENDLESS: Final[dict[str, Any]] = {**_LIMITS, "seconds": 1.0}  # these use all t
 
 def settings() -> tuple[str, ...]:
     """Return the settings in which each case can be tried: beside the design, and in each bench."""
-    return (DESIGN, *_data()["benches"])
+    return (DESIGN, *suites_in(_DATA)["benches"])
 
 
 def attack_suite(scorer: Any, folder: Path) -> Iterator[AttackCase]:
@@ -37,7 +36,7 @@ def attack_suite(scorer: Any, folder: Path) -> Iterator[AttackCase]:
 
 def cases_of(setting: str) -> Iterator[AttackCase]:
     """Yield the cases in one setting."""
-    data = _data()
+    data = suites_in(_DATA)
     reference: dict[str, Any] = {"reference": data["reference"], "top": "TopModule"}
     if setting != DESIGN:
         reference |= {"testbench": data["benches"][setting], "files": data["files"]}
@@ -64,8 +63,3 @@ def cases_of(setting: str) -> Iterator[AttackCase]:
             honest=case.get("honest", False),
             reason=case.get("reason", ""),
         )
-
-
-@cache
-def _data() -> dict[str, Any]:
-    return dict(json.loads(Path(__file__).with_name("attacks.json").read_text(encoding="utf-8")))

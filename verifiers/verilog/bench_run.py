@@ -144,8 +144,6 @@ def wrapper_source(
         inner: name of the design's instance.
         secret: a name that the design cannot know.
     """
-    header = ", ".join(f"{port.direction} wire [{port.width - 1}:0] {port.name}" for port in ports)
-    given = f" #({', '.join(f'parameter {item} = 0' for item in parameters)})" if parameters else ""
     passed = f" #({', '.join(f'.{item}({item})' for item in parameters)})" if parameters else ""
     lines, connections = [], []
     for port in ports:
@@ -162,7 +160,7 @@ def wrapper_source(
         )
     body = "\n".join(lines)
     return f"""
-module {name}{given} ({header});
+{_header(name, ports, parameters)}
   genvar {secret}_at;
   reg {secret}_level = 0;
   initial if ($test$plusargs("{secret}_{LEVEL}")) {secret}_level = 1;
@@ -174,9 +172,13 @@ endmodule
 
 def stub_source(name: str, ports: Sequence[Port], parameters: Sequence[str]) -> str:
     """Return a design with the right ports and nothing in it."""
-    header = ", ".join(f"{port.direction} wire [{port.width - 1}:0] {port.name}" for port in ports)
+    return f"{_header(name, ports, parameters)}\nendmodule\n"
+
+
+def _header(name: str, ports: Sequence[Port], parameters: Sequence[str]) -> str:
+    wires = ", ".join(f"{port.direction} wire [{port.width - 1}:0] {port.name}" for port in ports)
     given = f" #({', '.join(f'parameter {item} = 0' for item in parameters)})" if parameters else ""
-    return f"module {name}{given} ({header});\nendmodule\n"
+    return f"module {name}{given} ({wires});"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +225,7 @@ class BenchRun:
             BadReferenceError: the bench does not compile, refuses its reference, or accepts an empty design.
         """
         secret = _secret(self.reference.testbench)
-        bench = _keyed(self.reference.testbench, self.reference.design, self.reference.top).under(secret)
+        bench = self._keyed(secret)
         if not self.reference.design:
             return replace(self, rule=learn_rule((), self.reference.passed, self.reference.failed))
         top = self.reference.design_top
@@ -251,7 +253,7 @@ class BenchRun:
             BadReferenceError: `refuse` is set, and the bench accepts it.
         """
         secret = _secret(self.reference.testbench)
-        bench = _keyed(self.reference.testbench, self.reference.design, self.reference.top).under(secret)
+        bench = self._keyed(secret)
         stub = stub_source(f"{secret}_stub", ports, parameters)
         result = self._run(runner, bench, secret, stub, f"{secret}_stub", ports, parameters)
         if _trouble(result):
@@ -272,7 +274,7 @@ class BenchRun:
         Raises:
             BadReferenceError: the bench itself does not fit.
         """
-        bench = _keyed(self.reference.testbench, self.reference.design, self.reference.top).under(secret)
+        bench = self._keyed(secret)
         if clash := sorted(name for name in candidate.shared_names if _word_in(name, self.reference.testbench)):
             return BenchAnswer(
                 reason="candidate_error", stage="elaborate", error=f"the bench has the name {clash[0]!r}"
@@ -295,6 +297,9 @@ class BenchRun:
             return BenchAnswer(reason="", stage="run", verdict=worst, share=1.0)
         share = max(0.0, (worst.share - self.floor) / (1 - self.floor)) if self.floor < 1 else 0.0
         return BenchAnswer(reason="wrong", stage="run", verdict=worst, share=min(share, 0.999))
+
+    def _keyed(self, secret: str) -> KeyedBench:
+        return _keyed(self.reference.testbench, self.reference.design, self.reference.top).under(secret)
 
     def _shape(self, bench: KeyedBench, design: str) -> tuple[tuple[Port, ...], tuple[str, ...]]:
         """Return the ports of the design under the bench's parameters, and the parameters that it may set."""

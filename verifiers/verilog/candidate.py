@@ -18,12 +18,12 @@ from adjudge.verifiers.verilog.front_end import (
     Parsed,
     SyntaxFaultError,
     defined_name,
+    integers,
     is_module,
     nodes,
     parse,
     tokens,
 )
-from adjudge.verifiers.verilog.integers import integers
 from adjudge.verifiers.verilog.interface import InterfaceError, Port, own_paths, read_ports
 from adjudge.verifiers.verilog.rules import dotted, first_breach, print_design
 

@@ -18,8 +18,7 @@ from adjudge.sandbox.runner import Runner
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.verilog.candidate import Candidate
 from adjudge.verifiers.verilog.driver import driver_source
-from adjudge.verifiers.verilog.front_end import shorten
-from adjudge.verifiers.verilog.integers import integers
+from adjudge.verifiers.verilog.front_end import integers, shorten
 from adjudge.verifiers.verilog.interface import NO_PORTS, Interface, InterfaceError, Port, read_interface
 from adjudge.verifiers.verilog.reference import Reference, parse_reference
 from adjudge.verifiers.verilog.rules import print_all
@@ -222,7 +221,8 @@ class Differential:
             constants=tuple(sorted(integers(parsed))),
         )
         problem = ""
-        for choice in _choices(simulator):
+        choices: tuple[Simulator, ...] = ("icarus", "verilator") if simulator == "auto" else (simulator,)
+        for choice in choices:
             require("iverilog" if choice == "icarus" else "verilator")
             ready = replace(ready, simulator=choice)
             stimulus = ready.stimulus((), "the reference alone")
@@ -351,10 +351,6 @@ def port_mismatch(wanted: Sequence[Port], got: Sequence[Port], widths: bool = Tr
         if other.direction != port.direction or (widths and other.width != port.width):
             return f"the port {port.name!r} is {other.direction} [{other.width}], not {port.direction} [{port.width}]"
     return f"the port {min(have)!r} was not asked for" if have else ""
-
-
-def _choices(simulator: Literal["auto", "icarus", "verilator"]) -> tuple[Simulator, ...]:
-    return ("icarus", "verilator") if simulator == "auto" else (simulator,)
 
 
 def _samples(result: RunResult, stimulus: Stimulus, width: int, secret: str, output: str) -> list[str]:

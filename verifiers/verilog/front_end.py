@@ -165,3 +165,19 @@ def tokens(root: Any) -> Iterator[Any]:
                 yield part
         else:
             waiting += reversed([child for child in part if child is not None])
+
+
+def integers(parsed: Parsed) -> set[int]:
+    """Return the integers that stand in a source, unknown digits left out, the largest of 4,096 bits."""
+    found = set()
+    for member in parsed.members:
+        for node in nodes(member):
+            kind = node.kind.name
+            if kind == "IntegerVectorExpression":
+                digits, base = node.value.rawText.replace("_", ""), node.base.rawText[-1].lower()
+                radix = {"b": 2, "o": 8, "d": 10, "h": 16}.get(base, 10)
+                if len(digits) <= 1024 and digits.isalnum() and not set(digits.lower()) & set("xz"):
+                    found.add(int(digits, radix))
+            elif kind == "IntegerLiteralExpression" and len(text := node.literal.rawText.replace("_", "")) <= 20:
+                found.add(int(text))
+    return found

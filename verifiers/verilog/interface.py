@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from adjudge.verifiers.verilog.front_end import Parsed, nodes, parse, shorten, slang
 
@@ -73,7 +73,7 @@ def read_ports(text: str, top: str) -> tuple[Port, ...]:
         SyntaxFaultError: the text is no Verilog.
     """
     held = _elaborated(parse(text), top)
-    return _ports_of(held.topInstances[0].body, top)
+    return _ports_of(held.tops[0].body, top)
 
 
 def _ports_of(body: Any, top: str) -> tuple[Port, ...]:
@@ -96,7 +96,9 @@ def instance_interface(text: str, module: str) -> tuple[tuple[Port, ...], tuple[
         SyntaxFaultError: the text is no Verilog.
     """
     parsed = parse(text)
-    tops = [name for name in parsed.tops() if module in _below(parsed, name)]
+    tops = [
+        top for top in parsed.tops() if any(module in parsed.instantiated(inner) for inner in parsed.reachable(top))
+    ]
     if len(tops) != 1:
         raise InterfaceError(f"the module {module!r} stands below the tops {tops}; it must be one")
     held = _elaborated(parsed, tops[0])
@@ -107,14 +109,10 @@ def instance_interface(text: str, module: str) -> tuple[tuple[Port, ...], tuple[
             parameters = tuple(item.name for item in node.body.parameters if item.isPortParam)
             found.append((_ports_of(node.body, module), parameters))
 
-    held.topInstances[0].visit(look)
+    held.tops[0].visit(look)
     if not found or any(other != found[0] for other in found):
         raise InterfaceError(f"the test bench has {len(found)} instances of {module!r} with different ports")
     return found[0]
-
-
-def _below(parsed: Parsed, top: str) -> set[str]:
-    return {name for module in parsed.reachable(top) for name in parsed.instantiated(module)}
 
 
 def _elaborated(parsed: Parsed, top: str) -> Any:
@@ -133,16 +131,15 @@ def _elaborated(parsed: Parsed, top: str) -> Any:
     root = compilation.getRoot()
     if top not in parsed.modules or len(root.topInstances) != 1:
         raise InterfaceError(f"there is no module {top!r}; the source has {', '.join(parsed.modules) or 'none'}")
-    return _Held(compilation, root, parsed)
+    return _Held(compilation, root.topInstances, parsed)
 
 
-class _Held:
+class _Held(NamedTuple):
     """An elaborated design; slang's objects live only as long as the compilation that made them."""
 
-    def __init__(self, compilation: Any, root: Any, parsed: Parsed) -> None:
-        self.compilation = compilation
-        self.topInstances = root.topInstances
-        self.parsed = parsed
+    compilation: Any
+    tops: Any
+    parsed: Parsed
 
 
 def semantic_errors(text: str, top: str) -> str:
@@ -166,7 +163,7 @@ def own_paths(text: str, top: str) -> set[int]:
         if type(node).__name__ in ("MemberAccessExpression", "HierarchicalValueExpression", "CallExpression"):
             found.add(node.sourceRange.start.offset)
 
-    held.topInstances[0].visit(look)
+    held.tops[0].visit(look)
     return found
 
 

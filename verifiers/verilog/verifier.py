@@ -159,7 +159,9 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
         # The response is part of the hash, so no response can know its stimulus or its secret names.
         secret = hashlib.sha256(f"{self.seed}\0{_key(sample.reference)}\0{text}".encode(errors="replace")).hexdigest()
         candidate = read_candidate(text, gold.reference.top, f"c{secret[:16]}_", gold.reference.shared)
-        return self._refused(candidate) if isinstance(candidate, Refusal) else (candidate, secret)
+        if isinstance(candidate, Refusal):
+            return self._stopped(candidate.reason, candidate.stage, candidate.error)
+        return candidate, secret
 
     def judge(self, answer: tuple[Candidate, str], ready: Ready) -> Score:
         """Return the verdict on one design; see the class."""
@@ -175,7 +177,7 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
     def _judged(self, ready: Ready, candidate: Candidate, secret: str) -> Score:
         runner = sandbox(self.isolation)
         if problem := _port_problem(ready, candidate):
-            return self._refused(Refusal(reason="candidate_error", stage="ports", error=problem))
+            return self._stopped("candidate_error", "ports", problem)
         evidence: dict[str, Any] = {}
         shares = []
         if ready.bench is not None:
@@ -245,13 +247,8 @@ class VerilogVerifier(TextVerifier[Ready, tuple[Candidate, str]]):
         clocked = bool(differential.interface.clocks)
         return differential.long_stimulus(candidate.constants, secret) if clocked else None
 
-    def _refused(self, refusal: Refusal) -> Score:
-        parsed = refusal.stage in ("rules", "ports") and refusal.reason != "tampering"
-        value = self.stages[0] if parsed and self.credit == "staged" else 0.0
-        return Score.scored(value, refusal.reason, stage=refusal.stage, error=refusal.error)
-
     def _stopped(self, reason: str, stage: str, error: str) -> Score:
-        parsed = stage == "elaborate" and reason == "candidate_error"
+        parsed = stage in ("rules", "ports", "elaborate") and reason == "candidate_error"
         value = self.stages[0] if parsed and self.credit == "staged" else 0.0
         return Score.scored(value, reason, stage=stage, error=error)
 

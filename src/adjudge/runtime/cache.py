@@ -26,6 +26,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -97,7 +98,8 @@ class ScoreCache:
         found: dict[bytes, Score] = {}
         with self._open() as connection:
             first, last = connection.execute("SELECT min(tick), max(tick) FROM scores").fetchone()
-            for some in _batches(keys):
+            for start in range(0, len(keys), _BATCH):
+                some = keys[start : start + _BATCH]
                 marks = ",".join("?" * len(some))
                 rows = connection.execute(f"SELECT tick, key, score FROM scores WHERE key IN ({marks})", some)
                 for tick, key, text in rows:
@@ -113,7 +115,11 @@ class ScoreCache:
 
     def put(self, scores: Mapping[bytes, Score]) -> None:
         """Store those of the scores whose status is kept, in one transaction."""
-        texts = ((key, _text(score)) for key, score in scores.items() if score.status in self.statuses)
+        texts = (
+            (key, json.dumps(score.to_dict(), sort_keys=True, separators=(",", ":")))
+            for key, score in scores.items()
+            if score.status in self.statuses
+        )
         rows = {key: text for key, text in texts if len(text) <= self.max_bytes // 8}
         if not rows:
             return
@@ -143,7 +149,7 @@ class ScoreCache:
         self.close()
 
     def __reduce__(self) -> tuple[Callable[..., ScoreCache], tuple[Any, ...]]:
-        return _reopened, (str(self.path), self.max_bytes, self.statuses)
+        return partial(ScoreCache, max_bytes=self.max_bytes, statuses=self.statuses), (str(self.path),)
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -335,11 +341,6 @@ def _bytes_used(connection: sqlite3.Connection) -> int:
     return pages * _pragma(connection, "page_size")
 
 
-def _batches(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    for start in range(0, len(keys), _BATCH):
-        yield keys[start : start + _BATCH]
-
-
 def _portions(rows: Mapping[bytes, str], most: int) -> Iterator[list[tuple[bytes, str]]]:
     """Rows in portions of at most so many bytes; a row that is larger is a portion by itself."""
     portion: list[tuple[bytes, str]] = []
@@ -353,16 +354,8 @@ def _portions(rows: Mapping[bytes, str], most: int) -> Iterator[list[tuple[bytes
     yield portion
 
 
-def _text(score: Score) -> str:
-    return json.dumps(score.to_dict(), sort_keys=True, separators=(",", ":"))
-
-
 def _readable(text: str) -> Score | None:
     try:
         return Score.from_dict(json.loads(text))
     except (ValueError, TypeError, AttributeError):
         return None
-
-
-def _reopened(path: str, max_bytes: int, statuses: tuple[Status, ...]) -> ScoreCache:
-    return ScoreCache(path, max_bytes=max_bytes, statuses=statuses)

@@ -19,6 +19,8 @@ import resource
 import signal
 import struct
 import sys
+from collections.abc import Mapping
+from typing import TypeAlias
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_SECCOMP = 22
@@ -30,9 +32,12 @@ _SPEC_ALLOW = 4  # without this flag, kernels before 5.16 slow the whole process
 
 _CLONE_THREAD = 0x10000
 _X32_BIT = 0x40000000  # x86-64 kernels may offer the same calls under a second set of numbers
-_LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER_AT, _ARCH_AT, _FIRST_ARGUMENT_AT = 0, 4, 16  # offsets in struct seccomp_data, little endian
-_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
+LOAD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+NUMBER_AT, ARCH_AT, ARGUMENT_0_AT, ARGUMENT_1_AT = 0, 4, 16, 24  # in struct seccomp_data, low halves (little endian)
+ALLOW, ERRNO = 0x7FFF0000, 0x00050000
+
+Line: TypeAlias = tuple[int, int, str | None, str | None]
+"""An instruction of a filter: code, operand, target if true, target if false; None goes on to the next one."""
 
 # machine: audit number, seccomp, clone, clone3, calls that only ever make processes
 _CALLS: dict[str, tuple[int, int, int, int, tuple[int, ...]]] = {
@@ -83,26 +88,31 @@ def forbid_processes() -> bool:
 
 
 def _filter(arch: int, clone: int, clone3: int, always: tuple[int, ...]) -> bytes:
-    allow, refuse, absent = "allow", "refuse", "absent"
-    # (code, operand, target if true, target if false); None goes on to the next instruction.
-    lines: list[tuple[int, int, str | None, str | None]] = [
-        (_LOAD, _ARCH_AT, None, None),
-        (_JUMP_EQUAL, arch, None, refuse),
-        (_LOAD, _NUMBER_AT, None, None),
-        (_JUMP_AT_LEAST, _X32_BIT, refuse, None),
-        *((_JUMP_EQUAL, number, refuse, None) for number in always),
-        (_JUMP_EQUAL, clone3, absent, None),  # the C library then falls back to clone, whose flags can be read
-        (_JUMP_EQUAL, clone, None, allow),
-        (_LOAD, _FIRST_ARGUMENT_AT, None, None),
-        (_JUMP_ANY_BIT, _CLONE_THREAD, allow, refuse),
+    lines: list[Line] = [
+        (LOAD, ARCH_AT, None, None),
+        (JUMP_EQUAL, arch, None, "refuse"),
+        (LOAD, NUMBER_AT, None, None),
+        (JUMP_AT_LEAST, _X32_BIT, "refuse", None),
+        *((JUMP_EQUAL, number, "refuse", None) for number in always),
+        (JUMP_EQUAL, clone3, "absent", None),  # the C library then falls back to clone, whose flags can be read
+        (JUMP_EQUAL, clone, None, "allow"),
+        (LOAD, ARGUMENT_0_AT, None, None),
+        (JUMP_ANY_BIT, _CLONE_THREAD, "allow", "refuse"),
     ]
-    at = {allow: len(lines), refuse: len(lines) + 1, absent: len(lines) + 2}
+    answers = {"allow": ALLOW, "refuse": ERRNO | errno.EPERM, "absent": ERRNO | errno.ENOSYS}
+    return assembled(lines, {name: [(RETURN, answer, None, None)] for name, answer in answers.items()})
+
+
+def assembled(lines: list[Line], parts: Mapping[str, list[Line]]) -> bytes:
+    """Return a filter as an array of `struct sock_filter`; the parts follow the lines, each a target by its name."""
+    where: dict[str, int] = {}
+    for name, part in parts.items():
+        where[name] = len(lines)
+        lines = [*lines, *part]
     program = b""
     for index, (code, operand, yes, no) in enumerate(lines):
-        jumps = [0 if target is None else at[target] - index - 1 for target in (yes, no)]
+        jumps = [0 if target is None else where[target] - index - 1 for target in (yes, no)]
         program += struct.pack("=HBBI", code, *jumps, operand)
-    for answer in (_ALLOW, _ERRNO | errno.EPERM, _ERRNO | errno.ENOSYS):
-        program += struct.pack("=HBBI", _RETURN, 0, 0, answer)
     return program
 
 

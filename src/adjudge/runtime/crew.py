@@ -16,15 +16,17 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from adjudge.runtime.agenda import Agenda
-from adjudge.runtime.channel import Channel
 from adjudge.runtime.job import Job, Kind, Outcome
 from adjudge.runtime.packing import pack
 from adjudge.runtime.warden_client import WardenClient
 from adjudge.runtime.worker import OUT_OF_MEMORY
 from adjudge.runtime.worker_client import WorkerClient
+
+if TYPE_CHECKING:
+    from adjudge.runtime.dispatcher import Dispatcher
 
 _WORTH_A_FORK = 0.002  # seconds of work left, or of waiting for the first result
 _REPORT_SECONDS = 0.25  # the warden reports an ended worker within a millisecond; one that lives on is killed
@@ -36,31 +38,6 @@ _FROM_OUTSIDE = {-signal.SIGKILL, -signal.SIGTERM, -signal.SIGHUP, -signal.SIGIN
 
 class TargetError(RuntimeError):
     """The target cannot be loaded in a worker process, so no item of the call can be judged."""
-
-
-class Host(Protocol):
-    """What a crew needs of the dispatcher that runs it."""
-
-    def start_warden(self) -> WardenClient:
-        """Start a warden."""
-        ...
-
-    def fork(self, warden: WardenClient, confined: bool) -> WorkerClient:
-        """Have a warden fork a worker."""
-        ...
-
-    def watch(self, channel: Channel, ready: Callable[[], None]) -> None:
-        """Call `ready` whenever the channel can be read."""
-
-    def unwatch(self, channel: Channel) -> None:
-        """Stop that, before the channel is closed."""
-
-    def share(self) -> int:
-        """Return how many workers a crew with work to do may use now, >= 1."""
-        ...
-
-    def part_with(self, warden: WardenClient) -> None:
-        """Hang up on a warden and see to its end."""
 
 
 class Crew:
@@ -77,7 +54,7 @@ class Crew:
         used_at: when it last had something to do (`time.monotonic`).
     """
 
-    def __init__(self, target: Callable[[Any], Any], payload: bytes, confined: bool, host: Host) -> None:
+    def __init__(self, target: Callable[[Any], Any], payload: bytes, confined: bool, host: Dispatcher) -> None:
         self.agenda = Agenda()
         self.used_at = 0.0
         self._target = target

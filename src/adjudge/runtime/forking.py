@@ -23,17 +23,11 @@ def undivided() -> Iterator[None]:
         yield
 
 
-def _before() -> None:
-    _lock.acquire()
-
-
-def _after_in_parent() -> None:
-    _lock.release()
-
-
 def _after_in_child() -> None:
     global _lock
     _lock = threading.RLock()
 
 
-os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
+os.register_at_fork(
+    before=lambda: _lock.acquire(), after_in_parent=lambda: _lock.release(), after_in_child=_after_in_child
+)

@@ -129,11 +129,6 @@ class Job:
         """How many items are to be handed out."""
         return len(self._again) + len(self.items) - self._cursor
 
-    @property
-    def over(self) -> bool:
-        """Whether nobody waits for outcomes any more: all are there, or the caller gave up."""
-        return self._left == 0 or self.future.done()
-
     def take(self, most: int) -> list[int]:
         """Return the indices of the next items, those that come back from a lost worker first."""
         taken = [self._again.popleft() for _ in range(min(most, len(self._again)))]

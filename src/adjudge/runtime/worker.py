@@ -170,19 +170,14 @@ def _packed(results: tuple[list[object], list[float], Odd, Unread | None, bool])
     """Pack results: built-in values so that the parent can unpack them when it likes, since that cannot go wrong."""
     values, *rest = results
     try:
-        return pickle.dumps((marshal.dumps(values), *rest), pickle.HIGHEST_PROTOCOL)
-    except ValueError:
-        return _pickled(results)
-
-
-def _pickled(results: tuple[list[object], list[float], Odd, Unread | None, bool]) -> bytes:
-    """Pickle results; classes that only the parent's `__main__` has travel by value."""
-    try:
-        return pickle.dumps(results, pickle.HIGHEST_PROTOCOL)
+        try:
+            return pickle.dumps((marshal.dumps(values), *rest), pickle.HIGHEST_PROTOCOL)
+        except ValueError:
+            return pickle.dumps(results, pickle.HIGHEST_PROTOCOL)
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001 a value's own class decides what pickling raises
-        return _packed_slowly(*results)
+        return _packed_slowly(*results)  # classes that only the parent's `__main__` has travel by value
 
 
 def _packed_slowly(values: list[object], times: list[float], odd: Odd, unread: Unread | None, leaving: bool) -> bytes:

@@ -135,7 +135,7 @@ def _script(channel: socket.socket, job: dict[str, Any]) -> int:
     except SystemExit as error:
         status = _status(error.code)
     except BaseException:  # noqa: BLE001 as the interpreter does
-        _show()
+        traceback.print_exc(limit=-10)
         status = 1
     try:
         threading._shutdown()  # type: ignore[attr-defined]
@@ -167,10 +167,6 @@ def _status(code: object) -> int:
         return code & 0xFF
     sys.stderr.write(f"{code}\n")
     return 1
-
-
-def _show() -> None:
-    traceback.print_exc(limit=-10)
 
 
 def _serve(channel: socket.socket, job: dict[str, Any]) -> int:

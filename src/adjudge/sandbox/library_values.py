@@ -88,18 +88,10 @@ def zone_of(key: Any) -> Any:
     return zoneinfo.ZoneInfo(key)
 
 
-def _moment(value: Any) -> list[Any] | None:
-    return None if value.tzinfo is not None else ["Timestamp", int(value.value), value.unit]
-
-
-def _made_moment(number: int, unit: str) -> Any:
-    pandas: Any = importlib.import_module("pandas")
-    return pandas.Timestamp(_number(number), unit="ns").as_unit(_unit(unit))
-
-
-def _made_span(number: int, unit: str) -> Any:
-    pandas: Any = importlib.import_module("pandas")
-    return pandas.Timedelta(_number(number), unit="ns").as_unit(_unit(unit))
+def _pandas(kind: str) -> Callable[[int, str], Any]:
+    return lambda number, unit: getattr(importlib.import_module("pandas"), kind)(_number(number), unit="ns").as_unit(
+        _unit(unit)
+    )
 
 
 def _number(value: Any) -> int:
@@ -124,10 +116,6 @@ def _array(code: str, items: list[Any]) -> Any:
     return made
 
 
-def _zone(days: int, seconds: int, microseconds: int) -> Any:
-    return datetime.timezone(datetime.timedelta(days, seconds, microseconds))
-
-
 def _offset(value: Any) -> list[Any]:
     offset = value.utcoffset(None)
     return ["timezone", offset.days, offset.seconds, offset.microseconds]
@@ -138,7 +126,9 @@ _TAKEN: dict[tuple[str, str], Callable[[Any], list[Any] | None]] = {
     ("pathlib", "PurePosixPath"): lambda value: ["PurePosixPath", str(value)],
     ("datetime", "timezone"): _offset,
     ("array", "array"): lambda value: ["array", value.typecode, value.tolist()] if len(value) <= _MAX_ITEMS else None,
-    ("pandas", "Timestamp"): _moment,
+    ("pandas", "Timestamp"): lambda value: (
+        None if value.tzinfo is not None else ["Timestamp", int(value.value), value.unit]
+    ),
     ("pandas", "Timedelta"): lambda value: ["Timedelta", int(value.value), value.unit],
     ("pandas", "NaTType"): lambda value: ["NaT"],
     **{("ipaddress", kind): (lambda value: [type(value).__name__, str(value)]) for kind in _NETWORK},
@@ -146,10 +136,10 @@ _TAKEN: dict[tuple[str, str], Callable[[Any], list[Any] | None]] = {
 _MADE: dict[str, Callable[..., Any]] = {
     "UUID": lambda text: importlib.import_module("uuid").UUID(hex=str(text)[:40]),
     "PurePosixPath": lambda text: importlib.import_module("pathlib").PurePosixPath(str(text)),
-    "timezone": _zone,
+    "timezone": lambda days, seconds, parts: datetime.timezone(datetime.timedelta(days, seconds, parts)),
     "array": _array,
-    "Timestamp": _made_moment,
-    "Timedelta": _made_span,
+    "Timestamp": _pandas("Timestamp"),
+    "Timedelta": _pandas("Timedelta"),
     "NaT": lambda: importlib.import_module("pandas").NaT,
     **{kind: _network(kind) for kind in _NETWORK},
 }

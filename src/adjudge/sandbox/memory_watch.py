@@ -11,9 +11,6 @@ from __future__ import annotations
 
 import contextlib
 
-INTERVAL = 0.02
-"""Seconds between two looks: a program that touches new pages at 5 GB/s gains 100 MB in that time."""
-
 
 def exceeds(pid: int, most: int) -> bool:
     """Return whether a process and its descendants hold more than so many bytes."""

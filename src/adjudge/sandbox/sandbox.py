@@ -31,7 +31,6 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from types import TracebackType
 from typing import Literal, Self
 
 from adjudge.sandbox import memory_watch
@@ -194,9 +193,7 @@ class Sandbox:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def close(self) -> None:

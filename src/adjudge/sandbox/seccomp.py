@@ -13,11 +13,24 @@ from __future__ import annotations
 
 import errno
 import platform
-import struct
 
-_LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _ARCH, _ARGUMENT_0, _ARGUMENT_1 = 0, 4, 16, 24  # offsets in struct seccomp_data, low halves (little endian)
-_ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
+from adjudge.runtime.confine import (
+    ALLOW,
+    ARCH_AT,
+    ARGUMENT_0_AT,
+    ARGUMENT_1_AT,
+    ERRNO,
+    JUMP_ANY_BIT,
+    JUMP_AT_LEAST,
+    JUMP_EQUAL,
+    LOAD,
+    NUMBER_AT,
+    RETURN,
+    Line,
+    assembled,
+)
+
+_KILL = 0x80000000
 _CLONE_NAMESPACES = 0x7E020000  # CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET
 _NEWEST = 462  # mseal, Linux 6.10
 _AF_UNIX = 1
@@ -105,8 +118,6 @@ _REFUSED: dict[str, tuple[int, int]] = {
 }
 _CLONE, _CLONE3, _SOCKET, _IOCTL, _PERSONALITY = (56, 220), (435, 435), (41, 198), (16, 29), (135, 92)
 
-_Line = tuple[int, int, str | None, str | None]
-
 
 def syscall_filter(machine: str = "") -> bytes:
     """Return the filter as an array of `struct sock_filter`.
@@ -121,48 +132,38 @@ def syscall_filter(machine: str = "") -> bytes:
     if machine not in _ARCHITECTURES:
         raise ValueError(f"no system call list for the machine {machine!r}; there are x86_64 and aarch64")
     at = list(_ARCHITECTURES).index(machine)
-    lines: list[_Line] = [
-        (_LOAD, _ARCH, None, None),
-        (_JUMP_EQUAL, _ARCHITECTURES[machine], None, "kill"),
-        (_LOAD, _NUMBER, None, None),
-        (_JUMP_AT_LEAST, _NEWEST + 1, "absent", None),  # also the second set of numbers of x86-64 (bit 30)
-        (_JUMP_EQUAL, _CLONE3[at], "absent", None),
+    lines: list[Line] = [
+        (LOAD, ARCH_AT, None, None),
+        (JUMP_EQUAL, _ARCHITECTURES[machine], None, "kill"),
+        (LOAD, NUMBER_AT, None, None),
+        (JUMP_AT_LEAST, _NEWEST + 1, "absent", None),  # also the second set of numbers of x86-64 (bit 30)
+        (JUMP_EQUAL, _CLONE3[at], "absent", None),
     ]
-    lines += [(_JUMP_EQUAL, pair[at], "refuse", None) for pair in _REFUSED.values() if pair[at] >= 0]
+    lines += [(JUMP_EQUAL, pair[at], "refuse", None) for pair in _REFUSED.values() if pair[at] >= 0]
     lines += [
-        (_JUMP_EQUAL, _CLONE[at], "clone", None),
-        (_JUMP_EQUAL, _SOCKET[at], "socket", None),
-        (_JUMP_EQUAL, _IOCTL[at], "ioctl", None),
-        (_JUMP_EQUAL, _PERSONALITY[at], "personality", "allow"),
+        (JUMP_EQUAL, _CLONE[at], "clone", None),
+        (JUMP_EQUAL, _SOCKET[at], "socket", None),
+        (JUMP_EQUAL, _IOCTL[at], "ioctl", None),
+        (JUMP_EQUAL, _PERSONALITY[at], "personality", "allow"),
     ]
-    parts: dict[str, list[_Line]] = {
-        "clone": [(_LOAD, _ARGUMENT_0, None, None), (_JUMP_ANY_BIT, _CLONE_NAMESPACES, "refuse", "allow")],
-        "socket": [(_LOAD, _ARGUMENT_0, None, None), (_JUMP_EQUAL, _AF_UNIX, "allow", "unsupported")],
+    parts: dict[str, list[Line]] = {
+        "clone": [(LOAD, ARGUMENT_0_AT, None, None), (JUMP_ANY_BIT, _CLONE_NAMESPACES, "refuse", "allow")],
+        "socket": [(LOAD, ARGUMENT_0_AT, None, None), (JUMP_EQUAL, _AF_UNIX, "allow", "unsupported")],
         "ioctl": [
-            (_LOAD, _ARGUMENT_1, None, None),
-            (_JUMP_EQUAL, _TIOCSTI, "refuse", None),
-            (_JUMP_EQUAL, _TIOCLINUX, "refuse", "allow"),
+            (LOAD, ARGUMENT_1_AT, None, None),
+            (JUMP_EQUAL, _TIOCSTI, "refuse", None),
+            (JUMP_EQUAL, _TIOCLINUX, "refuse", "allow"),
         ],
         # 0xFFFFFFFF asks for the present one, which Java and C libraries do
         "personality": [
-            (_LOAD, _ARGUMENT_0, None, None),
-            (_JUMP_EQUAL, 0xFFFFFFFF, "allow", None),
-            (_JUMP_EQUAL, 0, "allow", "refuse"),
+            (LOAD, ARGUMENT_0_AT, None, None),
+            (JUMP_EQUAL, 0xFFFFFFFF, "allow", None),
+            (JUMP_EQUAL, 0, "allow", "refuse"),
         ],
-        "allow": [(_RETURN, _ALLOW, None, None)],
-        "refuse": [(_RETURN, _ERRNO | errno.EPERM, None, None)],
-        "absent": [(_RETURN, _ERRNO | errno.ENOSYS, None, None)],
-        "unsupported": [(_RETURN, _ERRNO | errno.EAFNOSUPPORT, None, None)],
-        "kill": [(_RETURN, _KILL, None, None)],
+        "allow": [(RETURN, ALLOW, None, None)],
+        "refuse": [(RETURN, ERRNO | errno.EPERM, None, None)],
+        "absent": [(RETURN, ERRNO | errno.ENOSYS, None, None)],
+        "unsupported": [(RETURN, ERRNO | errno.EAFNOSUPPORT, None, None)],
+        "kill": [(RETURN, _KILL, None, None)],
     }
-    where: dict[str, int] = {}
-    for name, part in parts.items():
-        where[name] = len(lines)
-        lines += part
-    return b"".join(_packed(line, index, where) for index, line in enumerate(lines))
-
-
-def _packed(line: _Line, index: int, where: dict[str, int]) -> bytes:
-    code, operand, yes, no = line
-    jumps = [0 if target is None else where[target] - index - 1 for target in (yes, no)]
-    return struct.pack("=HBBI", code, *jumps, operand)
+    return assembled(lines, parts)

@@ -20,6 +20,7 @@ from adjudge.runtime.verifying import VerifierScorer
 from adjudge.scoring import registry
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.compose.auto import auto_scorer
+from adjudge.scoring.entries import shown
 
 
 def load(spec: Any) -> Scorer:
@@ -194,15 +195,10 @@ def _check_texts(sample: Sample) -> None:
             continue
         if not isinstance(value, list | tuple) or not all(isinstance(turn, Mapping) for turn in value):
             raise ValueError(
-                f"the {field} is {_short(value)}; it must be text or a list of messages such as "
+                f"the {field} is {shown(value)}; it must be text or a list of messages such as "
                 '{"role": "assistant", "content": "..."}'
             )
 
 
 def _which(sample: Sample, index: int) -> str:
     return f"sample {index} (id {sample.id!r})" if sample.id else f"sample {index}"
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

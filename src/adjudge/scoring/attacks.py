@@ -1,7 +1,9 @@
 """Attack suites: responses whose score is known, shipped beside the scorer that they try.
 
 A suite is found by its file's name, in the package of the scorer's class: `attacks.py` with a function
-`attack_suite(scorer, folder)`, or `attacks.json`, which has a suite for each scorer by its name::
+`attack_suite(scorer, folder)`, or `attacks.json`, which has a suite for each scorer by its name.  Or the scorer makes
+its suite itself: `attacks(folder)` returns the cases, each time the same ones, given an empty folder that lasts until
+all are scored.  The data::
 
     {"code": {"prompt": "...", "options": {..}, "endless": {..}, "references": {"usual": .., "other": ..},
               "attacks": [{"id": "..", "tries": "..", "response": "..", "reason": "candidate_error"}, ..],
@@ -26,7 +28,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, TypeAlias, cast
 
 from adjudge.protocol import Sample
 
@@ -55,27 +57,14 @@ class AttackCase:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-@runtime_checkable
-class ShipsAttacks(Protocol):
-    """A scorer that makes its attack suite itself."""
-
-    def attacks(self, folder: Path) -> Iterable[AttackCase]:
-        """Return the suite's cases, each time the same ones.
-
-        Args:
-            folder: an empty folder for files that the cases need; it lasts until all are scored.
-        """
-        ...
-
-
 Suite: TypeAlias = Callable[[Path], Iterable[AttackCase]]
 """Makes the cases of a suite, given an empty folder for files that they need."""
 
 
 def suite_of(scorer: Any) -> Suite | None:
     """Return the attack suite that a verifier or another scorer ships, None where it ships none."""
-    if isinstance(scorer, ShipsAttacks):
-        return scorer.attacks
+    if callable(make := getattr(scorer, "attacks", None)):
+        return cast("Suite", make)
     for kind in type(scorer).__mro__:
         package = kind.__module__.rpartition(".")[0]
         file = getattr(sys.modules.get(kind.__module__), "__file__", None)
@@ -85,7 +74,7 @@ def suite_of(scorer: Any) -> Suite | None:
             make = getattr(importlib.import_module(f"{package}.attacks"), "attack_suite", None)
             if make is not None:
                 return partial(make, scorer)
-        if scorer.name in _suites(data := Path(file).with_name("attacks.json")):
+        if scorer.name in suites_in(data := Path(file).with_name("attacks.json")):
             return partial(cases_in, data, scorer.name)
     return None
 
@@ -102,7 +91,8 @@ def shipped_cases(scorer: Any, folder: Path | str = "") -> list[AttackCase]:
 
 
 @cache
-def _suites(file: Path) -> dict[str, Any]:
+def suites_in(file: Path) -> dict[str, Any]:
+    """Return the content of an `attacks.json`; nothing where there is no such file."""
     return dict(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else {}
 
 
@@ -114,7 +104,7 @@ def cases_in(file: Path, name: str, folder: Path | None = None) -> Iterator[Atta
         name: the scorer's name.
         folder: not used, since data needs no files.
     """
-    suites = _suites(file)
+    suites = suites_in(file)
     suite = suites[name]
     while isinstance(suite, str):
         suite = suites[suite]

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.verifiers.verilog.candidate import Candidate, Refusal, find_designs, read_candidate
-from adjudge.verifiers.verilog.front_end import MAX_SOURCE, SyntaxFaultError, parse
-from adjudge.verifiers.verilog.integers import integers
+from adjudge.verifiers.verilog.front_end import MAX_SOURCE, SyntaxFaultError, integers, parse
 from adjudge.verifiers.verilog.interface import Port, read_interface
 from adjudge.verifiers.verilog.rules import print_all, print_design
 

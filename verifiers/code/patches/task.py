@@ -17,7 +17,7 @@ import math
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import PurePosixPath
@@ -96,7 +96,7 @@ def imported_names(source: str, path: str) -> set[str]:
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            start = ".".join([*_above(path, node.level), *filter(None, [node.module])])
+            start = ".".join([*(path.split("/")[: -node.level] if node.level else ()), *filter(None, [node.module])])
             found.add(start)
             found.update(f"{start}.{alias.name}" if start else alias.name for alias in node.names)
         elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
@@ -106,26 +106,20 @@ def imported_names(source: str, path: str) -> set[str]:
     return found
 
 
-def _above(path: str, level: int) -> list[str]:
-    return path.split("/")[:-level] if level else []
-
-
 def bound_names(source: str) -> set[str]:
     """Return every name that a source binds anywhere."""
-    return set(_bound(ast.parse(source)))
-
-
-def _bound(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
-                yield name
+                found.add(name)
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                yield name
+                found.add(name)
             case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-                yield from (alias.asname or alias.name.partition(".")[0] for alias in aliases)
+                found.update(alias.asname or alias.name.partition(".")[0] for alias in aliases)
             case _:
                 pass
+    return found
 
 
 def reach(starts: Iterable[str], sources: Mapping[str, str], own: Modules) -> tuple[set[str], set[str]]:

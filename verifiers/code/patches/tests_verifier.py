@@ -19,7 +19,6 @@ from adjudge.protocol import Limits, Sample, Score
 from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.runner import Isolation
 from adjudge.sandbox.warm_python import shared
-from adjudge.sandbox.zygote import ZygoteLostError
 from adjudge.scoring.verifier_base import ReferenceVerifier
 from adjudge.verifiers.code.outcome import TestsBrokenError, Verdict
 from adjudge.verifiers.code.patches.edits import BadEditError, Matching, Thought, apply_edits, read_edits, solution_of
@@ -27,7 +26,7 @@ from adjudge.verifiers.code.patches.repository import MAX_BYTES, MAX_FILES
 from adjudge.verifiers.code.patches.suite_run import run_list
 from adjudge.verifiers.code.patches.task import PROTECTED, Task, read_task
 from adjudge.verifiers.code.patches.verifier import check_tags
-from adjudge.verifiers.code.sandboxed import SandboxedVerifier
+from adjudge.verifiers.code.sandboxed import SandboxedVerifier, tried_twice
 
 _Gold: TypeAlias = tuple[Task, Mapping[str, int]]
 _Change: TypeAlias = Mapping[str, str]
@@ -176,16 +175,15 @@ class PatchTestsVerifier(SandboxedVerifier, ReferenceVerifier[_Gold, _Change]):
             output_bytes=8 << 20,
         )
         counted = self.check_gold and task.gold is not None
+
+        def run() -> Verdict:
+            return run_list(warm, task, files, tests, limits, thorough, self.total_seconds, counted)
+
+        def broken(error: str) -> Verdict:
+            return Verdict(total=1, stage="run", reason="candidate_crash", detail=error)
+
         with warm.lock:
-            try:
-                return run_list(warm, task, files, tests, limits, thorough, self.total_seconds, counted)
-            except ZygoteLostError:
-                pass
-            try:
-                return run_list(warm, task, files, tests, limits, thorough, self.total_seconds, counted)
-            except ZygoteLostError as error:
-                warm.script("print()", b"", RunLimits())  # raises if it is not the program that breaks it
-                return Verdict(total=1, stage="run", reason="candidate_crash", detail=str(error))
+            return tried_twice(self.isolation, run, broken)
 
     def _gold_counts(self, task: Task) -> dict[str, int]:
         """Return how many tests of each list the gold change passes; nothing where there is none to try.

@@ -29,6 +29,7 @@ from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.time_limit import OverloadedError
 from adjudge.sandbox.warm_python import Flavour, WarmPython
 from adjudge.verifiers.code.comparison import Rules, same_value
+from adjudge.verifiers.code.outcome import text_of
 from adjudge.verifiers.code.performance.task import Task, given_cases
 from adjudge.verifiers.code.performance.timed_run import Callee, Timed, packed, timed_call
 
@@ -351,10 +352,6 @@ class Measuring:
         self._judge(results)
         self._look_at_the_machine()
 
-    def times_of_cases(self) -> Sequence[Times]:
-        """Return all that was timed."""
-        return self.times
-
     def _patience(self, seconds: float) -> RunLimits:
         """Return how long a program is waited for where the baseline takes so many seconds.
 
@@ -413,7 +410,7 @@ class Measuring:
         for number, (right, value) in enumerate(zip(self.expected, found, strict=True)):
             if not plain.passes([right], [value]):
                 raise ProgramFaultError(
-                    "wrong", case=number, expected=shorten(_text(right), 200), actual=shorten(_text(value), 200)
+                    "wrong", case=number, expected=shorten(text_of(right), 200), actual=shorten(text_of(value), 200)
                 )
 
     def _passes(self, found: Sequence[Any]) -> bool:
@@ -426,10 +423,3 @@ class Measuring:
 def _fault(what: str, done: Timed) -> ReferenceFaultError:
     reason = "gold_timeout" if done.reason in _LIMITS else "gold_unparsable"
     return ReferenceFaultError(reason, f"{what} failed: {done.reason} {done.detail}")
-
-
-def _text(value: Any) -> str:
-    try:
-        return repr(value)
-    except (ValueError, RecursionError) as error:  # an integer of more than 4300 digits
-        return f"<{type(value).__name__}: {error}>"

@@ -30,7 +30,6 @@ from adjudge.sandbox import codec
 from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.sandbox import Isolation
 from adjudge.sandbox.warm_python import flavour_of, shared
-from adjudge.sandbox.zygote import ZygoteLostError
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.verifier_base import TextVerifier
 from adjudge.verifiers.code.comparison import Rules
@@ -51,7 +50,7 @@ from adjudge.verifiers.code.performance.measuring import (
 )
 from adjudge.verifiers.code.performance.task import Task, read_task
 from adjudge.verifiers.code.performance.timed_run import Callee
-from adjudge.verifiers.code.sandboxed import SandboxedVerifier
+from adjudge.verifiers.code.sandboxed import SandboxedVerifier, tried_twice
 from adjudge.verifiers.code.verifier import CodeVerifier
 
 _MODEL = re.compile(r"^model name[ \t]*:[ \t]*(.+)$", re.MULTILINE)
@@ -192,19 +191,15 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
         return replace(score, evidence={**score.evidence, "stage": "tests"})
 
     def _tried(self, source: str, task: Task) -> Score:
-        """Measure; once more after the sandbox was lost, and if it is lost again, the program is what breaks it."""
-        for last in (False, True):
-            try:
-                return self._measured(source, task)
-            except ReferenceFaultError as error:
-                return Score.failed(error.reason, error=str(error))
-            except ProgramFaultError as error:
-                return Score.scored(0.0, error.reason, stage="gate", **error.evidence)
-            except ZygoteLostError as error:
-                if last:
-                    shared(self.isolation).script("print()", b"", RunLimits())  # raises if it is not the program
-                    return Score.scored(0.0, "candidate_crash", stage="gate", error=str(error))
-        raise AssertionError("both tries ended without a verdict")
+        def broken(error: str) -> Score:
+            return Score.scored(0.0, "candidate_crash", stage="gate", error=error)
+
+        try:
+            return tried_twice(self.isolation, lambda: self._measured(source, task), broken)
+        except ReferenceFaultError as error:
+            return Score.failed(error.reason, error=str(error))
+        except ProgramFaultError as error:
+            return Score.scored(0.0, error.reason, stage="gate", **error.evidence)
 
     def _measured(self, source: str, task: Task) -> Score:
         conditions = self._conditions(source, task)
@@ -217,7 +212,7 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
             for number in range(self.max_repeats):
                 measuring.round(odd=number % 2 == 1)
                 if number + 1 >= self.repeats:
-                    found = estimated(measuring.times_of_cases())
+                    found = estimated(measuring.times)
                     if self._ruler.settled(found):
                         break
         except BudgetSpentError as spent:
@@ -260,7 +255,7 @@ class PerformanceVerifier(SandboxedVerifier, TextVerifier[Task, tuple[str, Sampl
                 "error": round(found.error, 4),
                 "seconds": [
                     {"baseline": [round(one, 5) for one in baseline], "program": [round(one, 5) for one in program]}
-                    for baseline, program in measuring.times_of_cases()
+                    for baseline, program in measuring.times
                 ],
             }
         if self.isolation == "none":

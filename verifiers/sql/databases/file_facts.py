@@ -18,9 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
 
 from adjudge.verifiers.sql.databases.schema_shape import (
     ColumnShape,
@@ -30,6 +28,7 @@ from adjudge.verifiers.sql.databases.schema_shape import (
     bound_work,
     quoted,
     read_schema,
+    unchanging,
 )
 
 MAX_ROWS: Final = 400  # read of each table; of a larger one they are drawn by their numbers
@@ -115,8 +114,7 @@ def file_facts(path: str, stamp: tuple[int, ...]) -> FileFacts:
     Raises:
         SchemaError: SQLite cannot read it, or its schema is beyond what can be made again.
     """
-    uri = f"file:{quote(str(Path(path).absolute()))}?mode=ro&immutable=1"
-    connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+    connection = sqlite3.connect(unchanging(path), uri=True, isolation_level=None)
     try:
         bound_work(connection)
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")

@@ -172,16 +172,13 @@ def _typical(column: ColumnShape, chooser: random.Random) -> list[Any]:
             return [float(chooser.randint(0, 5)), chooser.randint(1, 400) / 4, chooser.randint(1, 4000) / 8]
         case "boolean":
             return [0, 1]
-        case "date":
-            return [
-                f"{chooser.randint(2008, 2024)}-{chooser.randint(1, 12):02d}-{chooser.randint(1, 28):02d}"
-                for _ in range(4)
-            ]
-        case "moment":
+        case "date" | "moment":
             days = [
                 f"{chooser.randint(2008, 2024)}-{chooser.randint(1, 12):02d}-{chooser.randint(1, 28):02d}"
                 for _ in range(4)
             ]
+            if column.kind == "date":
+                return days
             return [f"{day} {chooser.randint(0, 23):02d}:{chooser.randint(0, 59):02d}:00" for day in days]
         case "blob":
             return [bytes([chooser.randint(0, 255)]) for _ in range(3)]

@@ -116,8 +116,7 @@ def schema_of_file(path: str) -> dict[str, Any]:
     Raises:
         SchemaError: SQLite cannot read the file.
     """
-    uri = f"file:{quote(str(Path(path).absolute()))}?mode=ro&immutable=1"
-    connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+    connection = sqlite3.connect(unchanging(path), uri=True, isolation_level=None)
     try:
         made = connection.execute(
             "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND sql IS NOT NULL"
@@ -141,6 +140,11 @@ def _sampled(connection: sqlite3.Connection, table: str, column: str) -> list[An
     first = f"SELECT {quoted(column)} AS c FROM {quoted(table)} LIMIT 1000"
     rows = connection.execute(f"SELECT DISTINCT c FROM ({first}) WHERE length(c) <= 200 LIMIT 12").fetchall()
     return [value for (value,) in rows if not isinstance(value, bytes)]
+
+
+def unchanging(path: str) -> str:
+    """Return the address at which SQLite opens a file for reading alone, which nobody changes meanwhile."""
+    return f"file:{quote(str(Path(path).absolute()))}?mode=ro&immutable=1"
 
 
 def quoted(name: str) -> str:

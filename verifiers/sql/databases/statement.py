@@ -56,6 +56,11 @@ class Statement:
         return [part for part in found if part]
 
     @property
+    def trimmed(self) -> str:
+        """The text without a semicolon at its end, which DuckDB and PostgreSQL read as the start of a statement."""
+        return self.text[self.parts[0][0].start : self.parts[0][-1].end] if len(self.parts) == 1 else self.text
+
+    @property
     def is_query(self) -> bool:
         """Whether the text is exactly one statement and begins like a query."""
         if len(self.parts) != 1:

@@ -91,16 +91,8 @@ class Cascade(Composite):
 
     def _verdict(self, parts: Mapping[str, Score]) -> Score:
         last = list(parts.items())[::-1]
-        for wanted in (self._settles, _failed, _scored):
+        for wanted in ("settled", "failed", "scored"):
             for stage, score in last:
-                if wanted(score):
+                if self._settles(score) if wanted == "settled" else score.status == wanted:
                     return replace(score, parts=parts, evidence={"stage": stage})
         return Score(value=None, status="abstained", reason="still_unknown", parts=parts)
-
-
-def _failed(score: Score) -> bool:
-    return score.status == "failed"
-
-
-def _scored(score: Score) -> bool:
-    return score.status == "scored"

@@ -41,9 +41,8 @@ class Part:
             )
         name = name or scorer.name
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
-            raise ValueError(
-                f"the weight of the part {name!r} is {weight!r}; it must be a finite number{_hint(weight)}"
-            )
+            hint = " (YAML reads 1e-3 as text: write 0.001 or 1.0e-3)" if isinstance(weight, str) else ""
+            raise ValueError(f"the weight of the part {name!r} is {weight!r}; it must be a finite number{hint}")
         object.__setattr__(self, "scorer", scorer)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "weight", float(weight))
@@ -98,7 +97,3 @@ def check_unweighted(parts: Sequence[Part], *, inside: str) -> None:
     for part in parts:
         if part.weight != 1.0:
             raise ValueError(f"{inside!r} does not weigh its parts, and {part.name!r} has the weight {part.weight}")
-
-
-def _hint(weight: object) -> str:
-    return " (YAML reads 1e-3 as text: write 0.001 or 1.0e-3)" if isinstance(weight, str) else ""
