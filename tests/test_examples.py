@@ -26,11 +26,15 @@ PRINTED = {
         "'\\\\boxed{3}<|im_end|>' rewards [0.0] valid [1.0]\n"
         "'It is \\\\boxed{2' rewards [0.0] valid [1.0]\n"
     ),
-    "frameworks/verl_reward.py": (
-        "gsm8k '\\\\boxed{2}' {'score': 1.0, 'acc': 1.0, 'reward_valid': 1.0, 'reward_failed': 0.0, 'reward_abstained': 0.0}\n"
-        "gsm8k '\\\\boxed{3}' {'score': 0.0, 'acc': 0.0, 'reward_valid': 1.0, 'reward_failed': 0.0, 'reward_abstained': 0.0}\n"
-        "arc 'The answer is B.' {'score': 1.0, 'acc': 1.0, 'reward_valid': 1.0, 'reward_failed': 0.0, 'reward_abstained': 0.0}\n"
-        "gsm8k '\\\\boxed{2}' {'score': 0.0, 'acc': 0.0, 'reward_valid': 0.0, 'reward_failed': 1.0, 'reward_abstained': 0.0}\n"
+    "frameworks/verl_reward.py": "".join(
+        f"{row} {{'score': {score}, 'acc': {score}, 'reward_valid': {1 - failed}, 'reward_failed': {failed}, "
+        "'reward_abstained': 0.0}\n"
+        for row, score, failed in (
+            ("gsm8k '\\\\boxed{2}'", 1.0, 0.0),
+            ("gsm8k '\\\\boxed{3}'", 0.0, 0.0),
+            ("arc 'The answer is B.'", 1.0, 0.0),
+            ("gsm8k '\\\\boxed{2}'", 0.0, 1.0),
+        )
     ),
 }
 
