@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from itertools import accumulate
 from typing import Any, Literal
 
 from fastapi import APIRouter, FastAPI, Header, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
@@ -19,7 +20,7 @@ from starlette.exceptions import HTTPException
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.base.errors import REFUSALS, HttpError, JsonAnswer, bad_request, json_bytes
 from adjudge.rl_integration.server.base.host import Host
-from adjudge.rl_integration.server.base.json_bodies import JsonRoute, samples_of
+from adjudge.rl_integration.server.base.json_bodies import JsonRoute, aside, samples_of
 from adjudge.rl_integration.server.base.score_log import ScoreLog
 from adjudge.rl_integration.server.dashboard.board import Board, dashboard
 from adjudge.rl_integration.server.dialects.eval_protocol import eval_protocol
@@ -31,7 +32,7 @@ from adjudge.rl_integration.server.dialects.sandbox_fusion import sandbox_fusion
 from adjudge.rl_integration.server.dialects.slime import slime
 from adjudge.rl_integration.server.gate import Gate, Tokens
 from adjudge.rl_integration.service.service import RewardService
-from adjudge.rl_integration.service.stats import LaneStats
+from adjudge.rl_integration.service.stats import BINS, LOWEST, PER_OCTAVE, LaneStats
 from adjudge.rl_integration.watch.panel import WatchPanel
 
 
@@ -112,7 +113,7 @@ def native(host: Host) -> APIRouter:
         if (asked.sample is None) == (asked.samples is None):
             raise bad_request("give either sample or samples")
         rows = [asked.sample] if asked.samples is None else asked.samples
-        samples = samples_of(rows, host.config.max_samples)
+        samples = await aside(len(rows), lambda: samples_of(rows, host.config.max_samples))
 
         async def lines() -> AsyncIterator[bytes]:
             try:
@@ -128,8 +129,8 @@ def native(host: Host) -> APIRouter:
 
         async def work() -> bytes:
             scores = await host.score(request, scorer, samples, traffic=asked.traffic, within=asked.within)
-            answer: dict[str, Any] = {"scores": [one.to_dict() for one in scores]}
-            return json_bytes(answer | {"request_id": request.state.request_id, "idempotency_key": key})
+            names = {"request_id": request.state.request_id, "idempotency_key": key}
+            return await aside(len(scores), lambda: json_bytes({"scores": [one.to_dict() for one in scores], **names}))
 
         key = idempotency_key or asked.idempotency_key
         body = await host.once(request, key, work)
@@ -142,11 +143,16 @@ def native(host: Host) -> APIRouter:
     return router
 
 
-_GAUGES = {"waiting": "samples accepted and not begun", "running": "samples being scored"}
+_GAUGES = {
+    "waiting": "samples accepted and not begun",
+    "running": "samples being scored",
+    "reward_sum": "sum of all values that were given; over the scored ones, the mean reward",
+}
 _COUNTERS = {
     "accepted": "samples accepted",
     "refused": "samples refused",
     "shared": "scores that an equal sample's computation gave",
+    "given_up": "samples accepted whose client left before their score came",
     "calls": "calls of the scorer",
     "empty_calls": "calls of the scorer that gave no score at all",
     "suspensions": "times the scorer was suspended",
@@ -178,6 +184,7 @@ class LaneCollector:
                 scores.add_metric([lane.name, status, code], count)
         yield suspended
         yield scores
+        yield _latencies(lanes)
         if self._host.score_log is not None:
             text = "lines of the score log that could not be written"
             yield CounterMetricFamily("adjudge_score_log_lost", text, value=self._host.score_log.lost)
@@ -215,6 +222,16 @@ def _family(family: Any, lanes: list[LaneStats], attribute: str) -> Metric:
         family.add_metric([lane.name], float(getattr(lane, attribute)))
     found: Metric = family
     return found
+
+
+def _latencies(lanes: list[LaneStats]) -> Metric:
+    text = "seconds from a sample's acceptance to its score"
+    family = HistogramMetricFamily("adjudge_latency_seconds", text, labels=["scorer"])
+    for lane in lanes:
+        passed = list(accumulate(lane.latency))  # the last bin holds whatever took longer
+        edges = [(f"{LOWEST * 2**octave:g}", passed[octave * PER_OCTAVE]) for octave in range(BINS // PER_OCTAVE)]
+        family.add_metric([lane.name], [*edges, ("+Inf", passed[-1])], lane.latency_sum)
+    return family
 
 
 DIALECTS = (open_rlhf, slime, nemo_gym, pooling, sandbox_fusion, open_instruct, eval_protocol)

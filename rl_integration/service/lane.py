@@ -10,6 +10,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
 from adjudge.protocol import Sample, Score, Scorer
@@ -144,6 +145,7 @@ class Lane:
             suspensions=self._breaker.opened,
             threads_left=self._desk.given_up,
             **{**vars(tally), "reasons": dict(tally.reasons), "latency": tuple(tally.latency.counts)},
+            latency_sum=tally.latency.sum,
         )
 
     def _refusal(self, count: int) -> Overloaded | Suspended | Draining | None:
@@ -188,6 +190,7 @@ class Lane:
         if request.expires is not None:
             timer = self._loop.call_later(request.expires - time.monotonic(), self._expire, request, tickets)
         self._open[request] = timer
+        request.future.add_done_callback(lambda future: future.cancelled() and self._hear_of(tickets))
         if self._groups:
             self._enter_groups(tickets)
         else:
@@ -262,6 +265,20 @@ class Lane:
         late = [ticket.place for ticket in tickets if not ticket.under_way and request.lacks(ticket.place)]
         waited = round(time.monotonic() - tickets[0].entered, 3)
         self._fail(request, late, Score.failed("expired", waited=waited))
+
+    def _hear_of(self, tickets: list[Ticket]) -> None:
+        """A caller left; told on its thread."""
+        with suppress(RuntimeError):  # the loop is closed, and nothing waits in it
+            self._loop.call_soon_threadsafe(self._forsake, tickets)
+
+    def _forsake(self, tickets: list[Ticket]) -> None:
+        """Take off the queue what nobody waits for any more; a unit that others share stays."""
+        for ticket in tickets:
+            first = ticket.leader or ticket
+            if self.config.cohort is not None:
+                self._give(self._cohorts.left(ticket), Score.failed("expired"))
+            elif not (first.begun or first.wanted()):
+                self._give([first], Score.failed("expired"))
 
     def _fail(self, request: Request, places: Sequence[int], score: Score) -> None:
         for place in places:
@@ -374,6 +391,7 @@ class Lane:
         told = ticket.answer(score)
         if told:
             self._tally.count(score, len(told))
+        self._tally.given_up += sum(one.request.given_up for one in (ticket, *ticket.twins) if one not in told)
         now = time.monotonic()
         for one in told:
             self._tally.latency.add(now - one.entered)

@@ -23,11 +23,13 @@ class Spread:
 
     def __init__(self) -> None:
         self.counts = [0] * BINS
+        self.sum = 0.0
 
-    def add(self, value: float, copies: int = 1) -> None:
+    def add(self, value: float) -> None:
         """Count a value."""
         place = 0 if value <= LOWEST else min(BINS - 1, math.ceil(PER_OCTAVE * math.log2(value / LOWEST)))
-        self.counts[place] += copies
+        self.counts[place] += 1
+        self.sum += value
 
 
 def quantile(counts: Sequence[int], share: float) -> float | None:
@@ -56,6 +58,8 @@ class LaneStats:
         refused: samples refused so far.
         answered: scores given so far, those of equal samples included.
         shared: of these, scores that an equal sample's computation gave.
+        given_up: samples that were accepted and whose score nobody waited for any more; not among the answered.
+        reward_sum: the sum of all values.
         calls: calls of the scorer that ended.
         called: samples that these calls were given; over `calls`, the mean batch.
         empty_calls: of the calls, those that gave no score at all.
@@ -65,6 +69,7 @@ class LaneStats:
         seconds: time that calls took together.
         queued: time that samples waited together, in seconds.
         latency: how long samples took from being accepted to their score, as `Spread` counts it.
+        latency_sum: the sum of these, in seconds.
     """
 
     name: str
@@ -78,6 +83,8 @@ class LaneStats:
     refused: int
     answered: int
     shared: int
+    given_up: int
+    reward_sum: float
     calls: int
     called: int
     empty_calls: int
@@ -87,6 +94,7 @@ class LaneStats:
     seconds: float
     queued: float
     latency: tuple[int, ...]
+    latency_sum: float
 
     @property
     def failed_share(self) -> float:
@@ -103,6 +111,8 @@ class Tally:
     refused: int = 0
     answered: int = 0
     shared: int = 0
+    given_up: int = 0
+    reward_sum: float = 0.0
     calls: int = 0
     called: int = 0
     empty_calls: int = 0
@@ -115,4 +125,5 @@ class Tally:
         """Count a score that `copies` equal samples got."""
         self.answered += copies
         self.shared += copies - 1
+        self.reward_sum += (score.value or 0.0) * copies
         self.reasons[f"{score.status} {score.reason}".rstrip()] += copies

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.server.base.config import ServerConfig
 from adjudge.rl_integration.server.base.errors import HttpError
+from adjudge.rl_integration.server.base.json_bodies import aside
 from adjudge.rl_integration.server.base.score_log import ScoreLog
 from adjudge.rl_integration.service.request import Refused, Traffic
 from adjudge.rl_integration.service.service import RewardService
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _SECONDS = 600.0
 _BYTES = 256 << 20
 _ENTRY = 512  # bytes that an entry takes beside its answer
+_DIGESTED = 1 << 20  # bytes, of which a millisecond's worth is digested on the loop
 _ORPHANED = 120.0  # seconds; clients come back after 30 at most
 
 _Name: TypeAlias = tuple[str, str]
@@ -241,7 +243,8 @@ class Host:
 
     async def once(self, request: HttpRequest, key: str, work: Callable[[], Coroutine[Any, Any, bytes]]) -> bytes:
         """Return the answer of work that is done once for a client's key, if it gave one; see `Replays.once`."""
-        digest = hashlib.sha256(await request.body()).digest() if key else b""
+        body = await request.body() if key else b""
+        digest = await aside(len(body), lambda: hashlib.sha256(body).digest(), _DIGESTED) if key else b""
         return await self.replays.once(request.state.client, key, digest, work)
 
     def _noted(self, request: HttpRequest, scorer: str, samples: Sequence[Sample]) -> str:

@@ -107,10 +107,14 @@ def test_what_a_client_waited_for_that_went_away_is_not_scored_and_its_share_is_
             until(lambda: metric(client, "adjudge_waiting") == 2)
             assert ask() == 429
         until(lambda: ask() == 200)
+        until(lambda: metric(client, "adjudge_waiting") == 0)  # while another computes
+        assert metric(client, "adjudge_given_up_total") == 2
         scorer.gate.set()
         assert busy.recv(12) == b"HTTP/1.1 200"
-    until(lambda: metric(client, "adjudge_waiting") == 0)
+    until(lambda: metric(client, "adjudge_running") == 0)
     assert scorer.seen == ["busy"]
+    assert metric(client, "adjudge_reward_sum") == len("busy")
+    assert metric(client, "adjudge_latency_seconds_count") == 1
 
 
 def test_a_key_that_comes_with_another_request_is_refused(serve: Serve) -> None:

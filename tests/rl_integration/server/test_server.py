@@ -16,7 +16,9 @@ import httpx
 import pytest
 
 from adjudge.protocol import Sample, Score
+from adjudge.rl_integration.server.base import json_bodies
 from adjudge.rl_integration.server.base.config import ServerConfig
+from adjudge.rl_integration.server.base.json_bodies import read_json
 from adjudge.rl_integration.server.gate import Tokens
 from adjudge.rl_integration.service.config import LaneConfig
 
@@ -176,6 +178,33 @@ def test_other_machines_may_not_ask_without_tokens() -> None:
     for option in ("max_bytes", "max_samples", "max_under_way", "body_seconds", "drain_seconds", "port"):
         with pytest.raises(ValueError, match=f"server option {option}="):
             ServerConfig(**{option: -1})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", ["[]", "{}", "0", '""', '{"prompt":"","response":""}'])
+def test_a_body_of_too_many_values_is_refused_before_it_is_read(serve: Callable[..., httpx.Client], value: str) -> None:
+    client = serve({"a": Lengths()})
+    body = f'{{"samples":[{",".join([value] * 1_000_001)}]}}'
+    headers = {"content-type": "application/json"}
+    assert told(client.post("/v1/score", content=body, headers=headers)) == (413, "too_many_values")
+    text = ("[{" * 10 + ',\\"' * 10) * 50_000  # what stands in a string is no value
+    assert values(client.post("/v1/score", json={"sample": row(text)})) == [float(len(text))]
+
+
+def test_large_bodies_are_read_on_another_thread(
+    serve: Callable[..., httpx.Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+
+    def reading(body: bytes) -> Any:
+        threads.append(threading.current_thread().name)
+        return read_json(body)
+
+    monkeypatch.setattr(json_bodies, "read_json", reading)
+    client = serve({"a": Lengths()})
+    assert values(client.post("/v1/score", json={"sample": row("x")})) == [1.0]
+    assert values(client.post("/v1/score", json={"sample": row("x" * 100_000)})) == [100_000.0]
+    small, large = threads
+    assert small != large
 
 
 def test_large_and_slow_bodies_are_refused(serve: Callable[..., httpx.Client]) -> None:

@@ -42,6 +42,9 @@ NOTHING = LaneStats(
     seconds=0.0,
     queued=0.0,
     latency=(0,) * BINS,
+    latency_sum=0.0,
+    given_up=0,
+    reward_sum=0.0,
 )
 
 
