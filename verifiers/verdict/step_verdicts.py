@@ -48,7 +48,19 @@ class StepVerdictsVerifier(ReferenceVerifier[tuple[bool, int], str]):
 
     def read_reference(self, reference: Any) -> tuple[bool, int]:
         """Return whether the solution is right, and how many steps it has."""
-        return _solution(reference)
+        if not isinstance(reference, Mapping) or set(reference) != {"verdict", "steps"}:
+            raise BadReferenceError(
+                f'the reference is {shorten(repr(reference), 80)}; give {{"verdict": true or false, "steps": COUNT}}',
+                mistake=True,
+            )
+        right, count = reference["verdict"], reference["steps"]
+        if not isinstance(right, bool) or type(count) is not int or not 1 <= count <= _MAX_STEPS:
+            raise BadReferenceError(
+                f"the reference is {shorten(repr(reference), 80)}; the verdict must be true or false, and the steps a "
+                f"whole number from 1 to {_MAX_STEPS}",
+                mistake=True,
+            )
+        return right, count
 
     def find(self, sample: Sample, gold: tuple[bool, int]) -> str | Score:
         """Return what is said behind the reasoning."""
@@ -66,27 +78,10 @@ class StepVerdictsVerifier(ReferenceVerifier[tuple[bool, int], str]):
         final = _FINAL.search(answer)
         if final is None or len(_LOOKS_FINAL.findall(answer)) > 1:
             return Score.scored(0.0, "no_answer" if final is None else "several_answers")
-        found = _STEP.findall(answer)
-        whole = [int(number) for number, _ in found] == list(range(1, count + 1))
+        verdicts = _STEP.findall(answer)
+        whole = [int(number) for number, _ in verdicts] == list(range(1, count + 1))
         agrees = (final[1] == "1") == right
         value = (1 - self.format_share) * agrees + self.format_share * whole
         reason = "wrong" if not agrees else "" if whole else "bad_format"
-        steps = {"steps": [int(verdict) for _, verdict in found]} if whole else {}
+        steps = {"steps": [int(verdict) for _, verdict in verdicts]} if whole else {}
         return Score.scored(value, reason, final=int(final[1]), **steps)
-
-
-def _solution(reference: Any) -> tuple[bool, int]:
-    """Whether the solution is right, and how many steps it has."""
-    if not isinstance(reference, Mapping) or set(reference) != {"verdict", "steps"}:
-        raise BadReferenceError(
-            f'the reference is {shorten(repr(reference), 80)}; give {{"verdict": true or false, "steps": COUNT}}',
-            mistake=True,
-        )
-    right, count = reference["verdict"], reference["steps"]
-    if not isinstance(right, bool) or type(count) is not int or not 1 <= count <= _MAX_STEPS:
-        raise BadReferenceError(
-            f"the reference is {shorten(repr(reference), 80)}; the verdict must be true or false, and the steps a "
-            f"whole number from 1 to {_MAX_STEPS}",
-            mistake=True,
-        )
-    return right, count

@@ -117,7 +117,7 @@ FAMILIES: dict[str, dict[str, str]] = {
         "verdict": "verifiers.verdict.verifier:VerdictVerifier",
         "verdict_orders": "verifiers.verdict.pair_scorer:BothOrdersScorer",
         "verdict_scores": "verifiers.verdict.pair_scorer:ScoreOrderScorer",
-        "verdict_labels": "verifiers.verdict.label_list:LabelListVerifier",
+        "verdict_labels": "verifiers.verdict.support_labels:LabelListVerifier",
         "verdict_steps": "verifiers.verdict.step_verdicts:StepVerdictsVerifier",
     },
     "several in one": {

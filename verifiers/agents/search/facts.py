@@ -20,14 +20,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge.engines.interface import Fault
 from adjudge.engines.loading import engine_of
 from adjudge.options import Count, Range
 from adjudge.protocol import Sample, Score, StepScore
-from adjudge.responses.pooling import Pooling
 from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.searches import final_answer
 from adjudge.responses.trajectories.trajectory import Turn
@@ -39,15 +37,14 @@ from adjudge.verifiers.agents.search.facts_worth import (
     MAX_REPLY,
     FactCase,
     Measured,
-    Meter,
     Normalize,
+    measure,
     newly_known,
     orders_of,
     paid,
     read_case,
     sets_of,
     shapley,
-    told,
     weights_of,
 )
 from adjudge.verifiers.agents.search.reference import prompt_text
@@ -57,8 +54,8 @@ from adjudge.verifiers.agents.search.reference import prompt_text
 class _Work:
     """One consultation on its way to its score.
 
-    `texts` are the prompt, "" if it is not looked at, and the reply to each turn; `told` says of each which facts it
-    tells; `formed` whether one answer stands at the end.
+    `texts` are the prompt and the reply to each turn; `known` says of each which facts it tells; `formed` whether one
+    answer stands at the end.
     """
 
     sample: Sample
@@ -66,7 +63,7 @@ class _Work:
     turns: tuple[Turn, ...]
     texts: list[str]
     formed: bool
-    told: list[list[bool]] = field(default_factory=list)
+    known: list[list[bool]] = field(default_factory=list)
     asked: list[Score] = field(default_factory=list)
 
 
@@ -79,26 +76,18 @@ class FactGainScorer(NestedScorer):
 
     Attributes:
         engine: a model whose probability of the answer values facts where the reference does not; or none.
-        lead: how the assistant begins its answer there.
-        pooling: how the answer's tokens become one probability, as `adjudge.responses.pooling` says; "prod" is that of
-            the whole answer.
-        permutations: random orders of more than 10 facts.
-        seed: of those orders.
-        normalize: "softmax", "share" or "none", as `adjudge.verifiers.agents.search.facts_worth` says.
-        temperature: of the softmax.
+        permutations, seed: how many random orders of more than 10 facts, and of which seed.
+        normalize: "softmax" with `temperature`, "share" or "none", as `adjudge.verifiers.agents.search.facts_worth` says.
         checker: a scorer of a reply (the response) beside a fact (the reference); None for phrases.
         threshold: the checker's least value that makes a fact known.
         max_facts: most facts that one reply pays for; 0 for all.
-        prompt_facts: "known": what the prompt tells pays nothing; "pay": it may be asked for all the same.
         outcome: a scorer of the whole response beside the answer; None for the gains alone.
-        gain_weight: alpha.
-        shared_weight: beta, the outcome's weight on questions.
-        answer_weight: gamma, its weight on the answer.
+        gain_weight, shared_weight, answer_weight: alpha, and beta and gamma, the outcome's weights on questions and on
+            the answer.
         form_weight: what one answer at the end, with no forged reply, is worth.
         idle: what of the outcome a question gets that brings nothing new: "zero", or "pay" as published.
         max_question: the most that a question is worth where there is an outcome.
-        max_turns: more turns score 0 (`too_complex`).
-        max_characters: so do more characters of the agent.
+        max_turns, max_characters: more turns, or more characters of the agent, score 0 (`too_complex`).
     """
 
     name: ClassVar[str] = "fact_gain"
@@ -106,8 +95,6 @@ class FactGainScorer(NestedScorer):
     inner: ClassVar[tuple[str, ...]] = ("checker", "outcome")
 
     engine: Any = None
-    lead: str = ""
-    pooling: Pooling = "prod"
     permutations: Count = 30
     seed: Annotated[int, Range(ge=0)] = 0
     normalize: Normalize = "softmax"
@@ -115,7 +102,6 @@ class FactGainScorer(NestedScorer):
     checker: Any = None
     threshold: Value = 0.5
     max_facts: Annotated[int, Range(ge=0)] = 3
-    prompt_facts: Literal["known", "pay"] = "known"
     outcome: Any = None
     gain_weight: Weight = 2.0
     shared_weight: Weight = 1.0
@@ -125,18 +111,6 @@ class FactGainScorer(NestedScorer):
     max_question: Weight = 3.0
     max_turns: Count = 64
     max_characters: Count = 200_000
-
-    @cached_property
-    def _meter(self) -> Meter | None:
-        if self.engine is None:
-            return None
-        return Meter(
-            engine=engine_of(self.engine),
-            lead=self.lead,
-            pooling=self.pooling,
-            permutations=self.permutations,
-            seed=self.seed,
-        )
 
     def gold(self, sample: Sample) -> FactCase:
         """Return the case; `BadReferenceError` if it cannot be read, or nobody says what its facts are worth."""
@@ -177,7 +151,7 @@ class FactGainScorer(NestedScorer):
         if len(turns) > self.max_turns or trajectory.written > self.max_characters:
             return Score.scored(0.0, "too_complex", turns=len(turns))
         answer = final_answer(trajectory, self.shape)
-        texts = [prompt_text(sample.prompt)[:MAX_REPLY] if self.prompt_facts == "known" else ""]
+        texts = [prompt_text(sample.prompt)[:MAX_REPLY]]
         texts += ["\n".join(turn.heard)[:MAX_REPLY].strip() for turn in turns]
         whole = sample.finish_reason != "length" and not answer.reason and not trajectory.forged()
         formed = whole and turns[-1].start < answer.end and not texts[-1]
@@ -187,7 +161,7 @@ class FactGainScorer(NestedScorer):
         """Find out what the prompts and the replies tell."""
         if self.checker is None:
             for work in works:
-                work.told = [[told(fact, text) for fact in work.case.facts] for text in work.texts]
+                work.known = [[fact.told_by(text) for fact in work.case.facts] for text in work.texts]
             return
         samples = [
             Sample(prompt=asking, response=text, reference=fact.text)
@@ -202,7 +176,7 @@ class FactGainScorer(NestedScorer):
                 given = [next(scores) for _ in work.case.facts] if text else []
                 work.asked += given
                 row = [one.value is not None and one.value >= self.threshold for one in given]
-                work.told.append(row or [False] * len(work.case.facts))
+                work.known.append(row or [False] * len(work.case.facts))
 
     async def _worth(self, works: Sequence[_Work]) -> list[Measured | Fault]:
         """The Shapley values of the facts of each case."""
@@ -214,9 +188,9 @@ class FactGainScorer(NestedScorer):
             elif case.values:
                 worth[at] = Measured(shapley=tuple(shapley(len(case.facts), case.values, self._orders(case))))
         rest = [at for at in range(len(works)) if at not in worth]
-        if rest and self._meter is not None:
-            measured = await self._meter.measure([(works[at].sample.prompt, works[at].case) for at in rest])
-            worth.update(zip(rest, measured, strict=True))
+        if rest:
+            cases = [(works[at].sample.prompt, works[at].case) for at in rest]
+            worth.update(zip(rest, await measure(engine_of(self.engine), cases, self._orders), strict=True))
         return [worth[at] for at in range(len(works))]
 
     async def _outcomes(self, works: Sequence[_Work]) -> list[Score] | list[None]:
@@ -238,7 +212,7 @@ class FactGainScorer(NestedScorer):
         if missing := without_number(parts):
             return replace(missing, cost=cost)
         weights = weights_of(worth.shapley, self.normalize, self.temperature)
-        fresh = newly_known(work.told[1:], work.told[0])
+        fresh = newly_known(work.known[1:], work.known[0])
         pays = [
             paid(one, weights, self.max_facts) if turn.acted else []
             for turn, one in zip(work.turns, fresh, strict=True)
@@ -247,7 +221,7 @@ class FactGainScorer(NestedScorer):
         evidence = {
             "shapley": list(worth.shapley),
             "weights": weights,
-            "known_before": [at for at, one in enumerate(work.told[0]) if one],
+            "known_before": [at for at, one in enumerate(work.known[0]) if one],
             "new_facts": fresh,
             "gain": math.fsum(gains),
         }

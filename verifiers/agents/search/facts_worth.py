@@ -29,7 +29,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -38,7 +38,7 @@ from adjudge.engines.interface import Engine, Fault, Prompt, TextLogprobs
 from adjudge.prompts.template import Rendered, load_template
 from adjudge.protocol import NO_COST, Cost, Message
 from adjudge.responses.phrases import affirmed_in, plain
-from adjudge.responses.pooling import Pooling, pooled
+from adjudge.responses.pooling import pooled
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.entries import entries_of, number_of, reject_unknown, shown, text_of
 
@@ -48,26 +48,21 @@ _MAX_FACTS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One atomic fact of a case.
-
-    Attributes:
-        text: the fact.
-        keys: phrases of which one makes the fact known; the text itself if none are given.
-    """
+    """One atomic fact of a case, and the phrases of which one makes it known; its own text if none are given."""
 
     text: str
     keys: tuple[str, ...]
 
+    def told_by(self, text: str) -> bool:
+        """Return whether a text says one of the phrases, without a denial right before it."""
+        return any(affirmed_in(key, text) for key in self.keys)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactCase:
-    """A case.
+    """A case: one fact at least, the answer as it was given, and what the reference says of the facts' worth.
 
-    Attributes:
-        facts: its facts, one at least.
-        answer: the right answer, as it was given; None without one.
-        values: the value of sets of facts, bit i for fact i; empty without a table.
-        shapley: each fact's Shapley value; empty if they are to be found out.
+    `values` are those of sets of facts, bit i for fact i; `shapley` each fact's Shapley value.  Either may be empty.
     """
 
     facts: tuple[Fact, ...]
@@ -155,18 +150,11 @@ def _shapley(given: Any, facts: int) -> tuple[float, ...]:
 
 Normalize: TypeAlias = Literal["softmax", "share", "none"]
 
-MAX_EXACT = 10
-"""Facts up to which every set is valued."""
+MAX_EXACT = 10  # facts up to which every set is valued
 
 
 def orders_of(facts: int, permutations: int, seed: int) -> list[tuple[int, ...]] | None:
-    """Return the random orders in which facts are added; None where every set is valued instead.
-
-    Raises:
-        ValueError: there is no fact.
-    """
-    if facts < 1:
-        raise ValueError(f"there are {facts} facts; Shapley values need one at least")
+    """Return the random orders in which facts are added; None where every set is valued instead."""
     if facts <= MAX_EXACT:
         return None
     source = random.Random(seed)
@@ -181,13 +169,7 @@ def sets_of(facts: int, orders: Sequence[Sequence[int]] | None) -> list[int]:
 
 
 def shapley(facts: int, values: Mapping[int, float], orders: Sequence[Sequence[int]] | None) -> list[float]:
-    """Return the Shapley value of each fact.
-
-    Args:
-        facts: how many there are.
-        values: the value of each set in `sets_of`.
-        orders: the orders to take the mean over; None for all of them.
-    """
+    """Return the Shapley value of each fact from the value of each set in `sets_of`; no orders stand for all of them."""
     if orders is not None:
         gains = [0.0] * facts
         for order in orders:
@@ -225,22 +207,11 @@ def _growing(order: Sequence[int]) -> Iterator[int]:
         yield made
 
 
-MAX_REPLY = 20_000
-"""Characters of one reply, or of the prompt, that are looked at."""
-
-
-def told(fact: Fact, text: str) -> bool:
-    """Return whether a text says a fact by one of its phrases, without a denial right before it."""
-    return any(affirmed_in(key, text) for key in fact.keys)
+MAX_REPLY = 20_000  # characters of one reply, or of the prompt, that are looked at
 
 
 def newly_known(told_at: Sequence[Sequence[bool]], known: Sequence[bool]) -> list[list[int]]:
-    """Return for each reply the facts that it makes known first.
-
-    Args:
-        told_at: for each reply, whether it tells each fact.
-        known: whether each fact was known before.
-    """
+    """Return for each reply the facts that it makes known first, given what each reply tells and what was known before."""
     before = {at for at, one in enumerate(known) if one}
     fresh: list[list[int]] = []
     for row in told_at:
@@ -269,71 +240,53 @@ class Measured:
     cost: Cost = NO_COST
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Meter:
-    """Measures values by an engine's probability of the answer.
+async def measure(
+    engine: Engine,
+    cases: Sequence[tuple[str | Sequence[Message], FactCase]],
+    orders_for: Callable[[FactCase], list[tuple[int, ...]] | None],
+) -> list[Measured | Fault]:
+    """Return the Shapley values of each question's facts by an engine's probability of the whole answer.
 
-    Attributes:
-        engine: the model.
-        lead: how the assistant begins its answer; "" for no such turn.
-        pooling: how the answer's tokens become one probability, as `adjudge.responses.pooling` says.
-        permutations: random orders where there are more than 10 facts.
-        seed: of those orders.
+    Equal questions are measured once.
     """
+    keys = [wire.dumps([prompt, case.answer_text, [one.text for one in case.facts]]) for prompt, case in cases]
+    first = {key: at for at, key in reversed(list(enumerate(keys)))}
+    asked = [(key, at, made) for key, at in first.items() for made in _sets(cases[at][1], orders_for)]
+    special = tuple(getattr(engine, "special_tokens", ()))
+    prompts: list[Prompt] = [_prompt(*cases[at], made, special).messages for _, at, made in asked]
+    results = await engine.reference_logprobs(prompts, [cases[at][1].answer_text for _, at, _ in asked])
+    if len(results) != len(prompts):
+        raise RuntimeError(f"the engine {engine.name!r} gave {len(results)} results for {len(prompts)} prompts")
+    rows: dict[str, dict[int, TextLogprobs | Fault]] = {key: {} for key in first}
+    for (key, _, made), result in zip(asked, results, strict=True):
+        rows[key][made] = result
+    measured = {key: _of_case(cases[at][1], rows[key], orders_for(cases[at][1])) for key, at in first.items()}
+    # a measurement that was made before costs nothing
+    return [
+        one if isinstance(one := measured[key], Fault) or first[key] == at else Measured(shapley=one.shapley)
+        for at, key in enumerate(keys)
+    ]
 
-    engine: Engine
-    lead: str
-    pooling: Pooling
-    permutations: int
-    seed: int
 
-    async def measure(self, cases: Sequence[tuple[str | Sequence[Message], FactCase]]) -> list[Measured | Fault]:
-        """Return the Shapley values of each question's facts; equal questions are measured once."""
-        keys = [wire.dumps([prompt, case.answer_text, [one.text for one in case.facts]]) for prompt, case in cases]
-        first = {key: at for at, key in reversed(list(enumerate(keys)))}
-        prompts: list[Rendered] = []
-        places: dict[str, dict[int, int]] = {}
-        for key, at in first.items():
-            prompt, case = cases[at]
-            chosen = sets_of(len(case.facts), self._orders(case))
-            places[key] = {made: len(prompts) + number for number, made in enumerate(chosen)}
-            prompts += [self._prompt(prompt, case, made) for made in chosen]
-        texts = [cases[at][1].answer_text for key, at in first.items() for _ in places[key]]
-        results = await self._logprobs(prompts, texts)
-        measured = {
-            key: self._of_case(cases[at][1], {made: results[place] for made, place in places[key].items()})
-            for key, at in first.items()
-        }
-        # a measurement that was made before costs nothing
-        return [
-            one if isinstance(one := measured[key], Fault) or first[key] == at else Measured(shapley=one.shapley)
-            for at, key in enumerate(keys)
-        ]
+def _sets(case: FactCase, orders_for: Callable[[FactCase], list[tuple[int, ...]] | None]) -> list[int]:
+    return sets_of(len(case.facts), orders_for(case))
 
-    def _prompt(self, prompt: str | Sequence[Message], case: FactCase, chosen: int) -> Rendered:
-        known = "\n".join(f"- {fact.text}" for at, fact in enumerate(case.facts) if chosen >> at & 1)
-        special = tuple(getattr(self.engine, "special_tokens", ()))
-        return load_template(TEMPLATE).render({"question": prompt, "facts": known or None}, special=special)
 
-    async def _logprobs(self, prompts: Sequence[Rendered], texts: Sequence[str]) -> list[TextLogprobs | Fault]:
-        lead = ({"role": "assistant", "content": self.lead},) if self.lead else ()
-        turns: list[Prompt] = [(*one.messages, *lead) for one in prompts]
-        results = await self.engine.reference_logprobs(turns, texts)
-        if len(results) != len(turns):
-            raise RuntimeError(f"the engine {self.engine.name!r} gave {len(results)} results for {len(turns)} prompts")
-        return results
+def _prompt(prompt: str | Sequence[Message], case: FactCase, chosen: int, special: tuple[str, ...]) -> Rendered:
+    known = "\n".join(f"- {fact.text}" for at, fact in enumerate(case.facts) if chosen >> at & 1)
+    return load_template(TEMPLATE).render({"question": prompt, "facts": known or None}, special=special)
 
-    def _of_case(self, case: FactCase, rows: dict[int, TextLogprobs | Fault]) -> Measured | Fault:
-        values: dict[int, float] = {}
-        cost = NO_COST
-        for chosen, one in rows.items():
-            if isinstance(one, Fault):
-                return one
-            if not one.logprobs or any(map(math.isnan, one.logprobs)):
-                return Fault(reason="engine_error", detail="the model gave no log-probabilities of the answer")
-            values[chosen] = pooled(one.logprobs, self.pooling)
-            cost += one.cost
-        return Measured(shapley=tuple(shapley(len(case.facts), values, self._orders(case))), cost=cost)
 
-    def _orders(self, case: FactCase) -> list[tuple[int, ...]] | None:
-        return orders_of(len(case.facts), self.permutations, self.seed)
+def _of_case(
+    case: FactCase, rows: Mapping[int, TextLogprobs | Fault], orders: list[tuple[int, ...]] | None
+) -> Measured | Fault:
+    values: dict[int, float] = {}
+    cost = NO_COST
+    for chosen, one in rows.items():
+        if isinstance(one, Fault):
+            return one
+        if not one.logprobs or any(map(math.isnan, one.logprobs)):
+            return Fault(reason="engine_error", detail="the model gave no log-probabilities of the answer")
+        values[chosen] = pooled(one.logprobs, "prod")
+        cost += one.cost
+    return Measured(shapley=tuple(shapley(len(case.facts), values, orders)), cost=cost)

@@ -19,11 +19,10 @@ InForage: the outcome, the gold evidence that each turn finds first, and what tu
     turn  = gain * share of gold evidence newly covered - cost, the cost from search `free` + 1 on
     value = outcome * answer + the turns' values
 
-The coefficients were not found in public text; the defaults are ours.  Evidence is covered where what a tool returned
-holds it (`how`), and it is covered once: no sum of gains passes 1.
+The coefficients were not found in public text; the defaults are ours.  The answer is right by exact match.  Evidence is
+covered where a document that came back holds its words in a row, and it is covered once: no sum of gains passes 1.
 
-Not covered: evidence that a page has in other words; PPO: the turns' values reach tokens by `Score.steps`
-(docs/credit.md).
+Not covered: evidence that a page has in other words.  The turns' values reach tokens by `Score.steps` (docs/credit.md).
 """
 
 from __future__ import annotations
@@ -58,14 +57,13 @@ class SearchTurnsVerifier(TrajectoryVerifier):
 
     Attributes:
         malformed: the value of a trajectory without one answer at its end, less what its searches cost.
-        turns: what the value takes of the turns' values: their "sum", their "mean", or "none"; `Score.steps` has them
-            all the same.
+        turns: whether the value takes the "sum" of the turns' values or "none" of them; `Score.steps` has them anyway.
         several: "none": different answers are malformed; "last": the last one counts, as in released code.
         max_characters: most characters that the agent may write; more is malformed (`too_complex`).
     """
 
     malformed: Value = 0.0
-    turns: Literal["sum", "mean", "none"] = "sum"
+    turns: Literal["sum", "none"] = "sum"
     several: SeveralAnswers = "none"
     max_characters: Count = 200_000
 
@@ -90,16 +88,13 @@ class SearchTurnsVerifier(TrajectoryVerifier):
         else:
             score = self.whole(sample, answer.text, searches, gold)
         values = [gain - cost for gain, cost in zip(gains, costs, strict=True)]
-        mixed = math.fsum(values) if self.turns != "none" else 0.0
-        if self.turns == "mean" and values:
-            mixed /= len(values)
         labels = [
             "unanswered" if not search.answered else "new" if gain else "nothing_new"
             for search, gain in zip(searches, gains, strict=True)
         ]
         return replace(
             score,
-            value=(score.value or 0.0) + mixed,
+            value=(score.value or 0.0) + (math.fsum(values) if self.turns == "sum" else 0.0),
             steps=tuple(
                 StepScore(value=value, label=label, start=search.start, end=search.end)
                 for value, label, search in zip(values, labels, searches, strict=True)
@@ -120,7 +115,6 @@ class SearchStepsVerifier(SearchTurnsVerifier):
     without `keywords` the key-word score is left out.
 
     Attributes:
-        malformed: the value of a trajectory without one answer at its end, less what its repeats cost.
         key_weight: weight of the key-word score.
         repeat_weight: weight of the share of documents that were there before.
         prompt_words: "count" compares queries with key words as released; "ignore" leaves out the words that the
@@ -162,26 +156,19 @@ class SearchGainVerifier(SearchTurnsVerifier):
     The reference is `{"answer": .., "evidence": [texts that must be found]}`.
 
     Attributes:
-        metric: what an answer is worth: "exact_match" 0 or 1, "f1" between them.
         outcome: weight of the answer (ours).
         gain: weight of the evidence (ours).
         cost: what each search beyond `free` costs (ours); attempts count, whether answered or not.
         free: how many searches cost nothing (ours).
-        how: "phrase": a result holds the evidence in its own words, in a row; "words": it holds at least `least` of the
-            evidence's different words.
-        threshold: the share of words that is enough for "words" (ours).
     """
 
     name: ClassVar[str] = "search_gain"
     version: ClassVar[str] = "1"
 
-    metric: Literal["exact_match", "f1"] = "exact_match"
     outcome: Weight = 1.0
     gain: Weight = 0.5
     cost: Weight = 0.05
     free: Annotated[int, Range(ge=0)] = 1
-    how: Literal["phrase", "words"] = "phrase"
-    threshold: Annotated[float, Range(gt=0, le=1)] = 0.8
 
     def gold(self, sample: Sample) -> SearchReference:
         """Return the reference; `BadReferenceError` if it cannot be read."""
@@ -189,20 +176,16 @@ class SearchGainVerifier(SearchTurnsVerifier):
 
     def gains_and_costs(self, searches: Sequence[Search], gold: SearchReference) -> tuple[list[float], list[float]]:
         """Return each search's share of new evidence times its weight, and the cost of searches beyond `free`."""
-        covered = [[float(self._covers(search, text)) for text in gold.documents] for search in searches]
+        covered = [[float(_covers(search, text)) for text in gold.documents] for search in searches]
         gains = [self.gain * share for share in evidence_gains(covered)]
         return gains, [self.cost * (number >= self.free) for number in range(len(searches))]
 
     def whole(self, sample: Sample, answer: str, searches: Sequence[Search], gold: SearchReference) -> Score:
         """Return what the answer is worth."""
-        right = gold.answer_f1(answer) if self.metric == "f1" else float(gold.is_answer(answer))
-        evidence: dict[str, Any] = {"answer_value": right, "searches": len(searches)}
-        return Score.scored(self.outcome * right, "" if right else "wrong", answer=shorten(answer), **evidence)
+        right = float(gold.is_answer(answer))
+        evidence: dict[str, Any] = {"answer": shorten(answer), "answer_value": right, "searches": len(searches)}
+        return Score.scored(self.outcome * right, "" if right else "wrong", **evidence)
 
-    def _covers(self, search: Search, evidence: str) -> bool:
-        texts = [f"{document.title}\n{document.text}" for document in search.documents()]
-        if self.how == "phrase":
-            return any(holds(text, [evidence]) for text in texts)
-        wanted = set(words(evidence))
-        enough = self.threshold * len(wanted) - 1e-9  # 0.56 * 25 is a little more than 14
-        return any(len(wanted & set(words(text))) >= enough for text in texts)
+
+def _covers(search: Search, evidence: str) -> bool:
+    return any(holds(f"{document.title}\n{document.text}", [evidence]) for document in search.documents())
