@@ -37,8 +37,7 @@ from adjudge.scoring.nested import options_of, part_of
 
 T = TypeVar("T")
 
-LARGEST = 1e6
-"""The largest number that an option takes."""
+LARGEST = 1e6  # number that an option takes
 
 Value: TypeAlias = Annotated[float, Range(ge=-LARGEST, le=LARGEST)]
 Weight: TypeAlias = Annotated[float, Range(ge=0, le=LARGEST)]
@@ -52,16 +51,7 @@ def check_number(value: Any, within: Range, called: str) -> None:
 
 
 def case_values(scorer: str, values: Any, known: Mapping[str, float]) -> dict[str, float]:
-    """Return the values of an option that takes the place of some of a table.
-
-    Args:
-        scorer: whose option it is.
-        values: what was given.
-        known: the table.
-
-    Raises:
-        ValueError: it is no mapping of the table's cases to numbers.
-    """
+    """Return the values of a scorer's option that take the place of some of a table; `ValueError` for other cases."""
     if not isinstance(values, Mapping):
         raise ValueError(f"{scorer}: values is {values!r}; give a mapping of cases to numbers")
     for case, value in values.items():
@@ -73,11 +63,7 @@ def case_values(scorer: str, values: Any, known: Mapping[str, float]) -> dict[st
 
 @dataclass(frozen=True, kw_only=True)
 class ReadsTrajectories:
-    """Part of every scorer that reads trajectories.
-
-    Attributes:
-        form: names of tags and tools, as `adjudge.responses.trajectories.trajectory.TrajectoryForm` has them.
-    """
+    """Part of every scorer that reads trajectories; `form` names tags and tools, as `TrajectoryForm` has them."""
 
     name: ClassVar[str]
     result_tag: ClassVar[str] = TrajectoryForm().result
@@ -90,7 +76,6 @@ class ReadsTrajectories:
         return ()
 
     def __post_init__(self) -> None:
-        """Check the options, and fill in the form."""
         check_options(self, f"{self.name} option")
         given: Any = self.form
         form = plain_form({"result": self.result_tag, **given} if isinstance(given, Mapping) else given, self.name)
@@ -100,7 +85,7 @@ class ReadsTrajectories:
 
     @cached_property
     def shape(self) -> TrajectoryForm:
-        """The form as a record."""
+        """The form."""
         return TrajectoryForm.of(self.form)
 
     def gold(self, sample: Sample) -> Any:
@@ -152,7 +137,6 @@ class NestedScorer(ReadsTrajectories, ABC):
     """The options that hold scorers."""
 
     def __post_init__(self) -> None:
-        """Check the options, and make the parts scorers; an engine is not loaded yet."""
         super().__post_init__()
         for option in self.inner:
             object.__setattr__(self, option, part_of(getattr(self, option), f"{self.name}: {option}"))
@@ -230,10 +214,8 @@ class TrajectoryModelScorer(ReadsTrajectories, ModelScorer):
     """Base of the scorers that show a trajectory to a language model."""
 
     template: ClassVar[str]
-    """The name of the one prompt."""
 
     def __post_init__(self) -> None:
-        """Check the options, and fill in the form."""
         ModelScorer.__post_init__(self)
         super().__post_init__()
 

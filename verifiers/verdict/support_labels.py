@@ -192,7 +192,7 @@ class LabelListVerifier(ReferenceVerifier[Labels, str]):
                 )
         if not isinstance(given, list | tuple) or not given:
             raise BadReferenceError(
-                f"the reference is {shorten(repr(reference), 80)}; give a list of the right labels, one for each nugget",
+                f"the reference is {shorten(repr(reference), 80)}; give the right labels, one for each nugget",
                 mistake=True,
             )
         labels: tuple[Label, ...] = tuple(name for label in given for name in LABELS if label == name)

@@ -62,15 +62,7 @@ class SaluTable(Options, what="abstention option"):
     surely: float = -1.0
 
     def reward(self, case: Case, confidence: float = 1.0) -> float:
-        """Return what an answer is worth.
-
-        Args:
-            case: what it does.
-            confidence: how sure the model was, in [0, 1]: the mean probability of the answer's tokens.
-
-        Raises:
-            ValueError: the case is none, or the confidence is out of range.
-        """
+        """Return what an answer is worth, with the mean probability of its tokens, in [0, 1], as the confidence."""
         if not 0 <= confidence <= 1:
             raise ValueError(f"the confidence is {confidence!r}; it must be in [0, 1]")
         rewards: dict[Case, float] = {
@@ -80,20 +72,11 @@ class SaluTable(Options, what="abstention option"):
             "needless": self.needless,
             "hallucinated": self.hallucinated + self.surely * confidence,
         }
-        if case not in rewards:
-            raise ValueError(f"{case!r} is none of {', '.join(rewards)}")
         return rewards[case]
 
 
 def mean_probability(logprobs: Sequence[float]) -> float:
-    """Return the mean probability of tokens, which SALU takes for the model's confidence, in [0, 1].
-
-    Args:
-        logprobs: natural logarithms of the probabilities of the answer's tokens, at least one.
-
-    Raises:
-        ValueError: there is none, or one of them is no logarithm of a probability.
-    """
+    """Return the mean probability of an answer's tokens, SALU's confidence, in [0, 1], from natural logarithms."""
     if not logprobs:
         raise ValueError("there are no log-probabilities; the confidence needs those of the answer's tokens")
     for value in logprobs:
@@ -106,10 +89,7 @@ def mean_probability(logprobs: Sequence[float]) -> float:
 class Detection:
     """How well abstentions go with unanswerable questions, each in [0, 1]; 0 where there is nothing to divide by.
 
-    Attributes:
-        precision: share of the abstentions that were right.
-        recall: share of the unanswerable questions that were met by an abstention.
-        f1: their harmonic mean.
+    `precision` is the share of the abstentions that were right, `recall` that of the unanswerable questions met by one.
     """
 
     precision: float
@@ -118,11 +98,9 @@ class Detection:
 
 
 def detection(cases: Sequence[Case], *, unknown: int = 0) -> Detection:
-    """Return precision, recall and F1 of abstaining.
+    """Return precision, recall and F1 of abstaining by what each judged answer did.
 
-    Args:
-        cases: what each judged answer did.
-        unknown: unanswerable questions whose answer could not be judged; none of them counts as met.
+    `unknown` unanswerable questions, whose answer could not be judged, do not count as met.
     """
     hits, missed, needless = (cases.count(case) for case in ("abstained", "hallucinated", "needless"))
     missed += unknown
@@ -160,8 +138,7 @@ class AbstentionScorer:
         confidence: the column of `Sample.extra` with the confidence, in [0, 1]; none takes 1 for all.
         detector: a scorer whose value above 0.5 means that a response abstains, asked without a reference; none goes
             by the sentences.
-        languages: which of the built-in lists of sentences count: "en", "zh".
-        sentences: sentences in their place.
+        languages, sentences: which of the built-in lists of sentences count ("en", "zh"), or sentences in their place.
         hedging: where a sentence beside an answer makes it wrong: in the "answer" (all behind the reasoning, where no
             tag or box marks it), anywhere in the "response" behind its reasoning, or nowhere ("allow").
         where: where the answer is looked for, as in the text verifiers; give the scorer `answer` the same.
@@ -187,7 +164,6 @@ class AbstentionScorer:
     _known: Sentences = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Reject options out of range, and scorers that are none."""
         check_options(self, "abstention option")
         if self.confidence == "":
             raise ValueError(f"abstention: confidence is {self.confidence!r}; it must be a column's name, or none")
@@ -203,12 +179,12 @@ class AbstentionScorer:
 
     @classmethod
     def from_spec(cls, body: Any, loader: Any) -> Self:
-        """Read the options of a spec; `answer` and `detector` are specs themselves."""
+        """Read the options of a spec, in which scorers are specs themselves."""
         return cls(**options_of(cls, body, loader, ("answer", "detector")))
 
     @property
     def fingerprint(self) -> str:
-        """Name, version, options and the fingerprints of both scorers, as 16 hex digits after the name."""
+        """Name, version and options, both scorers among them."""
         return fingerprint_of(self)
 
     def validate(self, sample: Sample) -> None:

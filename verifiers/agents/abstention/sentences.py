@@ -76,8 +76,7 @@ BUILT_IN: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 )
 """Sentences by language; the choice is ours."""
 
-MAX_CHARACTERS: Final = 2_000_000
-"""A longer text is not searched, and taken to hold a sentence: padding must not hide one."""
+MAX_CHARACTERS: Final = 2_000_000  # a longer text is taken to hold a sentence: padding must not hide one
 
 _SPARE: Final = 1_000  # characters more than the longest sentence's, for blanks and marks around one
 
@@ -88,13 +87,9 @@ _APOSTROPHES: Final = dict.fromkeys(map(ord, "'’ʼ`´"))
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """A list of sentences, ready to be looked for.
+    """The normal forms of a list of sentences, and those of them that are told inside a longer text too.
 
-    Attributes:
-        known: their normal forms.
-        inner: those that are told inside a longer text too: of three words, or four characters of a script without
-            blanks.
-        max_characters: characters of the longest text that can be one of them.
+    These have three words, or four characters of a script without blanks.
     """
 
     known: frozenset[str]
@@ -103,11 +98,7 @@ class Sentences:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Sentences:
-        """Return the list of the texts given.
-
-        Raises:
-            ValueError: one of them has no letter or digit.
-        """
+        """Return the list of the texts given; `ValueError` if one of them has no letter or digit."""
         forms = {}
         for text in texts:
             if not isinstance(text, str) or not (form := normal(text)):
@@ -133,16 +124,7 @@ class Sentences:
 
 
 def sentences_of(languages: Any, own: Any, *, inside: str) -> Sentences:
-    """Return the sentences that two options name: languages of the built-in list, and texts in its place.
-
-    Args:
-        languages: keys of `BUILT_IN`; not looked at where there are sentences of one's own.
-        own: texts, or None.
-        inside: whose options they are, for errors.
-
-    Raises:
-        ValueError: a language has no list, or a text is no sentence.
-    """
+    """Return the sentences that two options of the scorer `inside` name: built-in languages, or texts of one's own."""
     for option, given in (("languages", languages), ("sentences", () if own is None else own)):
         if isinstance(given, str) or not isinstance(given, list | tuple):
             raise ValueError(f"{inside}: {option} is {given!r}; give a list of texts")

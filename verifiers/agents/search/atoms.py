@@ -45,15 +45,10 @@ _LETTERS = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Atom:
-    """One atomic thought.
+    """One atomic thought, and its place with the tags.
 
-    Attributes:
-        tag: its name.
-        text: what stands inside, without blanks around it.
-        start: first character of the opening tag, in `response_text` of the sample.
-        end: one past the closing tag.
-        fault: "", "empty" without a word, or "repeated" where the same letters stood in an atom before, whatever their
-            case and what stands between them.
+    `fault` is "empty" without a word, and "repeated" where the same letters stood in an atom before, whatever their
+    case and what stands between them.
     """
 
     tag: str
@@ -80,7 +75,7 @@ def atoms_of(trajectory: Trajectory, form: TrajectoryForm) -> list[Atom]:
 
 
 def _places(text: str, reserved: frozenset[str]) -> list[tuple[str, int, int, int, int]]:
-    """Name of each atom, and where its opening tag, its inside, its closing tag and what follows begin."""
+    """Each atom's name, and where its opening tag, its inside, its closing tag and what follows begin."""
     marks = [mark for mark in _TAG.finditer(text) if mark[2] not in reserved]
     last = {mark[2]: mark.start() for mark in marks if mark[1]}
     places: list[tuple[str, int, int, int, int]] = []
@@ -100,7 +95,7 @@ _BEST = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thoughts(Case):
-    """A trajectory's atoms, as the model is shown them."""
+    """A trajectory's atoms."""
 
     atoms: tuple[Atom, ...]
 
@@ -130,8 +125,8 @@ class AtomJudge(TrajectoryModelScorer):
     Atoms without a word and atoms said before are worth 0 and are not shown.
 
     Attributes:
-        reasoning: not read; the atoms stand in the reasoning.
-        max_characters: not read; `AtomicThoughtScorer` has looked at the length, and at the number of atoms.
+        reasoning, max_characters: not read; the atoms stand in the reasoning, and `AtomicThoughtScorer` has looked at
+            the length.
     """
 
     name: ClassVar[str] = "atom_judge"
@@ -177,7 +172,7 @@ class AtomJudge(TrajectoryModelScorer):
 
 
 def steps_of(atoms: Sequence[Atom], worth: Sequence[float]) -> tuple[StepScore, ...]:
-    """Return the verdicts on atoms, labelled by their fault or their name."""
+    """Return the worth of atoms, labelled by their fault or their name."""
     return tuple(
         StepScore(value=value, label=atom.fault or atom.tag, start=atom.start, end=atom.end)
         for atom, value in zip(atoms, worth, strict=True)
@@ -208,17 +203,13 @@ class AtomicThoughtScorer(NestedScorer):
 
     Attributes:
         engine: a language model that judges the atoms of a trajectory in one call; or none, with `reward`.
-        max_tokens: most tokens of its answer.
         reward: a scorer of single atoms: its sample has the question as the prompt and the atom as the response.
-        low: what the reward gives the worst atom; its values are mapped to [0, 1] and cut off there.
-        high: what it gives the best.
+        low, high: what the reward gives the worst and the best atom; mapped to [0, 1], and cut off there.
         outcome: a scorer of the whole response; None for the token F1 of the answer block.
         start: a at the beginning, in [0, 1].
-        progress: how far the training is, in [0, 1]; None to read it from `column`.
-        column: the column of `Sample.extra` with the progress.
+        progress: how far the training is, in [0, 1]; None to read it from the `column` of `Sample.extra`.
         malformed: what a trajectory of bad form gets.
-        max_atoms: of more atoms, the form is bad (`too_complex`).
-        max_characters: most characters that the agent may write (`too_complex`).
+        max_atoms, max_characters: with more, the form is bad (`too_complex`).
     """
 
     name: ClassVar[str] = "atomic_thoughts"
@@ -239,7 +230,6 @@ class AtomicThoughtScorer(NestedScorer):
     max_characters: Count = 200_000
 
     def __post_init__(self) -> None:
-        """Reject options out of range, and both or none of engine and reward."""
         if (self.engine is None) == (self.reward is None):
             raise ValueError(f"{self.name}: give either an engine or a reward, which judges the atoms; not both")
         super().__post_init__()
@@ -261,12 +251,7 @@ class AtomicThoughtScorer(NestedScorer):
         return TokenF1Verifier()
 
     def gold(self, sample: Sample) -> Any:
-        """Return the accepted answers, and how much the atoms count.
-
-        Raises:
-            BadReferenceError: there is no answer.
-            ValueError: the column with the progress is at fault.
-        """
+        """Return the accepted answers, and how much the atoms count; `ValueError` if nobody says the progress."""
         answers = None if self.outcome is not None else self._answers.read_reference(sample.reference)
         progress = sample.extra.get(self.column) if self.progress is None else self.progress
         if progress is None:
@@ -311,7 +296,6 @@ class AtomicThoughtScorer(NestedScorer):
         return [self._answers.judge([Span("tag", (one.answer.text,))], self.gold(one.sample)[0]) for one in ready]
 
     async def _thoughts(self, ready: Sequence[_Read]) -> list[Score]:
-        """The worth of the atoms of each trajectory: the mean, and each one's in `steps`."""
         if self._judge is not None:
             return await self._judge.score([one.sample for one in ready])
         single = [
@@ -326,7 +310,6 @@ class AtomicThoughtScorer(NestedScorer):
         return [self._mean(one.atoms, [None if atom.fault else next(said) for atom in one.atoms]) for one in ready]
 
     def _mean(self, atoms: Sequence[Atom], said: Sequence[Score | None]) -> Score:
-        """The mean worth of atoms; those that were not asked about are worth 0."""
         given = [score for score in said if score is not None]
         if missing := without_number({f"atom_{at}": score for at, score in enumerate(given, start=1)}):
             return missing

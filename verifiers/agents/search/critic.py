@@ -113,8 +113,6 @@ class TurnCriticScorer(TrajectoryModelScorer):
         if fault or len(turns) > self.max_turns:
             return Score.scored(self.lowest, fault or "too_complex")
         judged = dict(enumerate((turn for turn in turns if turn.acted), start=1))
-        if not judged:
-            return Score.scored(0.0, turns=0)
         return Episode(sample=sample, response=text, turns=turns, judged=judged)
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:

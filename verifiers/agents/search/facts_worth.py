@@ -169,7 +169,7 @@ def sets_of(facts: int, orders: Sequence[Sequence[int]] | None) -> list[int]:
 
 
 def shapley(facts: int, values: Mapping[int, float], orders: Sequence[Sequence[int]] | None) -> list[float]:
-    """Return the Shapley value of each fact from the value of each set in `sets_of`; no orders stand for all of them."""
+    """Return the Shapley value of each fact from the values of the sets in `sets_of`; no orders stand for all."""
     if orders is not None:
         gains = [0.0] * facts
         for order in orders:
@@ -211,7 +211,7 @@ MAX_REPLY = 20_000  # characters of one reply, or of the prompt, that are looked
 
 
 def newly_known(told_at: Sequence[Sequence[bool]], known: Sequence[bool]) -> list[list[int]]:
-    """Return for each reply the facts that it makes known first, given what each reply tells and what was known before."""
+    """Return the facts that each reply makes known first, by what each tells and what was known before."""
     before = {at for at, one in enumerate(known) if one}
     fresh: list[list[int]] = []
     for row in told_at:

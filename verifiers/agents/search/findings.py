@@ -40,7 +40,7 @@ _WORD = re.compile(r"\w")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One finding: its text without the bullet, and the place of its line in the graded text."""
+    """A finding's text without the bullet, and the place of its line in the graded text."""
 
     text: str
     start: int
@@ -48,12 +48,7 @@ class Finding:
 
 
 def findings_of(text: str, offset: int = 0) -> tuple[list[Finding], int]:
-    """Return the findings of an answer in order, and how many of its lines are none; blank lines do not count.
-
-    Args:
-        text: the answer.
-        offset: where it begins in the graded text.
-    """
+    """Return the findings of an answer that begins at `offset`, and how many lines with something else it has."""
     findings: list[Finding] = []
     others = 0
     at = offset
@@ -70,7 +65,7 @@ def findings_of(text: str, offset: int = 0) -> tuple[list[Finding], int]:
 
 @dataclass(slots=True, kw_only=True)
 class _Work:
-    """One answer on its way to its score."""
+    """An answer on its way to its score."""
 
     sample: Sample
     findings: list[Finding]
@@ -96,11 +91,9 @@ class FindingsScorer(NestedScorer):
         scale: what full marks are worth.
         lines: "all": the format is 1 if every line of the answer is a finding and none is repeated, else 0; "share":
             the share of such lines, less `repeat_cost` times the share of repeated findings, and at least 0.
-        repeat_cost: see `lines`; 3 as released.
         diverse: whose diversity counts: "findings" for those that were matched, or "queries".
         gated: whether format and diversity count only where the F1 is above 0.
-        max_findings: an answer with more scores 0 (`too_complex`).
-        max_characters: so does an answer of more characters.
+        max_findings, max_characters: an answer with more scores 0 (`too_complex`).
     """
 
     name: ClassVar[str] = "findings"
@@ -120,7 +113,6 @@ class FindingsScorer(NestedScorer):
     max_characters: Count = 50_000
 
     def __post_init__(self) -> None:
-        """Reject options out of range."""
         super().__post_init__()
         weights: Any = self.weights
         numbers = isinstance(weights, list | tuple) and [
@@ -243,7 +235,6 @@ class FindingsScorer(NestedScorer):
         )
 
     def _form(self, work: _Work) -> float:
-        """How well the answer is a list, in [0, 1]."""
         count = len(work.findings)
         different = len({folded(finding.text) for finding in work.findings})
         if self.lines == "all":

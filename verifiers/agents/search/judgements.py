@@ -53,23 +53,16 @@ _CASES = (
     "no_irrelevant_answered",
 )
 RULE: Mapping[str, float] = dict(zip(_CASES, (0.4, 0.3, -0.6, -0.3, 0.3, 0.4), strict=True))
-"""The values of the rule version."""
-
 RERANKED: Mapping[str, float] = dict(zip(_CASES, (0.1, -0.025, -0.05, -0.05, 0.02, 0.02), strict=True))
-"""The values of the re-ranker version."""
 
 Standing: TypeAlias = Literal["counts", "repeated_result", "no_result", "again", "disagreeing", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """One judgement.
+    """One judgement: whether it says Yes, None for neither, and the text of the results that it is about.
 
-    Attributes:
-        useful: whether it says Yes; None if it can say neither.
-        result: the text of the results that it is about; "" if there is none.
-        standing: "counts"; "repeated_result" if all those documents came before; else why it is worth nothing.
-        block: where it stands.
+    `standing` is "counts", "repeated_result" if all those documents came before, or why it is worth nothing.
     """
 
     useful: bool | None
@@ -112,7 +105,7 @@ def _word(block: Block) -> bool | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Episode:
-    """A trajectory on its way to its score; `right` is whether its answer is."""
+    """A trajectory on its way to its score."""
 
     answer: FinalAnswer
     right: bool
@@ -132,9 +125,8 @@ class SearchJudgementsScorer(NestedScorer):
         threshold: from which of its values on a result is relevant.
         values: values of the table that take the place of the published ones, by case.
         trust_yes: whether a Yes is right wherever the final answer is, as published; else the result is looked at.
-        several: what different answers are worth: "none", or "last" for the last one, as published.
-        many_answers: with "last", the number of answer tags beyond which a right answer is worth `many_value`.
-        many_value: see there.
+        several: "none": different answers are none; "last": the last one counts, as published, and beyond
+            `many_answers` answer tags a right one is worth `many_value`.
         max_paid: how many judgements can earn something (ours); penalties have no end.  With 3, right judgements and a
             wrong answer (0.9) stay below a right answer (1).
         max_characters: most characters that the agent may write; more is worth 0 (`too_complex`).
@@ -154,7 +146,6 @@ class SearchJudgementsScorer(NestedScorer):
     max_characters: Count = 200_000
 
     def __post_init__(self) -> None:
-        """Reject options out of range, and values of cases that there are not."""
         super().__post_init__()
         object.__setattr__(self, "values", case_values(self.name, self.values, RULE))
 
@@ -188,7 +179,7 @@ class SearchJudgementsScorer(NestedScorer):
         return {(accepted, result): None for result in looked_at for accepted in episode.gold.answers}
 
     def _looks(self, episode: _Episode, judgement: Judgement) -> bool:
-        """Whether a judgement's value depends on its result."""
+        """Whether the value of a judgement depends on its result."""
         if judgement.standing not in ("counts", "repeated_result"):
             return False
         return not (judgement.useful and episode.right and self.trust_yes)

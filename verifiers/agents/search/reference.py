@@ -26,13 +26,7 @@ _MAX_FINDINGS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchReference:
-    """A reference that has been read.
-
-    Attributes:
-        answers: the accepted answers.
-        documents: the texts of the gold documents.
-        keywords: for each sub-question, the ways to ask it.
-    """
+    """The accepted answers, the texts of gold documents, and for each sub-question the ways to ask it."""
 
     answers: tuple[str, ...]
     documents: tuple[str, ...] = ()
@@ -49,11 +43,7 @@ class SearchReference:
 
 
 def read_answers(reference: Any) -> SearchReference:
-    """Return the accepted answers of a text, a list of texts, or a mapping with `answer`.
-
-    Raises:
-        BadReferenceError: there is none, or one is no text or holds no word.
-    """
+    """Return the accepted answers of a text, a list of texts, or a mapping with `answer`; each must hold a word."""
     if isinstance(reference, str) and isinstance(read_json(reference)[0], dict):
         raise _mistake(f"the reference is {_shown(reference)}, a JSON text; give the object (score: --reference-json)")
     given = reference.get("answer") if isinstance(reference, Mapping) else reference
@@ -61,16 +51,9 @@ def read_answers(reference: Any) -> SearchReference:
 
 
 def read_reference(reference: Any, *, lists: str, keywords: bool = False) -> SearchReference:
-    """Return the reference of a scorer that needs gold texts.
+    """Return the reference `{"answer": .., LISTS: [..]}` of a scorer that needs gold texts, with `keywords` if read.
 
-    Args:
-        reference: `{"answer": .., LISTS: [..]}`, with `keywords` if those are read.
-        lists: the name of the list of gold texts; an entry may be a mapping with a `text`, or a `paragraph_text` as
-            MuSiQue has it.
-        keywords: whether there may be key words.
-
-    Raises:
-        BadReferenceError: a field is missing, unknown or malformed, or a text holds no word.
+    An entry of the list may be a mapping with a `text`, or a `paragraph_text` as MuSiQue has it.
     """
     known = ("answer", lists, *(("keywords",) if keywords else ()))
     if not isinstance(reference, Mapping):
@@ -94,11 +77,7 @@ def read_reference(reference: Any, *, lists: str, keywords: bool = False) -> Sea
 
 
 def answers_shown(reference: Any) -> list[str]:
-    """Return the accepted answers, texts or numbers, as texts that a model is shown.
-
-    Raises:
-        BadReferenceError: it is neither a text or a number nor a list of them, or one is empty or very long.
-    """
+    """Return the accepted answers, texts or numbers, as texts that a model is shown; none may be empty or very long."""
     several = reference if isinstance(reference, list | tuple) else [reference]
     texts = [
         str(one).strip()
@@ -113,11 +92,7 @@ def answers_shown(reference: Any) -> list[str]:
 
 
 def read_findings(reference: Any) -> list[str]:
-    """Return the reference findings, each once: where one stood twice, a copy of it would be found twice.
-
-    Raises:
-        BadReferenceError: there are none or too many, or one has no word.
-    """
+    """Return the reference findings, each once: where one stood twice, a copy of it would be found twice."""
     entries = reference.get("findings") if isinstance(reference, Mapping) else reference
     if isinstance(entries, str) or not isinstance(entries, Sequence) or not entries:
         raise BadReferenceError(
@@ -140,11 +115,7 @@ def folded(text: str) -> str:
 
 
 def prompt_text(prompt: str | Sequence[Message]) -> str:
-    """Return all that a prompt tells the agent.
-
-    Raises:
-        ValueError: it is neither a text nor a list of chat turns.
-    """
+    """Return all that a prompt tells the agent; `ValueError` if it is neither a text nor a list of chat turns."""
     if isinstance(prompt, str):
         return prompt
     for turn in prompt:

@@ -67,14 +67,7 @@ def identity(document: Document) -> tuple[str, str]:
 
 
 def evidence_gains(similarities: Sequence[Sequence[float]]) -> list[float]:
-    """Return the gain of each turn, in [0, 1].
-
-    Args:
-        similarities: a row for each turn, in it a number for each gold document.
-
-    Raises:
-        ValueError: a row is empty or of another length than the first, or a number is outside [0, 1].
-    """
+    """Return the gain of each turn, in [0, 1], from its similarity, in [0, 1], with each gold document."""
     best = [0.0] * (len(similarities[0]) if similarities else 0)
     gains = []
     for at, row in enumerate(similarities):
@@ -102,16 +95,11 @@ def repeats(turns: Sequence[Sequence[Hashable]]) -> list[float]:
 
 
 def keyword_score(queries: Sequence[str], groups: Sequence[Sequence[str]], ignored: Collection[str] = ()) -> float:
-    """Return how well queries ask what each sub-question should be asked, in [0, 1].
+    """Return how well queries ask each sub-question, for which there is a group of ways to ask it, in [0, 1].
 
     A query counts for the one sub-question that it fits best, by token F1 with the ways to ask it; a sub-question keeps
     the best of its queries (StepSearch's code lets a later and worse one take its place); the score is their mean.
-
-    Args:
-        queries: what was asked.
-        groups: for each sub-question, the ways to ask it.
-        ignored: words that count on neither side; a sub-question of which nothing is left is left out, and without any
-            the score is 0.
+    Words that are `ignored` count on neither side; a sub-question of which nothing is left is left out.
     """
 
     def bag(text: str) -> Counter[str]:
@@ -174,11 +162,7 @@ def _cosine(left: Mapping[str, float], right: Mapping[str, float]) -> float:
 def likeness(one: Counter[str], other: Counter[str], rule: Rule) -> float:
     """Return how alike two bags of words are, in [0, 1]; 0 where either is empty.
 
-    Args:
-        one: counted words.
-        other: counted words.
-        rule: "token_f1", where what one says beyond the other lowers it, or "cosine" of the counts, where saying the
-            same words twice changes nothing.
+    With "token_f1" what one says beyond the other lowers it; with "cosine" saying the same words twice changes nothing.
     """
     if rule == "token_f1":
         return token_f1(one, other)
@@ -196,14 +180,10 @@ def spread(similar: Sequence[float]) -> float:
 
 
 def matched(similar: Sequence[Sequence[float]], threshold: float) -> list[tuple[int, int]]:
-    """Return pairs of rows and columns, each in one pair at most, as many as there can be.
+    """Return pairs of rows and columns that are similar enough, each in one pair at most, as many as there can be.
 
     Rows come in their order, and each takes its most similar columns first, so that the result is always the same one.
     (O2-Searcher's code keeps for each column the most similar row alone, which can lose pairs.)
-
-    Args:
-        similar: for each row, its similarity with each column.
-        threshold: the least similarity of a pair.
     """
     allowed = [
         sorted((at for at, value in enumerate(row) if value >= threshold), key=lambda at: (-row[at], at))

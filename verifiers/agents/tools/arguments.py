@@ -44,12 +44,9 @@ class NotDataError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Equality:
-    """When two values are the same.
+    """When two values are the same: numbers may differ by the relative `tolerance` if one of them is a float.
 
-    Attributes:
-        tolerance: relative difference that numbers may have if one of them is a float.
-        typed: whether a schema has judged the types, so that 5 and 5.0 are the same number; without one, a whole number
-            is asked for where the expected value is one.
+    Where a schema has judged the types (`typed`), 5.0 is 5; else a whole number is asked for where one is expected.
     """
 
     tolerance: float = 0.0
@@ -139,11 +136,7 @@ def _pairs(name: str, expected: Any) -> list[tuple[str, Any] | tuple[()]]:
 
 
 def data(value: Any, depth: int = 0) -> Any:
-    """Return a value as JSON holds it, tuples as lists.
-
-    Raises:
-        NotDataError: it is no JSON data, not finite, nested too deeply, or a number beyond 1e300.
-    """
+    """Return a value as JSON holds it, tuples as lists, if it is finite, not nested too deeply, and within 1e300."""
     if depth > MAX_DEPTH:
         raise NotDataError(f"it is nested more than {MAX_DEPTH} levels deep")
     if value is None or isinstance(value, str | bool):
@@ -162,11 +155,7 @@ def data(value: Any, depth: int = 0) -> Any:
 
 
 def check_choices(expected: Any) -> None:
-    """Look at the choices in an expected value that is data.
-
-    Raises:
-        NotDataError: one offers nothing, or says neither true nor false to being optional.
-    """
+    """Raise `NotDataError` if a choice offers nothing, or says neither true nor false to being optional."""
     if is_choice(expected):
         options = expected["any_of"]
         if not isinstance(options, list) or not options:
@@ -208,23 +197,14 @@ class Tools:
 
 
 def read_tools(given: Any) -> Tools:
-    """Return the tools of a reference.
-
-    Raises:
-        BadReferenceError: they are malformed, or a schema is none.
-        NoSchemasError: `jsonschema` is not installed.
-    """
+    """Return the tools of a reference; `NoSchemasError` if `jsonschema` is not installed."""
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence) or not given:
         raise BadReferenceError('"tools" must be a list of tools that is not empty', mistake=True)
     return _read(json_text(list(given), '"tools"'))
 
 
 def json_text(value: Any, what: str) -> str:
-    """Return a value as JSON.
-
-    Raises:
-        BadReferenceError: it is no JSON data; the message names it.
-    """
+    """Return a value as JSON; `what` it is, is told where that cannot be."""
     try:
         return json.dumps(value, default=_plain)
     except (TypeError, ValueError, RecursionError) as error:

@@ -38,8 +38,7 @@ from adjudge.responses.trajectories.reading import read_json
 from adjudge.responses.trajectories.trajectory import Call
 from adjudge.verifiers.logic.literal import LiteralError, parse_python, value_of
 
-MAX_CALLS: Final = 256
-"""Calls of one response; one with more is not judged call by call."""
+MAX_CALLS: Final = 256  # of one response; one with more is not judged call by call
 
 _BEGINS: Final = re.compile(r"[\[(#]|[^\W\d][\w.]{0,200}\s{0,20}\(")  # else there is nothing to parse, as in prose
 _ATTEMPT: Final = re.compile(r"[\[(]\s{0,20}[^\W\d][\w.]{0,200}\(")  # but not "[see (1)]"
@@ -48,14 +47,10 @@ _LINE: Final = re.compile(r"\r\n|\r|\n")
 
 
 def python_calls(text: str, offset: int = 0) -> list[Call]:
-    """Return the calls that a text consists of, at most `MAX_CALLS` + 1; none if it is something else.
+    """Return the calls that a text at `offset` consists of, at most `MAX_CALLS` + 1; none if it is something else.
 
     A text that begins as a list of calls and cannot be read is one call with a `fault`: whoever tried to call something
     has not refrained from it.
-
-    Args:
-        text: without blanks around it.
-        offset: where it begins; added to all spans.
     """
     if not _BEGINS.match(text):
         return []
@@ -170,13 +165,9 @@ _NAMES: Final = ("name", "tool_name", "tool", "function", "action")
 
 
 def dialect_calls(text: str, offset: int) -> list[Call]:
-    """Return the calls in a text that are marked in one of the ways above, up to the mark that exceeds `MAX_CALLS`.
+    """Return the calls in a text outside thoughts that are marked in one of the ways above, with `offset` added.
 
-    The first call behind a mark begins with it.
-
-    Args:
-        text: what the assistant wrote outside its thoughts.
-        offset: where it begins; added to all spans.
+    The first call behind a mark begins with it; the mark that exceeds `MAX_CALLS` is the last.
     """
     made: list[Call] = []
     at = 0
@@ -200,11 +191,7 @@ def unwrapped(data: Any) -> Any:
 def named_call(item: Any, *, argued: bool = True) -> tuple[Any, Any] | None:
     """Return the name and the arguments of a call in JSON, whichever keys a model gives them; None if it is none.
 
-    What has two names, or two sets of arguments, is none.
-
-    Args:
-        item: the JSON data.
-        argued: whether a call must have arguments; those of one without are {}.
+    What has two names, or two sets of arguments, is none, and unless `argued` is false what has no arguments.
     """
     outer = item if isinstance(item, dict) else {}
     inner = outer["function"] if isinstance(outer.get("function"), dict) else outer
@@ -222,7 +209,7 @@ def _may_be_arguments(value: Any) -> bool:
 
 
 def json_call(item: Any, start: int, end: int) -> Call:
-    """Return the call that a JSON object is."""
+    """Return the call that JSON data is."""
     parts = named_call(item)
     if parts is None:
         return Call(name="", arguments="", start=start, end=end, fault="it is no call")

@@ -61,8 +61,7 @@ class ToolExecutionVerifier(CallsVerifier, SandboxedVerifier):
     Attributes:
         extra: what calls beyond the expected results cost: "cost", or "ignore" for nothing.
         tolerance: relative difference that numbers may have if one of them is a float.
-        seconds: seconds for one call.
-        total_seconds: for all calls of a response.
+        seconds, total_seconds: for one call, and for all calls of a response.
         memory_mb: MiB for the tools.
         isolation: "bubblewrap", or "none" for tools you trust with any arguments.
     """
@@ -100,11 +99,7 @@ class ToolExecutionVerifier(CallsVerifier, SandboxedVerifier):
         return self._score(called, expected, played)
 
     def _gold(self, reference: ExecutionReference) -> Played | None:
-        """Return what the gold calls give.
-
-        Raises:
-            BadReferenceError: a gold call fails, or what it gives is nothing that could be compared.
-        """
+        """Return what the gold calls give; `BadReferenceError` if one fails, or gives what cannot be compared."""
         if reference.gold is None:
             return None
         played = self._played(reference.toolbox, reference.gold)
@@ -192,7 +187,7 @@ def _gives(rules: Rules, wanted: Any, got: Returned) -> bool:
 def _steps(
     called: Called, played: Played, matched: Mapping[tuple[int, int], Any], reference: ExecutionReference
 ) -> tuple[StepScore, ...]:
-    """Return a step for each call; where a state alone is expected, none of them is judged but those that failed."""
+    """A step for each call; where a state alone is expected, none of them is judged but those that failed."""
     places = [(turn, at, call) for turn, calls in enumerate(called.turns) for at, call in enumerate(calls)]
     steps = []
     for number, (turn, at, call) in enumerate(places):

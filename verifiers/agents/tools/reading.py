@@ -25,7 +25,7 @@ from adjudge.protocol import Sample, Score, Verifier, split_reasoning
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.rendering import without_hidden
 from adjudge.responses.trajectories.reading import check_trajectory, read_json, read_trajectory
-from adjudge.responses.trajectories.trajectory import Block, Call, Trajectory, TrajectoryForm, Turn
+from adjudge.responses.trajectories.trajectory import Block, Call, TrajectoryForm, Turn
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.agents.scoring import ReadsTrajectories
 from adjudge.verifiers.agents.tools.arguments import NoSchemasError, NotDataError, data
@@ -53,16 +53,9 @@ _JSON_ATTEMPT: Final = re.compile(r'(?:\[\s{0,20})?\{\s{0,20}["\'](?:name|type|i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Called:
-    """What a response calls.
-
-    Attributes:
-        turns: the calls of each turn that makes any; the arguments of those without a fault are JSON data.
-        trajectory: the response.
-        fault: why the response is worth nothing whatever it calls, a code of `adjudge.reasons`; "" otherwise.
-    """
+    """The calls of each turn that makes any, and why the response is worth nothing whatever it calls, "" otherwise."""
 
     turns: tuple[tuple[Call, ...], ...]
-    trajectory: Trajectory
     fault: str = ""
 
     @property
@@ -78,8 +71,6 @@ class ReadsCalls(ReadsTrajectories):
     Attributes:
         bare: how a turn that is nothing but calls, without tags, may be written: "json", "python", "auto" for both, or
             "none".
-        form: names of tags, as `adjudge.responses.trajectories.trajectory.TrajectoryForm` has them; results stand in
-            `tool_response`.
     """
 
     result_tag: ClassVar[str] = "tool_response"
@@ -156,15 +147,7 @@ def read_calls(
 ) -> Called:
     """Return what a response calls; a result that the assistant wrote itself is `tampering`.
 
-    Args:
-        sample: with the response.
-        form: the tags.
-        bare: how a turn that is nothing but calls may be written.
-        truncated: what becomes of a response that was cut off.
-        names: the tools that are known; attempts to call these count.
-
-    Raises:
-        ValueError: as `check_response` says.
+    Attempts to call tools of the `names` count.  Raises `ValueError` as `check_response` does.
     """
     trajectory = read_trajectory(with_spans(sample), form)
     by_turn, made, made_up = [], set[str](), False
@@ -189,7 +172,7 @@ def read_calls(
         fault = "truncated"
     elif trajectory.turns and form.think and _still_thinking(trajectory.turns[-1], form.think):
         fault = "unfinished_reasoning"
-    return Called(turns=turns, trajectory=trajectory, fault=fault)
+    return Called(turns=turns, fault=fault)
 
 
 def _still_thinking(turn: Turn, tag: str) -> bool:

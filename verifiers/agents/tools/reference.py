@@ -48,12 +48,9 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallReference:
-    """A reference of `tool_calls`.
+    """A reference of `tool_calls`: the wanted calls, and the tools there are, None where nothing is said of them.
 
-    Attributes:
-        turns: the wanted calls of each turn, one turn unless the order is "turns"; None if any valid calls are right.
-        order: see `matching.match`.
-        tools: the tools there are; None where nothing is said of them.
+    There is one turn unless the order is "turns"; None if any valid calls are right.
     """
 
     turns: tuple[tuple[Wanted, ...], ...] | None
@@ -74,10 +71,10 @@ class CallReference:
 
 
 def read_reference(reference: Any) -> CallReference:
-    """Return what a reference asks for.
+    """Return what a reference asks for; its own tools must allow each wanted call.
 
     Raises:
-        BadReferenceError: it is malformed, or a wanted call is none that its own tools allow.
+        BadReferenceError: it is malformed.
         NoSchemasError: it has tools, and `jsonschema` is not installed.
     """
     return _read(json_text(unpacked(reference), "the reference"))
@@ -107,7 +104,7 @@ def _read(text: str) -> CallReference:
             mistake=True,
         )
     tools = read_tools(reference["tools"]) if reference.get("tools") is not None else None
-    order = read_order(reference.get("order", "any"))
+    order = read_order(reference)
     if reference.get("calls") is None:
         if tools is None:
             raise BadReferenceError(
@@ -137,12 +134,9 @@ def _check_valid(call: Wanted, tools: Tools) -> None:
         )
 
 
-def read_order(order: Any) -> Order:
-    """Return an order by its name.
-
-    Raises:
-        BadReferenceError: there is none of that name.
-    """
+def read_order(reference: Mapping[str, Any]) -> Order:
+    """Return the order that a reference names."""
+    order = reference.get("order", "any")
     for known in ORDERS:
         if order == known:
             return known
@@ -150,11 +144,7 @@ def read_order(order: Any) -> Order:
 
 
 def by_turns(given: Any, order: Order, field: str) -> Sequence[Sequence[Any]]:
-    """Return the lists of a field, one for each turn if the order is "turns", else one.
-
-    Raises:
-        BadReferenceError: it is no list, no list of lists, or too long.
-    """
+    """Return the lists of a field, one for each turn if the order is "turns", else one."""
     turns = given if order == "turns" else [given]
     if not _is_list(turns) or not all(map(_is_list, turns)):
         shape = "a list of lists, one for each turn" if order == "turns" else "a list"
@@ -171,11 +161,7 @@ def _is_list(value: Any) -> bool:
 
 
 def read_wanted(call: Any, where: str) -> Wanted:
-    """Return a call of a reference.
-
-    Raises:
-        BadReferenceError: it is none; the message names it as `where`.
-    """
+    """Return a call of a reference, which errors name as `where`."""
     if not isinstance(call, Mapping) or not {"name"} <= call.keys() <= {"name", "arguments"}:
         raise BadReferenceError(f'{where} is {shorten(call, 60)}; give "name" and "arguments"', mistake=True)
     name = call["name"]
@@ -193,14 +179,11 @@ def read_wanted(call: Any, where: str) -> Wanted:
 
 
 def bfcl_reference(functions: Sequence[Mapping[str, Any]], ground_truth: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the reference of one row.
+    """Return the reference of a row of BFCL.
 
     Args:
         functions: the row's "function": names, with parameters as BFCL writes them.
         ground_truth: its "ground_truth": `[{"name": {"argument": [accepted, ..]}}, ..]`; empty for irrelevance.
-
-    Raises:
-        BadReferenceError: the row is malformed, or calls a function that it does not have.
     """
     known = {function.get("name"): function.get("parameters") or {} for function in functions}
     calls = []
@@ -249,13 +232,9 @@ class ExecutionReference:
     """Tools, and what is expected of calling them.
 
     Attributes:
-        toolbox: the tools.
-        order: how results are matched with calls; see `matching.match`.
-        results: expected results of each turn, one turn unless the order is "turns"; None if they do not matter.
-        final: the expected state.
-        has_final: whether the state matters.
-        gold: calls that give what is expected; None where it is given.
-        turns: how many gold calls each turn has.
+        results: of each turn, one turn unless the order is "turns"; None if they do not matter.
+        final: the state, if `has_final`.
+        gold: calls that give what is expected, and in `turns` how many each turn has; None where it is given.
     """
 
     toolbox: Toolbox
@@ -291,11 +270,7 @@ class ExecutionReference:
 
 
 def read_execution_reference(reference: Any) -> ExecutionReference:
-    """Return what a reference says.
-
-    Raises:
-        BadReferenceError: a field is missing, unknown or malformed.
-    """
+    """Return what a reference says; `BadReferenceError` if a field is missing, unknown or malformed."""
     reference = unpacked(reference)
     if (
         not isinstance(reference, Mapping)
@@ -309,7 +284,7 @@ def read_execution_reference(reference: Any) -> ExecutionReference:
         )
     source, setup, state = (_text(reference, name) for name in ("tools_source", "setup", "state"))
     toolbox = _kept_toolbox(source, setup, state)
-    order = read_order(reference.get("order", "any"))
+    order = read_order(reference)
     made = ExecutionReference(toolbox=toolbox, order=order)
     if not reference.keys() & {"expected", "final", "calls"}:
         raise BadReferenceError('give "expected" results, a "final" state, or gold "calls"', mistake=True)

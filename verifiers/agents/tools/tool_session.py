@@ -30,13 +30,7 @@ _PROCESSES: Final = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolbox:
-    """Tools, and how to see their state.
-
-    Attributes:
-        source: a program that defines them, its state, and how to read that.
-        names: the functions that may be called.
-        has_state: whether there is a state to read.
-    """
+    """A program that defines tools and how to read their state, and the functions that may be called."""
 
     source: str
     names: tuple[str, ...]
@@ -55,12 +49,7 @@ class SessionLimits:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What one call gave: a value, or why there is none.
-
-    Attributes:
-        value: what came back; see `is_data`.
-        error: the exception that the tool raised, or why it was not called; "" with a value.
-    """
+    """What one call gave: a value (see `is_data`), or the exception of the tool, or why it was not called."""
 
     value: Any = None
     error: str = ""
@@ -68,13 +57,7 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What came of all calls.
-
-    Attributes:
-        results: one for each call; fewer if the session was lost.
-        state: the final state; None without one.
-        lost: why the session was lost, a code of `adjudge.reasons`; "" otherwise.
-    """
+    """What came of all calls: results, fewer than calls if the session was `lost` (a reason), and the final state."""
 
     results: tuple[Returned, ...]
     state: Any = None
@@ -82,15 +65,9 @@ class Played:
 
 
 def make_toolbox(source: str, setup: str, state: str) -> Toolbox:
-    """Return the public functions that a source defines at its top level.
+    """Return the public functions that a Python source defines at its top level.
 
-    Args:
-        source: Python.
-        setup: Python that runs after it, once for each session.
-        state: an expression whose value is the state; "" for none.
-
-    Raises:
-        BadReferenceError: one of them is no Python, or there is no function.
+    `setup` runs after it, once for each session; `state` is an expression whose value is the state, "" for none.
     """
     tree = _parsed(source, "tools_source")
     _parsed(setup, "setup")
@@ -165,7 +142,7 @@ class _Session:
         self._peer = Peer(loaded.run.channel, serves_nothing, lifts=False)
 
     def played(self, calls: Sequence[Call]) -> Played:
-        """Call what is called, and read the state before and after."""
+        """Make the calls, and read the state before and after."""
         results: list[Returned] = []
         for name in self._toolbox.names:
             self._handle(name)
@@ -200,7 +177,6 @@ class _Session:
         return Returned(error=_said(answer)) if isinstance(answer, Raised) else Returned(answer)
 
     def _ask(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        """Return what a function gives: a value, or a `Raised`."""
         handle = self._handle(name)
         self._loaded.limit.restart(self._limits.seconds, within=self._limits.total_seconds)
         self._peer.deadline = self._loaded.limit.left

@@ -65,7 +65,6 @@ class ToolTreeScorer(ReadsCalls):
     blend: Weight = 1.0
 
     def __post_init__(self) -> None:
-        """Reject options out of range, and an outcome that is no scorer of single responses."""
         super().__post_init__()
         object.__setattr__(self, "outcome", part_of(self.outcome, f"{self.name}: outcome"))
         if self.outcome is None:
@@ -78,7 +77,7 @@ class ToolTreeScorer(ReadsCalls):
 
     @property
     def fingerprint(self) -> str:
-        """Name, version, options and the outcome's fingerprint, as 16 hex digits after the name."""
+        """Name, version and options, the outcome among them."""
         return fingerprint_of(self)
 
     def validate(self, sample: Sample) -> None:
@@ -138,7 +137,8 @@ class ToolTreeScorer(ReadsCalls):
 
     def _compared(self, ready: Sequence[tuple[Sample, Score, list[_Move]]]) -> list[Score]:
         rewards = [outcome.value or 0.0 for _, outcome, _ in ready]
-        paths = prefix_paths([[move.key for move in moves] for *_, moves in ready], [_prompt(one) for one, *_ in ready])
+        keys = [[move.key for move in moves] for *_, moves in ready]
+        paths = prefix_paths(keys, [repr(sample.prompt) for sample, *_ in ready])
         values = node_values(paths, rewards, self.discount)
         for path, (*_, moves) in zip(paths, ready, strict=True):
             for node, move in zip(path[1:], moves, strict=True):
@@ -189,10 +189,6 @@ class _Move:
     start: int
     end: int
     node: int = -1
-
-
-def _prompt(sample: Sample) -> str:
-    return repr(sample.prompt)
 
 
 def _tools(sample: Sample) -> Tools | None:

@@ -39,8 +39,6 @@ from adjudge.verifiers.agents.user.dialogue import (
 )
 
 _SHOWN = 600  # characters of what a model says about one turn
-_UNHEARD = "unheard"
-_UNJUDGED = "unjudged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,13 +71,9 @@ def spoken(dialogue: Sequence[Message]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Felt:
-    """What one turn did.
+    """By how much a turn changed the feeling, clipping done, the feeling after it, and the model's reasons.
 
-    Attributes:
-        change: by how much the feeling changed, clipping done.
-        emotion: the feeling after it.
-        said: the change that the model named; None for a silent turn, about which nobody is asked.
-        text: the model's reasons.
+    `said` is the change that the model named; None for a silent turn, about which nobody is asked.
     """
 
     change: float
@@ -87,16 +81,13 @@ class Felt:
     said: float | None = None
     text: str = ""
 
-    def told(self) -> dict[str, Any]:
-        """Return it as evidence."""
-        told: dict[str, Any] = {"change": self.change, "emotion": self.emotion.value, "band": self.emotion.band}
+    def evidence(self) -> dict[str, Any]:
+        """Return plain data."""
+        step: dict[str, Any] = {"change": self.change, "emotion": self.emotion.value, "band": self.emotion.band}
         if self.said is None:
-            return {**told, "silent": True}
-        return {
-            **told,
-            "said": self.said,
-            "text": f"... {self.text[-_SHOWN:]}" if len(self.text) > _SHOWN else self.text,
-        }
+            return {**step, "silent": True}
+        text = f"... {self.text[-_SHOWN:]}" if len(self.text) > _SHOWN else self.text
+        return {**step, "said": self.said, "text": text}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -154,15 +145,15 @@ class Course:
         steps = []
         for number, turn in enumerate(all_turns):
             known = number < len(self.felt)
-            label = self.felt[number].emotion.band if known else _UNJUDGED if self.fault else _UNHEARD
+            label = self.felt[number].emotion.band if known else "unjudged" if self.fault else "unheard"
             value = self.felt[number].change if known else None
             steps.append(StepScore(value=value, label=label, start=turn.start, end=turn.end))
         return tuple(steps)
 
     def evidence(self) -> dict[str, Any]:
-        """Return plain data that lets a person check the course."""
+        """Return plain data."""
         end = "unknown" if self.fault else self.emotion.band if self.emotion.over else "open"
-        return {"emotion": self.emotion.value, "end": end, "turns": [felt.told() for felt in self.felt]}
+        return {"emotion": self.emotion.value, "end": end, "turns": [felt.evidence() for felt in self.felt]}
 
 
 T = TypeVar("T")
@@ -194,10 +185,6 @@ class SimulatedUserScorer(ModelScorer):
     max_change: Count = MAX_CHANGE
     max_turns: Count = 20
     truncated: Literal["zero", "grade"] = "grade"
-
-    def __post_init__(self) -> None:
-        """Reject options out of range."""
-        super().__post_init__()
 
     def templates(self) -> tuple[Template, ...]:
         """Return the one prompt there is."""

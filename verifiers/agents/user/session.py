@@ -29,12 +29,10 @@ class Reaction:
 
     Attributes:
         text: the user's next words; "" where the conversation is over.
-        change: by how much the feeling changed.
-        emotion: the feeling now, from 0 to 100.
-        band: where it lies.
+        change, emotion, band: by how much the feeling changed, where it is now, from 0 to 100, and in which band.
         over: whether the user leaves, content or not.
         analysis: the model's reasons.
-        cost: what both calls took.
+        cost: of both calls.
     """
 
     text: str

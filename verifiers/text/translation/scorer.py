@@ -22,8 +22,14 @@ from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.runtime.verifying import VerifierScorer
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.nested import options_of, part_of
-from adjudge.verifiers.text.translation.options import Fault, TranslationOptions, TranslationReference
-from adjudge.verifiers.text.translation.verifier import Lexical, TranslationVerifier, lexical_of
+from adjudge.verifiers.text.translation.verifier import (
+    Fault,
+    Lexical,
+    TranslationOptions,
+    TranslationReference,
+    TranslationVerifier,
+    lexical_of,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +43,7 @@ class TranslationScorer(TranslationOptions):
             the unit scale; with "discrete" both must be above their thresholds).
         lexical: "bleu" or "chrf": the other metric of a mix.
         semantic: the scorer of meaning; "semantic" and "mix" need one.
-        semantic_range: its values for the worst and the best translation; what lies outside counts as the end.
+        semantic_range: its values for the worst and the best translation.
         semantic_above: its threshold for "discrete", in [0, 1] after `semantic_range`.
     """
 
@@ -78,8 +84,8 @@ class TranslationScorer(TranslationOptions):
     @property
     def verifier(self) -> TranslationVerifier | None:
         """The verifier that does all the work, or None where a model is asked too."""
-        found = None if self._asks else self._lexical.verifier
-        return found if isinstance(found, TranslationVerifier) else None
+        verifier = None if self._asks else self._lexical.verifier
+        return verifier if isinstance(verifier, TranslationVerifier) else None
 
     @property
     def fingerprint(self) -> str:
@@ -104,11 +110,11 @@ class TranslationScorer(TranslationOptions):
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return one score per sample, in order; with a model, `parts` has what each metric says."""
-        found = await self._lexical.score(samples)
+        lexical = await self._lexical.score(samples)
         if not self._asks:
-            return found
+            return lexical
         places, asked = [], []
-        for place, (sample, score) in enumerate(zip(samples, found, strict=True)):
+        for place, (sample, score) in enumerate(zip(samples, lexical, strict=True)):
             if "lexical" in score.evidence:
                 reference = self.read_reference(sample.reference)
                 text = self.translation_of(sample, reference)
@@ -120,7 +126,7 @@ class TranslationScorer(TranslationOptions):
         origin = Provenance(scorer=self.name, fingerprint=self.fingerprint)
         return [
             replace(self._mixed(score, said[place]) if place in said else score, provenance=origin)
-            for place, score in enumerate(found)
+            for place, score in enumerate(lexical)
         ]
 
     def _mixed(self, words: Score, meaning: Score) -> Score:

@@ -134,7 +134,6 @@ def test_asking_everything_in_one_turn_is_worth_less_than_asking() -> None:
 def test_what_the_prompt_tells_pays_nothing() -> None:
     told = "I have a fever. What is it?"
     assert gain("A fever?", "A fever, and Kenya.", prompt=told).value == pytest.approx(0.5)
-    assert gain("A fever?", "A fever.", prompt=told, prompt_facts="pay").value == pytest.approx(0.3)
 
 
 def test_a_reply_is_read_up_to_its_limit() -> None:
@@ -279,8 +278,6 @@ def test_a_model_measures_what_facts_are_worth_once_for_all_responses() -> None:
     assert scores[1].evidence["shapley"] == pytest.approx([0.4, 0.4, 0.0])
     assert len(engine.asked) == 8
     assert [score.cost.prompt_tokens for score in scores] == [8, 0, 0]
-    (mean,) = run(FactGainScorer(engine=Doctor(), normalize="none", pooling="exp_mean_logp"), samples[0])
-    assert mean.evidence["shapley"][0] == pytest.approx((0.5**0.5 - 0.1**0.5 + 0.9**0.5 - 0.5**0.5) / 2)
 
 
 @pytest.mark.parametrize("logprobs", [(), (math.nan, 0.0)])
