@@ -54,7 +54,7 @@ from adjudge.fingerprints import fingerprint_of
 from adjudge.protocol import Limits, Score
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.number_text import read_quantity
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.logic.gym_forms import require_form, require_harmless
 from adjudge.verifiers.logic.literal import LiteralError
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
@@ -77,25 +77,12 @@ def installed() -> str:
 
 
 def tasks() -> frozenset[str]:
-    """Return the names of all registered tasks.
-
-    Raises:
-        GymMissingError: the package is not installed.
-    """
+    """Return the names of all registered tasks; `GymMissingError` if the package is not installed."""
     return frozenset(_factory().DATASETS)
 
 
 def ask(task: str, answer: str, entry: Mapping[str, Any]) -> float | None:
-    """Return what the task's own check gives an answer; None where it raises an error instead.
-
-    Args:
-        task: a registered name other than "composite".
-        answer: the answer alone.
-        entry: "question", "answer" and "metadata", as the package made them.
-
-    Raises:
-        GymMissingError: the package is not installed.
-    """
+    """Return what the check of a task gives an answer to one of its entries; None where it raises an error instead."""
     check = _check(task)
     try:  # some checks write into the metadata
         given = float(check(answer, {**entry, "metadata": dict(entry["metadata"])}))
@@ -250,12 +237,7 @@ _MAX_LONGER: Final = 10_000  # characters that an answer may have beyond four ti
 
 @dataclass(frozen=True, slots=True)
 class GymEntry:
-    """A task's name, and its entry.
-
-    Attributes:
-        task: a registered name other than "composite".
-        entry: "question", "answer" and "metadata".
-    """
+    """A task's name, other than "composite", and its entry: "question", "answer" and "metadata"."""
 
     task: str
     entry: Mapping[str, Any]
@@ -301,16 +283,16 @@ class ReasoningGymVerifier(MarkedAnswerVerifier[GymEntry]):
         """Return the entry, whose gold answer its own check takes."""
         if not isinstance(reference, Mapping) or not {"family", "entry"} <= set(reference) <= _FIELDS:
             shown = shorten(repr(reference), 80)
-            raise BadReferenceError(f'the reference is {shown}; give {{"family": .., "entry": ..}}', mistake=True)
+            raise ReferenceFormError(f'the reference is {shown}; give {{"family": .., "entry": ..}}')
         if not isinstance(reference["family"], str):
             shown = shorten(repr(reference["family"]), 60)
-            raise BadReferenceError(f"the family is {shown}; give the name of a task", mistake=True)
+            raise ReferenceFormError(f"the family is {shown}; give the name of a task")
         try:
             return _entry(reference["family"], wire.dumps(reference["entry"]))
         except (TypeError, ValueError) as error:
             if isinstance(error, BadReferenceError):
                 raise
-            raise BadReferenceError(f"the entry cannot be read: {error}", mistake=False) from error
+            raise BadReferenceError(f"the entry cannot be read: {error}") from error
 
     def shown(self, text: str, gold: GymEntry) -> str:
         """Return the text as it is: an answer may be made of the signs that elsewhere hide or strike out."""
@@ -324,10 +306,7 @@ class ReasoningGymVerifier(MarkedAnswerVerifier[GymEntry]):
             return Score.scored(0.0, "too_complex", **evidence)
         if gold.gold is not None and answer == gold.gold.strip():
             answer = gold.gold  # with the white space that the tags took off
-        try:
-            require_form(gold.task, answer, gold.entry)
-        except LiteralError as error:
-            return Score.scored(0.0, error.reason, **evidence, error=str(error))
+        require_form(gold.task, answer, gold.entry)
         given = ask(gold.task, answer, gold.entry)
         if given is None:
             return Score.scored(0.0, "unparsable_answer", **evidence)
@@ -343,25 +322,25 @@ def _entry(family: str, written: str) -> GymEntry:
     known = tasks()
     entry = wire.decode(wire.loads(written))
     if not isinstance(entry, Mapping) or not set(entry) >= _PARTS or not isinstance(entry["metadata"], Mapping):
-        raise BadReferenceError('the entry is no mapping with "question", "answer" and "metadata"', mistake=True)
+        raise ReferenceFormError('the entry is no mapping with "question", "answer" and "metadata"')
     task = str(entry["metadata"].get("source_dataset")) if family == COMPOSITE else family
     if task not in known - {COMPOSITE}:
-        raise BadReferenceError(f"{installed()} has no task {shorten(repr(task), 60)}", mistake=True)
-    found = GymEntry(task, entry)
-    if found.gold is None and task not in _NEEDED:
-        raise BadReferenceError(f"the answer of {task} is {shorten(repr(entry['answer']), 60)}, no text", mistake=False)
+        raise ReferenceFormError(f"{installed()} has no task {shorten(repr(task), 60)}")
+    made = GymEntry(task, entry)
+    if made.gold is None and task not in _NEEDED:
+        raise BadReferenceError(f"the answer of {task} is {shorten(repr(entry['answer']), 60)}, no text")
     try:
         require_harmless(task, entry)
         missing = [key for key in _NEEDED.get(task, ()) if key not in entry["metadata"]]
     except (LiteralError, LookupError, TypeError, AttributeError) as error:
-        raise BadReferenceError(f"the entry of {task} is not what its check takes: {error}", mistake=False) from error
+        raise BadReferenceError(f"the entry of {task} is not what its check takes: {error}") from error
     if missing:
-        raise BadReferenceError(f"the metadata of {task} has no {missing[0]!r}", mistake=False)
-    if found.gold is not None and _UNSOLVED in found.gold and task in _INTEGRALS:
+        raise BadReferenceError(f"the metadata of {task} has no {missing[0]!r}")
+    if made.gold is not None and _UNSOLVED in made.gold and task in _INTEGRALS:
         return GymEntry(task, {**entry, "answer": None})
-    if found.gold is not None and not _is_right(found, found.gold):
-        raise BadReferenceError(f"the check of {task} refuses the entry's own answer", mistake=False)
-    return found
+    if made.gold is not None and not _is_right(made, made.gold):
+        raise BadReferenceError(f"the check of {task} refuses the entry's own answer")
+    return made
 
 
 def _is_right(gold: GymEntry, answer: str) -> bool:

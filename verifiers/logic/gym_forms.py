@@ -35,23 +35,14 @@ _HANOI: Final = re.compile(r"\s*Move disk (\d{1,3}) from Peg (\d{1,3}) to Peg (\
 
 
 def require_form(task: str, answer: str, entry: Mapping[str, Any]) -> None:
-    """Raise unless the task's own check may see an answer.
-
-    Raises:
-        LiteralError: it may not.
-    """
+    """Raise `LiteralError` unless the task's own check may see an answer."""
     form = _ANSWERS.get(task)
     if form:
         form(answer, entry)
 
 
 def require_harmless(task: str, entry: Mapping[str, Any]) -> None:
-    """Raise unless the parts of an entry that a task's check evaluates are plain.
-
-    Raises:
-        LiteralError: they are not.
-        KeyError: a part is missing.
-    """
+    """Raise `LiteralError` unless the parts of an entry that a task's check evaluates are plain."""
     form = _ENTRIES.get(task)
     if form:
         form(entry)
@@ -118,8 +109,8 @@ def _turns(answer: str, entry: Mapping[str, Any]) -> None:
 def _hanoi(answer: str, entry: Mapping[str, Any]) -> None:
     pegs = int(entry["metadata"]["num_pegs"])
     for line in answer.splitlines():
-        found = _HANOI.fullmatch(line)
-        if line.strip() and not (found and 1 <= int(found[2]) <= pegs and 1 <= int(found[3]) <= pegs):
+        move = _HANOI.fullmatch(line)
+        if line.strip() and not (move and 1 <= int(move[2]) <= pegs and 1 <= int(move[3]) <= pegs):
             raise LiteralError("unparsable_answer", "a line is no move between pegs that there are")
 
 
@@ -146,7 +137,7 @@ def _boxes(answer: str, entry: Mapping[str, Any]) -> None:
 
 
 def _same_digits(answer: str, entry: Mapping[str, Any]) -> None:
-    """As many numbers as in the gold answer, and no other letters."""
+    """Want as many numbers as in the gold answer, and no other letters."""
     gold = entry["answer"]
     numbers = len(re.findall(r"\d+", gold))
     letters = set(re.findall(r"[^\W\d]", gold))

@@ -6,14 +6,12 @@
 | `countdown` | `numbers`, `target`; `all`: whether each number must be used | an expression |
 | `maze` | `grid` of texts with S, G and #; `shortest` | moves (`RRDD`, "right, down") or cells |
 | `queens` | `size`; `given` | the board, or the column of each row |
-| `zebra` | `attributes`, `clues` (`adjudge.verifiers.logic.puzzle`) | a table of positions |
+| `zebra` | `attributes`, `clues` (below) | a table of positions |
 
 Nothing is searched for: an answer is checked against the rules.  Not covered: puzzles given as prose.
 
-Zebra puzzles by their clues: every arrangement that fits is right, and none is searched for.
-
-A clue is a list: its kind, two things (or a thing and a position), and a number where the kind needs one.  A thing is
-`[attribute, value]`.
+A clue of a zebra puzzle is a list: its kind, two things (or a thing and a position), and a number where the kind needs
+one.  A thing is `[attribute, value]`.
 
 | clue | says |
 |---|---|
@@ -34,7 +32,7 @@ from typing import Any, ClassVar, Final
 
 from adjudge.protocol import Score
 from adjudge.responses.answer_span import shorten
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.logic.expression import exact_value
 from adjudge.verifiers.logic.literal import LiteralError
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
@@ -59,38 +57,26 @@ _PLACED: Final = frozenset({"at", "not_at"})
 
 
 class Zebra:
-    """A puzzle with its clues.
-
-    Args:
-        attributes: the values of each attribute, one for each position.
-        clues: see the module.
-
-    Raises:
-        BadReferenceError: the attributes differ in size, or a clue is malformed.
-    """
+    """A puzzle with its clues; each attribute has one value for each position."""
 
     def __init__(self, attributes: Any, clues: Any) -> None:
         if not isinstance(attributes, Mapping) or not attributes or not isinstance(clues, list | tuple):
-            raise BadReferenceError('a zebra puzzle needs "attributes", a mapping of lists, and "clues"', mistake=True)
+            raise ReferenceFormError('a zebra puzzle needs "attributes", a mapping of lists, and "clues"')
         self._values: dict[str, frozenset[str]] = {}
         for name, values in attributes.items():
             if not isinstance(values, list | tuple):
-                raise BadReferenceError(f"the values of {shorten(repr(name), 40)} are no list", mistake=True)
+                raise ReferenceFormError(f"the values of {shorten(repr(name), 40)} are no list")
             self._values[normal_item(str(name))] = frozenset(normal_item(str(value)) for value in values)
         sizes = {len(values) for values in self._values.values()}
         if len(self._values) < len(attributes):
-            raise BadReferenceError("two attributes have the same name", mistake=False)
+            raise BadReferenceError("two attributes have the same name")
         if len(sizes) != 1 or any(len(values) not in sizes for values in attributes.values()) or 0 in sizes:
-            raise BadReferenceError("the attributes do not have the same number of different values", mistake=False)
+            raise BadReferenceError("the attributes do not have the same number of different values")
         self._size = sizes.pop()
         self._clues = [self._clue(clue) for clue in clues]
 
     def broken(self, answer: str) -> str:
-        """Return why an answer is wrong; "" for a right one.
-
-        Raises:
-            LiteralError: it is no table.
-        """
+        """Return why an answer is wrong; "" for a right one."""
         cells = self._cells(answer)
         wanted = {(str(place), name) for place in range(1, self._size + 1) for name in self._values}
         if set(cells) != wanted:
@@ -122,14 +108,14 @@ class Zebra:
     def _clue(self, clue: Any) -> Clue:
         shown = shorten(repr(clue), 80)
         if not isinstance(clue, list | tuple) or not clue or clue[0] not in list(_BETWEEN):
-            raise BadReferenceError(f"the clue {shown} is of no kind of {', '.join(_BETWEEN)}", mistake=True)
+            raise ReferenceFormError(f"the clue {shown} is of no kind of {', '.join(_BETWEEN)}")
         if len(clue) != (4 if clue[0] == "apart" else 3) or any(type(part) is not int for part in clue[3:]):
-            raise BadReferenceError(f"the clue {shown} has other parts than its kind needs", mistake=True)
+            raise ReferenceFormError(f"the clue {shown} has other parts than its kind needs")
         kind, one, other, *gap = clue
         if (type(other) is int) != (kind in _PLACED):
-            raise BadReferenceError(f"the clue {shown} has other parts than its kind needs", mistake=True)
+            raise ReferenceFormError(f"the clue {shown} has other parts than its kind needs")
         if (kind in _PLACED and not 1 <= other <= self._size) or any(not 0 < part < self._size for part in gap):
-            raise BadReferenceError(f"the clue {shown} is about a position that is not there", mistake=False)
+            raise BadReferenceError(f"the clue {shown} is about a position that is not there")
         return kind, self._thing(one, shown), other if kind in _PLACED else self._thing(other, shown), sum(gap)
 
     def _thing(self, thing: Any, shown: str) -> Thing:
@@ -137,7 +123,7 @@ class Zebra:
             name, value = normal_item(str(thing[0])), normal_item(str(thing[1]))
             if value in self._values.get(name, ()):
                 return name, value
-        raise BadReferenceError(f"the clue {shown} names something that is not there", mistake=False)
+        raise BadReferenceError(f"the clue {shown} names something that is not there")
 
 
 _NAMED: Final = re.compile(
@@ -164,28 +150,22 @@ class PuzzleVerifier(MarkedAnswerVerifier[tuple[str, Broken]]):
         """Return the puzzle's kind, and what tells whether an answer solves it."""
         kind = reference.get("kind") if isinstance(reference, Mapping) else None
         if not isinstance(kind, str) or kind not in _KINDS:
-            raise BadReferenceError(
-                f'the reference is {shorten(repr(reference), 60)}; give {{"kind": ..}}, one of {", ".join(_KINDS)}',
-                mistake=True,
+            raise ReferenceFormError(
+                f'the reference is {shorten(repr(reference), 60)}; give {{"kind": ..}}, one of {", ".join(_KINDS)}'
             )
         needed, optional, make = _KINDS[kind]
         given = {key: value for key, value in reference.items() if key != "kind"}
         if not needed <= set(given) <= needed | optional:
-            raise BadReferenceError(
+            raise ReferenceFormError(
                 f"a puzzle of the kind {kind} has {', '.join(map(str, sorted(given, key=str))) or 'nothing'}; "
-                f"it needs {', '.join(sorted(needed))}, and takes {', '.join(sorted(optional)) or 'nothing else'}",
-                mistake=True,
+                f"it needs {', '.join(sorted(needed))}, and takes {', '.join(sorted(optional)) or 'nothing else'}"
             )
         return kind, make(given)
 
     def judge_text(self, answer: str, gold: tuple[str, Broken]) -> Score:
         """Return 1 for a solution."""
         kind, broken = gold
-        try:
-            fault = broken(answer)
-        except LiteralError as error:
-            return Score.scored(0.0, error.reason, kind=kind, answer=shorten(answer), error=str(error))
-        if fault:
+        if fault := broken(answer):
             return Score.scored(0.0, "wrong", kind=kind, answer=shorten(answer), error=fault)
         return Score.scored(1.0, kind=kind, answer=shorten(answer))
 
@@ -193,9 +173,9 @@ class PuzzleVerifier(MarkedAnswerVerifier[tuple[str, Broken]]):
 def _countdown(puzzle: Mapping[str, Any]) -> Broken:
     numbers, target, every = puzzle["numbers"], puzzle["target"], puzzle.get("all", True)
     if not isinstance(numbers, list | tuple) or not numbers or any(type(number) is not int for number in numbers):
-        raise BadReferenceError("numbers must be a list of whole numbers", mistake=True)
+        raise ReferenceFormError("numbers must be a list of whole numbers")
     if type(target) is not int or type(every) is not bool:
-        raise BadReferenceError("target must be a whole number, and all true or false", mistake=True)
+        raise ReferenceFormError("target must be a whole number, and all true or false")
     wanted, available = Fraction(target), Counter(numbers)
 
     def broken(answer: str) -> str:
@@ -233,7 +213,7 @@ def _in_steps(answer: str) -> tuple[Fraction, list[int]]:
 def _maze(puzzle: Mapping[str, Any]) -> Broken:
     shortest = puzzle.get("shortest", False)
     if type(shortest) is not bool:
-        raise BadReferenceError("shortest must be true or false", mistake=True)
+        raise ReferenceFormError("shortest must be true or false")
     return Maze(puzzle["grid"], shortest=shortest).broken
 
 

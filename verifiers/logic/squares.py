@@ -11,7 +11,7 @@ from itertools import combinations, pairwise
 from typing import Any, Final
 
 from adjudge.responses.answer_span import shorten
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.logic.grid import Grid, grid_of, read_grid
 from adjudge.verifiers.logic.literal import LiteralError, read_literal
 
@@ -20,22 +20,10 @@ Cell = tuple[int, int]
 MAXCELLS: Final = 250_000
 MAX_MOVES: Final = 20_000
 _STEPS: Final = {
-    "u": (-1, 0),
-    "up": (-1, 0),
-    "↑": (-1, 0),
-    "d": (1, 0),
-    "down": (1, 0),
-    "↓": (1, 0),
-    "l": (0, -1),
-    "left": (0, -1),
-    "←": (0, -1),
-    "r": (0, 1),
-    "right": (0, 1),
-    "→": (0, 1),
-    **dict.fromkeys(("n", "north"), (-1, 0)),
-    **dict.fromkeys(("s", "south"), (1, 0)),
-    **dict.fromkeys(("w", "west"), (0, -1)),
-    **dict.fromkeys(("e", "east"), (0, 1)),
+    **dict.fromkeys("u up ↑ n north".split(), (-1, 0)),
+    **dict.fromkeys("d down ↓ s south".split(), (1, 0)),
+    **dict.fromkeys("l left ← w west".split(), (0, -1)),
+    **dict.fromkeys("r right → e east".split(), (0, 1)),
 }
 _ITEM: Final = re.compile(r"^\s*(?:(?:step|move)\s{0,2})?\d{1,5}\s?[.):]\s*|^\s*[*•]\s+", re.IGNORECASE | re.MULTILINE)
 _BETWEEN: Final = re.compile(r"[\s,;\[\]\"'>-]+")
@@ -43,37 +31,25 @@ CELL: Final = re.compile(r"[(\[]\s{0,3}(\d{1,4})\s{0,3},\s{0,3}(\d{1,4})\s{0,3}[
 
 
 class Maze:
-    """A maze on squared paper.
-
-    Args:
-        rows: texts of one length: "S" for the start, "G" for the goal, "#" for walls; all else is free.
-        shortest: whether only a shortest way is right.
-
-    Raises:
-        BadReferenceError: the rows are no maze, or there is no way through it.
-    """
+    """A maze: rows of one length with "S" for the start, "G" for the goal and "#" for walls."""
 
     def __init__(self, rows: Any, *, shortest: bool) -> None:
         if not isinstance(rows, list | tuple) or not rows or not all(isinstance(row, str) for row in rows):
-            raise BadReferenceError('a maze needs "grid": its rows, as texts', mistake=True)
+            raise ReferenceFormError('a maze needs "grid": its rows, as texts')
         if len(set(map(len, rows))) != 1 or len(rows) * len(rows[0]) > MAXCELLS:
-            raise BadReferenceError("the maze's rows differ in length, or there are too many", mistake=False)
+            raise BadReferenceError("the maze's rows differ in length, or there are too many")
         text = "".join(rows)
         if (text.count("S"), text.count("G")) != (1, 1):
-            raise BadReferenceError("the maze has not one start, S, and one goal, G", mistake=False)
+            raise BadReferenceError("the maze has not one start, S, and one goal, G")
         self._free = {(r, c) for r, row in enumerate(rows) for c, mark in enumerate(row) if mark != "#"}
         self._start, self._goal = (divmod(text.index(mark), len(rows[0])) for mark in "SG")
         least = self._least()
         if least is None:
-            raise BadReferenceError("there is no way through the maze", mistake=False)
+            raise BadReferenceError("there is no way through the maze")
         self._length = least if shortest else None
 
     def broken(self, answer: str) -> str:
-        """Return why an answer is wrong; "" for a right one.
-
-        Raises:
-            LiteralError: it is neither moves nor cells.
-        """
+        """Return why an answer is wrong; "" for a right one."""
         way = self._way(answer)
         if len(way) > MAX_MOVES:
             raise LiteralError("too_complex", f"more than {MAX_MOVES} moves")
@@ -117,16 +93,16 @@ class Maze:
         return way
 
     def _least(self) -> int | None:
-        found = {self._start: 0}
+        steps = {self._start: 0}
         waiting = deque([self._start])
         while waiting:
             row, column = waiting.popleft()
             for down, right in ((-1, 0), (1, 0), (0, -1), (0, 1)):
                 cell = (row + down, column + right)
-                if cell in self._free and cell not in found:
-                    found[cell] = found[row, column] + 1
+                if cell in self._free and cell not in steps:
+                    steps[cell] = steps[row, column] + 1
                     waiting.append(cell)
-        return found.get(self._goal)
+        return steps.get(self._goal)
 
 
 MAX_SIZE: Final = 64
@@ -137,40 +113,26 @@ _BLANK: Final = frozenset({".", "_", "0", "*", "-"})
 
 
 class Sudoku:
-    """A sudoku with its givens.
-
-    Args:
-        rows: the board: nested lists, or a text with its rows; 0, "." or "_" where nothing is given.
-        box: rows and columns of a box; None for the usual one of the size.
-
-    Raises:
-        BadReferenceError: it is no board, or its givens contradict each other.
-    """
+    """A sudoku: nested lists or a text with its rows, 0, "." or "_" where nothing is given; and the shape of a box."""
 
     def __init__(self, rows: Any, box: Any = None) -> None:
         try:
             board = _sudoku_text(rows) if isinstance(rows, str) else grid_of(rows)
         except LiteralError as error:
-            raise BadReferenceError(f"the sudoku is no board: {error}", mistake=False) from error
+            raise BadReferenceError(f"the sudoku is no board: {error}") from error
         size = len(board)
         shape = box if box is not None else _BOXES.get(size)
         if not isinstance(shape, list | tuple) or len(shape) != 2 or any(type(side) is not int for side in shape):
-            raise BadReferenceError(f"box is {shorten(repr(shape), 40)}; give its rows and columns", mistake=True)
+            raise ReferenceFormError(f"box is {shorten(repr(shape), 40)}; give its rows and columns")
         if len(board[0]) != size or size > MAX_SIZE or shape[0] < 1 or shape[0] * shape[1] != size:
-            raise BadReferenceError(
-                f"a board of {size} rows is not made of boxes of {shape[0]} by {shape[1]}", mistake=False
-            )
+            raise BadReferenceError(f"a board of {size} rows is not made of boxes of {shape[0]} by {shape[1]}")
         self._given, self._rows, self._columns = board, shape[0], shape[1]
         self._values = {str(value) for value in range(1, size + 1)}
         if any(cell not in self._values | _EMPTY for row in board for cell in row) or not self._apart(board):
-            raise BadReferenceError("the givens are no numbers of the board, or contradict each other", mistake=False)
+            raise BadReferenceError("the givens are no numbers of the board, or contradict each other")
 
     def broken(self, answer: str) -> str:
-        """Return why an answer is wrong; "" for a right one.
-
-        Raises:
-            LiteralError: it is no grid.
-        """
+        """Return why an answer is wrong; "" for a right one."""
         offered = read_grid(answer)
         size = len(self._given)
         if size > 1 and len(offered) == 1 and len(offered[0]) == size * size:  # the rows one after the other
@@ -198,26 +160,21 @@ class Sudoku:
 class Queens:
     """A board on which as many queens as it has rows do not attack each other.
 
-    Args:
-        size: rows and columns.
-        given: columns of queens that stand already, by row, counted from 1; 0 for rows without.
-
-    Raises:
-        BadReferenceError: the size is out of range or has no solution, or the given queens attack each other.
+    `given` are the columns of queens that stand already, by row, counted from 1; 0 for rows without.
     """
 
     def __init__(self, size: Any, given: Any = ()) -> None:
         if type(size) is not int or not 1 <= size <= MAX_SIZE:
-            raise BadReferenceError(f"size is {shorten(repr(size), 40)}; give 1 to {MAX_SIZE}", mistake=True)
+            raise ReferenceFormError(f"size is {shorten(repr(size), 40)}; give 1 to {MAX_SIZE}")
         if not isinstance(given, list | tuple) or any(type(at) is not int or not 0 <= at <= size for at in given):
-            raise BadReferenceError("given must be a list of columns, 0 for none", mistake=True)
+            raise ReferenceFormError("given must be a list of columns, 0 for none")
         if size in (2, 3):
-            raise BadReferenceError(f"{size} queens have no place on a board of {size} rows", mistake=False)
+            raise BadReferenceError(f"{size} queens have no place on a board of {size} rows")
         if len(given) > size:
-            raise BadReferenceError(f"{len(given)} rows are given, and the board has {size}", mistake=False)
+            raise BadReferenceError(f"{len(given)} rows are given, and the board has {size}")
         placed = [(row, column) for row, column in enumerate(given) if column]
         if any(b == d or abs(a - c) == abs(b - d) for (a, b), (c, d) in combinations(placed, 2)):
-            raise BadReferenceError("two of the given queens attack each other", mistake=False)
+            raise BadReferenceError("two of the given queens attack each other")
         self._size, self._given = size, tuple(given)
 
     def broken(self, answer: str) -> str:
@@ -225,9 +182,6 @@ class Queens:
 
         The answer is the board, with Q or 1 for queens, the queens' columns by row, or the row and column of each
         queen; all of them counted from 1, or all from 0.
-
-        Raises:
-            LiteralError: it is neither.
         """
         columns = self._columns_of(answer)
         if 0 in columns:
@@ -257,14 +211,14 @@ class Queens:
             board = read_grid(answer)
         if len(board) == 1 and self._size > 1 and all(cell.isdecimal() and len(cell) < 4 for cell in board[0]):
             return [int(cell) for cell in board[0]]
-        found = []
+        columns = []
         for row in board:
             cells = [cell.casefold() for cell in (list(row[0]) if len(row) == 1 else row)]
             queens = [column for column, cell in enumerate(cells, 1) if cell in _QUEEN]
             if len(cells) != self._size or len(queens) != 1 or any(cell not in _QUEEN | _BLANK for cell in cells):
                 return []
-            found += queens
-        return found
+            columns += queens
+        return columns
 
 
 def _sudoku_text(text: str) -> Grid:

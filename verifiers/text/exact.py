@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal
 from adjudge.protocol import Score
 from adjudge.responses.answer_span import Span, shorten
 from adjudge.responses.markup import invisible, unwrap, visible_answer
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives
 
 _ENDING = " \t\r\n.,;:!?。，；：！？、…"
@@ -64,14 +64,13 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
         accepted = set()
         for value in alternatives(reference, "a text, or a list of accepted texts"):
             if not isinstance(value, str):
-                raise BadReferenceError(
+                raise ReferenceFormError(
                     f"the reference holds a {type(value).__name__} ({shorten(repr(value), 60)}), and exact compares "
-                    "texts; write it as a text, or use the numeric scorer for numbers",
-                    mistake=True,
+                    "texts; write it as a text, or use the numeric scorer for numbers"
                 )
             normal = self.normal(value)
             if not normal:
-                raise BadReferenceError("the reference is empty, so an empty answer would be right", mistake=False)
+                raise BadReferenceError("the reference is empty, so an empty answer would be right")
             accepted.add(normal)
         return frozenset(accepted)
 

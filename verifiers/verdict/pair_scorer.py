@@ -39,7 +39,7 @@ from adjudge.options import Range, Share, check_options
 from adjudge.prompts.reading import frame
 from adjudge.protocol import Provenance, Sample, Score
 from adjudge.responses.answer_span import shorten
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.verdict.verifier import VerdictVerifier, read_numbers
 
 
@@ -171,13 +171,12 @@ class BothOrdersScorer(PairScorer):
         """Return the verdict's own score, and the order it is about."""
         order = sample.extra.get("order")
         if order not in ORDERS:
-            raise BadReferenceError(
-                f'extra["order"] is {shorten(repr(order), 60)}; say whether the pair was shown as "given" or "swapped"',
-                mistake=True,
+            raise ReferenceFormError(
+                f'extra["order"] is {shorten(repr(order), 60)}; say whether the pair was shown as "given" or "swapped"'
             )
         own = self._verdict.verify(sample)
         if own.status == "failed":
-            raise BadReferenceError(str(own.evidence.get("error", own.reason)), mistake=True)
+            raise ReferenceFormError(str(own.evidence.get("error", own.reason)))
         return Member(side=ORDERS.index(order), own=own, number=own.value or 0.0)
 
     def against(self, member: Member, others: Sequence[Member]) -> Score:
@@ -226,10 +225,9 @@ class ScoreOrderScorer(PairScorer):
     def read(self, sample: Sample) -> Member:
         """Return the rating; one that cannot be read is wrong whatever the other one is."""
         if not isinstance(sample.reference, str) or sample.reference not in SIDES:
-            raise BadReferenceError(
+            raise ReferenceFormError(
                 f'the reference is {shorten(repr(sample.reference), 60)}; say whether the "chosen" or the "rejected" '
-                "response was rated",
-                mistake=True,
+                "response was rated"
             )
         side = SIDES.index(sample.reference)
         numbers, written = read_numbers(sample, (self.form,), self.low, self.high)

@@ -22,7 +22,7 @@ from typing import Annotated, Any, ClassVar
 from adjudge.options import Range
 from adjudge.protocol import Sample, Score, response_text, split_reasoning
 from adjudge.responses.answer_span import shorten
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import ReferenceFormError
 from adjudge.scoring.verifier_base import ReferenceVerifier
 from adjudge.verifiers.verdict.verifier import MAX_CHARACTERS
 
@@ -49,16 +49,14 @@ class StepVerdictsVerifier(ReferenceVerifier[tuple[bool, int], str]):
     def read_reference(self, reference: Any) -> tuple[bool, int]:
         """Return whether the solution is right, and how many steps it has."""
         if not isinstance(reference, Mapping) or set(reference) != {"verdict", "steps"}:
-            raise BadReferenceError(
-                f'the reference is {shorten(repr(reference), 80)}; give {{"verdict": true or false, "steps": COUNT}}',
-                mistake=True,
+            raise ReferenceFormError(
+                f'the reference is {shorten(repr(reference), 80)}; give {{"verdict": true or false, "steps": COUNT}}'
             )
         right, count = reference["verdict"], reference["steps"]
         if not isinstance(right, bool) or type(count) is not int or not 1 <= count <= _MAX_STEPS:
-            raise BadReferenceError(
+            raise ReferenceFormError(
                 f"the reference is {shorten(repr(reference), 80)}; the verdict must be true or false, and the steps a "
-                f"whole number from 1 to {_MAX_STEPS}",
-                mistake=True,
+                f"whole number from 1 to {_MAX_STEPS}"
             )
         return right, count
 

@@ -47,7 +47,7 @@ from adjudge.prompts.reading import WHOLE, answers, frame, mark
 from adjudge.protocol import Sample, Score, response_text, split_reasoning
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.markup import invisible
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.scoring.verifier_base import ReferenceVerifier
 
 MAX_CHARACTERS = 200_000
@@ -291,22 +291,19 @@ def right_label(reference: Any, labels: Sequence[str]) -> str:
     given = reference
     if isinstance(reference, Mapping):
         if set(reference) != {"verdict"}:
-            raise BadReferenceError(
-                f'the reference has the keys {", ".join(map(str, reference)) or "none"}; give {{"verdict": LABEL}}',
-                mistake=True,
+            raise ReferenceFormError(
+                f'the reference has the keys {", ".join(map(str, reference)) or "none"}; give {{"verdict": LABEL}}'
             )
         given = reference["verdict"]
     if isinstance(given, bool) and len(labels) == 2:
         return labels[0] if given else labels[1]
     if not isinstance(given, str):
-        raise BadReferenceError(
-            f"the reference is {shorten(repr(reference), 60)}; give the right verdict, one of {', '.join(labels)}",
-            mistake=True,
+        raise ReferenceFormError(
+            f"the reference is {shorten(repr(reference), 60)}; give the right verdict, one of {', '.join(labels)}"
         )
     if given not in labels:
         raise BadReferenceError(
-            f"the reference names the verdict {shorten(repr(given), 60)}; it must be one of {', '.join(labels)}",
-            mistake=False,
+            f"the reference names the verdict {shorten(repr(given), 60)}; it must be one of {', '.join(labels)}"
         )
     return given
 

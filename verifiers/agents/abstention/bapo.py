@@ -348,9 +348,7 @@ class BapoScorer:
         golds = self._f1.read_reference(sample.reference)
         for gold in [sample.reference] if isinstance(sample.reference, str) else sample.reference:
             if self._known.whole(gold):
-                raise BadReferenceError(
-                    f"the gold answer {shorten(gold, 60)!r} is one of the sentences that abstain", mistake=False
-                )
+                raise BadReferenceError(f"the gold answer {shorten(gold, 60)!r} is one of the sentences that abstain")
         return golds
 
     def _circumstances(self, sample: Sample) -> tuple[Stage, float | None]:

@@ -31,7 +31,7 @@ from adjudge.protocol import Provenance, Sample, Score
 from adjudge.responses.answer_span import Where, find_spans, shorten
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.runtime.verifying import VerifierScorer
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.scoring.nested import cost_of, options_of, part_of
 from adjudge.scoring.verifier_base import Reasoning, Truncated, graded_text
 from adjudge.verifiers.agents.abstention.sentences import Sentences, sentences_of
@@ -257,18 +257,16 @@ class AbstentionScorer:
     def _gold(self, sample: Sample) -> Any:
         reference = sample.reference
         if not isinstance(reference, Mapping) or set(reference) != {"answer"}:
-            raise BadReferenceError(
+            raise ReferenceFormError(
                 f'the reference is {shorten(repr(reference), 60)}; give {{"answer": gold}}, and null for the gold of a '
-                "question without an answer",
-                mistake=True,
+                "question without an answer"
             )
         gold = reference["answer"]
         for text in gold if isinstance(gold, list | tuple) else [gold]:
             if isinstance(text, str) and self.detector is None and self._known.whole(text):
                 raise BadReferenceError(
                     f"the gold answer {shorten(text, 60)!r} is one of the sentences that abstain; give null where the "
-                    "question has no answer",
-                    mistake=False,
+                    "question has no answer"
                 )
         return gold
 

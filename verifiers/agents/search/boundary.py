@@ -38,7 +38,7 @@ from adjudge.protocol import Sample, Score
 from adjudge.responses.answer_span import Span, shorten
 from adjudge.responses.trajectories.searches import FinalAnswer, Search, final_answer, searches_of
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, Turn
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import ReferenceFormError
 from adjudge.verifiers.agents.scoring import TrajectoryVerifier, case_values
 from adjudge.verifiers.text.token_f1 import TokenF1Verifier
 
@@ -195,27 +195,24 @@ class SearchBoundaryVerifier(TrajectoryVerifier):
         if isinstance(reference, Mapping):
             for key in reference:
                 if key not in ("answer", "direct"):
-                    raise BadReferenceError(
-                        f"the reference has the key {key!r}; known are answer and direct", mistake=True
-                    )
+                    raise ReferenceFormError(f"the reference has the key {key!r}; known are answer and direct")
             direct = reference.get("direct", direct)
             reference = reference.get("answer")
         gold = self._answers.read_reference(reference)
         if direct is not None and not isinstance(direct, bool | str):
-            raise BadReferenceError(
-                f"direct is {shorten(repr(direct), 60)}; give true, false, or the answer without a search", mistake=True
+            raise ReferenceFormError(
+                f"direct is {shorten(repr(direct), 60)}; give true, false, or the answer without a search"
             )
         if direct is None and self.policy in ("sem", "adasearch"):
-            raise BadReferenceError(
+            raise ReferenceFormError(
                 f'{self.policy} asks whether the answer without a search is right: give {{"answer": .., "direct": '
-                'true}, or extra["direct"]',
-                mistake=True,
+                'true}, or extra["direct"]'
             )
         if not isinstance(direct, str):
             return gold, direct
         flags = ("true", "false")  # texts that mean a flag, unless the question asks for one of them
         if direct.strip().casefold() in flags and not any(self._right(flag, gold) for flag in flags):
-            raise BadReferenceError(f"direct is the text {direct!r}; give true or false itself", mistake=True)
+            raise ReferenceFormError(f"direct is the text {direct!r}; give true or false itself")
         return gold, self._right(direct, gold)
 
 

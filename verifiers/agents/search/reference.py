@@ -14,7 +14,7 @@ from typing import Any
 from adjudge.protocol import Message, content_text
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.reading import read_json
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.scoring.entries import shown
 from adjudge.verifiers.agents.search.signals import words, words_of
 from adjudge.verifiers.text.answer_verifier import alternatives
@@ -142,7 +142,7 @@ def _texts(given: Sequence[Any], where: str) -> tuple[str, ...]:
         if not isinstance(text, str):
             raise _mistake(f"the reference's {where} holds {_shown(text)}; give texts")
         if not words(text):
-            raise BadReferenceError(f"the reference's {where} holds {_shown(text)}, which has no word", mistake=False)
+            raise BadReferenceError(f"the reference's {where} holds {_shown(text)}, which has no word")
     return tuple(given)
 
 
@@ -151,4 +151,4 @@ def _shown(value: Any) -> str:
 
 
 def _mistake(message: str) -> BadReferenceError:
-    return BadReferenceError(message, mistake=True)
+    return ReferenceFormError(message)

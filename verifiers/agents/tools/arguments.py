@@ -26,7 +26,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from adjudge.extras import install_hint
 from adjudge.responses.answer_span import shorten
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import ReferenceFormError
 
 Strings: TypeAlias = Literal["exact", "normal"]
 
@@ -199,7 +199,7 @@ class Tools:
 def read_tools(given: Any) -> Tools:
     """Return the tools of a reference; `NoSchemasError` if `jsonschema` is not installed."""
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence) or not given:
-        raise BadReferenceError('"tools" must be a list of tools that is not empty', mistake=True)
+        raise ReferenceFormError('"tools" must be a list of tools that is not empty')
     return _read(json_text(list(given), '"tools"'))
 
 
@@ -208,7 +208,7 @@ def json_text(value: Any, what: str) -> str:
     try:
         return json.dumps(value, default=_plain)
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadReferenceError(f"{what}: no JSON data: {error}", mistake=True) from error
+        raise ReferenceFormError(f"{what}: no JSON data: {error}") from error
 
 
 def _plain(value: Any) -> Any:
@@ -225,18 +225,18 @@ def _read(text: str) -> Tools:
         function = tool.get("function", tool) if isinstance(tool, dict) else None
         name = function.get("name") if isinstance(function, dict) else None
         if not isinstance(function, dict) or not isinstance(name, str) or not name:
-            raise BadReferenceError(f'tool {at} needs a "name", and "parameters" as a JSON schema', mistake=True)
+            raise ReferenceFormError(f'tool {at} needs a "name", and "parameters" as a JSON schema')
         if name in validators:
-            raise BadReferenceError(f"two tools are named {name!r}; names tell them apart", mistake=True)
+            raise ReferenceFormError(f"two tools are named {name!r}; names tell them apart")
         schema = function.get("parameters") or {"type": "object", "properties": {}}
         if not isinstance(schema, dict):
-            raise BadReferenceError(f"the parameters of {name!r} are no JSON schema", mistake=True)
+            raise ReferenceFormError(f"the parameters of {name!r} are no JSON schema")
         schema = {"additionalProperties": False, **_standard(schema)}
         try:
             validators[name] = make(schema)
         except wrong as error:
-            raise BadReferenceError(
-                f"the schema of {name!r} is none: {getattr(error, 'message', error)}"[:300], mistake=True
+            raise ReferenceFormError(
+                f"the schema of {name!r} is none: {getattr(error, 'message', error)}"[:300]
             ) from error
     return Tools(validators)
 

@@ -105,14 +105,13 @@ class ToolExecutionVerifier(CallsVerifier, SandboxedVerifier):
         played = self._played(reference.toolbox, reference.gold)
         faults = [result.error for result in played.results if result.error]
         if played.lost or faults:
-            raise BadReferenceError(f"a gold call fails: {(faults or [played.lost])[0]}", mistake=False)
+            raise BadReferenceError(f"a gold call fails: {(faults or [played.lost])[0]}")
         compared = [] if reference.results is not None else [result.value for result in played.results]
         objects = [value for value in [*compared, played.state] if not is_data(value)]
         if objects:
             raise BadReferenceError(
                 f"gold calls give {shorten(objects[0], 60)}, which stands for an object; "
-                'let tools return plain data, or give "expected"',
-                mistake=False,
+                'let tools return plain data, or give "expected"'
             )
         return played
 

@@ -20,7 +20,7 @@ from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.sandbox import Isolation
 from adjudge.sandbox.warm_python import flavour_of, shared
 from adjudge.sandbox.zygote import ZygoteLostError
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.code.outcome import shorten
 from adjudge.verifiers.code.python_candidate import Candidate, NotLoadedError
 
@@ -76,9 +76,9 @@ def make_toolbox(source: str, setup: str, state: str) -> Toolbox:
     functions = (node.name for node in tree.body if isinstance(node, ast.FunctionDef))
     names = tuple(dict.fromkeys(name for name in functions if not name.startswith("_")))
     if not names:
-        raise BadReferenceError('"tools_source" defines no function whose name begins without "_"', mistake=True)
+        raise ReferenceFormError('"tools_source" defines no function whose name begins without "_"')
     if _STATE in names:
-        raise BadReferenceError(f"{_STATE} is a name that the verifier uses; rename that tool", mistake=True)
+        raise ReferenceFormError(f"{_STATE} is a name that the verifier uses; rename that tool")
     look = f"def {_STATE}():\n    return (\n{state}\n    )\n" if state else ""
     return Toolbox(source=f"{source}\n\n{setup}\n\n{look}", names=names, has_state=bool(state))
 
@@ -87,7 +87,7 @@ def _parsed(source: str, what: str, mode: Literal["exec", "eval"] = "exec") -> A
     try:
         return ast.parse(source, mode=mode)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise BadReferenceError(f'"{what}" is not Python: {error}', mistake=True) from error
+        raise ReferenceFormError(f'"{what}" is not Python: {error}') from error
 
 
 def play(toolbox: Toolbox, calls: Sequence[Call], limits: SessionLimits) -> Played:
@@ -112,7 +112,7 @@ def play(toolbox: Toolbox, calls: Sequence[Call], limits: SessionLimits) -> Play
 def _crash(toolbox: Toolbox, calls: Sequence[Call], limits: SessionLimits, error: ZygoteLostError) -> str:
     """Say whose fault it is that sandboxes are lost: the tools' if they are without any call."""
     if not calls:
-        raise BadReferenceError(f"the tools break the sandbox: {error}", mistake=False) from error
+        raise BadReferenceError(f"the tools break the sandbox: {error}") from error
     play(toolbox, (), limits)
     return "candidate_crash"
 
@@ -125,7 +125,7 @@ def _play(toolbox: Toolbox, calls: Sequence[Call], limits: SessionLimits) -> Pla
         with Candidate(warm, toolbox.source, run, flavour_of(toolbox.source), wanted) as loaded:
             return _Session(loaded, toolbox, limits).played(calls)
     except NotLoadedError as error:
-        raise BadReferenceError(f"the tools do not load: {error}", mistake=False) from error
+        raise BadReferenceError(f"the tools do not load: {error}") from error
 
 
 class _LostError(Exception):
@@ -150,13 +150,12 @@ class _Session:
             try:
                 before = self._ask(_STATE, {})
             except _LostError as error:
-                raise BadReferenceError(f"reading the state loses the tools: {error}", mistake=False) from error
+                raise BadReferenceError(f"reading the state loses the tools: {error}") from error
             if isinstance(before, Raised):
-                raise BadReferenceError(f'"state" raises {_said(before)}', mistake=False)
+                raise BadReferenceError(f'"state" raises {_said(before)}')
             if not is_data(before):
                 raise BadReferenceError(
-                    f'"state" is {shorten(before, 60)}, which stands for an object; give an expression of plain data',
-                    mistake=False,
+                    f'"state" is {shorten(before, 60)}, which stands for an object; give an expression of plain data'
                 )
         try:
             for call in calls:
@@ -190,7 +189,7 @@ class _Session:
     def _handle(self, name: str) -> codec.Handle:
         handle = self._loaded.names.get(name, ("", None))[1]
         if type(handle) is not codec.Handle:
-            raise BadReferenceError(f"{name!r} is no function once the tools are loaded", mistake=False)
+            raise BadReferenceError(f"{name!r} is no function once the tools are loaded")
         return handle
 
 

@@ -69,8 +69,7 @@ class RaidenVerifier(Verifier):
         credit: of keys, "all" or the "fraction" that is there.
         max_words: longest response in words that can score by keys; 0 for any length.
         reasoning: "strip" judges only what follows the end-of-thinking tag; "keep" all of it.
-        seconds: seconds of one call of a checker.
-        memory_mb: MiB that it may use.
+        seconds, memory_mb: what one call of a checker may take, in seconds and MiB.
         isolation: "bubblewrap", or "none" for checkers you trust.
     """
 
@@ -138,12 +137,12 @@ class RaidenVerifier(Verifier):
         return replace(accuracy, value=value, parts={"accuracy": accuracy, "format": form})
 
     def _accuracy(self, sample: Sample) -> Score:
-        found = self._read(sample.reference)
-        if isinstance(found, _Checker):
-            evidence = self._admitted(found, question_of(sample)) if self.admission == "tried" else {}
-            score = self._program.verify(replace(sample, reference=found.source))
+        gold = self._read(sample.reference)
+        if isinstance(gold, _Checker):
+            evidence = self._admitted(gold, question_of(sample)) if self.admission == "tried" else {}
+            score = self._program.verify(replace(sample, reference=gold.source))
             return replace(score, evidence={**score.evidence, **evidence})
-        return self._keys.verify(replace(sample, reference=found))
+        return self._keys.verify(replace(sample, reference=gold))
 
     def _admitted(self, checker: _Checker, prompt: str) -> dict[str, Any]:
         trial = _tried(self._program, checker, prompt, self.min_agreement, self.balanced)
@@ -155,11 +154,7 @@ class RaidenVerifier(Verifier):
         return {"agreement": trial.agreement}
 
     def _read(self, reference: Any) -> Any:
-        """Return a checker, or a reference of the scorer `persona`.
-
-        Raises:
-            BadReferenceError: it is neither, or its references do not agree on a key.
-        """
+        """Return a checker, or a reference of the scorer `persona` on whose keys its references agree."""
         if isinstance(reference, Mapping) and "program" in reference:
             return self._read_checker(reference)
         if not isinstance(reference, Mapping) or "references" not in reference:

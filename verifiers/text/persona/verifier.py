@@ -28,12 +28,7 @@ _AS_TEXT = ('{"', "{'", '["', "['")  # no role says this, so every response woul
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keys:
-    """What a response must say, and what it must not.
-
-    Attributes:
-        required: groups of alternatives; of each group one must stand in the response.
-        excluded: other answers to the same question; a response that names one of them has not committed itself.
-    """
+    """Groups of alternatives of which one must stand in a response, and other answers that it must not name."""
 
     required: tuple[tuple[str, ...], ...]
     excluded: tuple[str, ...] = ()
@@ -43,9 +38,6 @@ def read_keys(reference: Any) -> Keys:
     """Return the keys of a text, a list of alternatives, or `{"keys": [...], "excluded": [...]}`.
 
     In the mapping each entry of `keys` is a text or a list of alternatives, and all entries are required.
-
-    Raises:
-        BadReferenceError: the reference cannot be read, or excludes what it requires.
     """
     if not isinstance(reference, Mapping):
         return Keys(required=(_alternatives(reference, "the keyword"),))

@@ -30,7 +30,7 @@ from adjudge.protocol import Sample, Score, response_text, split_reasoning
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.markup import invisible
 from adjudge.responses.visible import visible
-from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.scoring.verifier_base import ReferenceVerifier
 from adjudge.verifiers.text.answer_verifier import alternatives
 from adjudge.verifiers.text.tag_format import FormatVerifier
@@ -95,13 +95,12 @@ def read_translation_reference(reference: Any) -> TranslationReference:
         return TranslationReference(texts=_texts(reference))
     for key in reference:
         if key not in _FIELDS:
-            raise BadReferenceError(
-                f"the reference has the field {shorten(repr(key), 60)}; its fields are {', '.join(_FIELDS)}",
-                mistake=True,
+            raise ReferenceFormError(
+                f"the reference has the field {shorten(repr(key), 60)}; its fields are {', '.join(_FIELDS)}"
             )
     source = reference.get("source", "")
     if not isinstance(source, str):
-        raise BadReferenceError(f"the reference's source is a {type(source).__name__}; give a text", mistake=True)
+        raise ReferenceFormError(f"the reference's source is a {type(source).__name__}; give a text")
     return TranslationReference(
         texts=_texts(reference.get("references")), source=source, language=language_code(reference.get("language", ""))
     )
@@ -113,9 +112,8 @@ def language_code(language: Any) -> str:
         return ""
     code = _CODE.fullmatch(language) if isinstance(language, str) else None
     if code is None or code["rest"] in ("zh", "ja", "en"):
-        raise BadReferenceError(
-            f"the language is {shorten(repr(language), 60)}; give the code of the target language alone, such as zh",
-            mistake=True,
+        raise ReferenceFormError(
+            f"the language is {shorten(repr(language), 60)}; give the code of the target language alone, such as zh"
         )
     return code["language"]
 
@@ -124,14 +122,13 @@ def _texts(value: Any) -> tuple[str, ...]:
     texts = alternatives(value, _KINDS)
     for text in texts:
         if not isinstance(text, str):
-            raise BadReferenceError(f"the reference holds {shorten(repr(text), 60)}; give {_KINDS}", mistake=True)
+            raise ReferenceFormError(f"the reference holds {shorten(repr(text), 60)}; give {_KINDS}")
         if text.lstrip().startswith(('{"', "{'")) and "references" in text:
-            raise BadReferenceError(
-                f"the reference is a mapping written as text, {shorten(text, 60)}; give the mapping (--reference-json)",
-                mistake=True,
+            raise ReferenceFormError(
+                f"the reference is a mapping written as text, {shorten(text, 60)}; give the mapping (--reference-json)"
             )
         if not invisible(text).strip():
-            raise BadReferenceError("a reference is empty, so an empty translation would be right", mistake=False)
+            raise BadReferenceError("a reference is empty, so an empty translation would be right")
     return tuple(texts)
 
 
@@ -211,8 +208,7 @@ class TranslationOptions:
         if longest > self.max_characters:
             raise BadReferenceError(
                 f"a text of the reference has {longest} characters, and at most {self.max_characters} are measured; "
-                "translate in smaller pieces, or raise max_characters",
-                mistake=False,
+                "translate in smaller pieces, or raise max_characters"
             )
         return read
 
