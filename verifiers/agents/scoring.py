@@ -9,8 +9,7 @@ Not covered: mixing scores of the same sample (`adjudge.scoring.compose`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import (
@@ -19,23 +18,19 @@ from typing import (
     ClassVar,
     Self,
     TypeAlias,
-    TypeVar,
 )
 
-from adjudge.engines.interface import Fault
 from adjudge.engines.loading import engine_of
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Declared, Range, check_options
-from adjudge.prompts.asking import Answer, Reader
+from adjudge.prompts.reading import keyed_lines
 from adjudge.prompts.scorer import Case, ModelScorer
-from adjudge.prompts.template import Rendered, Template, load_template
+from adjudge.prompts.template import Template, load_template
 from adjudge.protocol import MissingReferenceError, Provenance, Sample, Score, Verifier
 from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, plain_form
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.nested import options_of, part_of
-
-T = TypeVar("T")
 
 LARGEST = 1e6  # number that an option takes
 
@@ -209,6 +204,19 @@ class NestedScorer(ReadsTrajectories, ABC):
         return Provenance(scorer=self.name, fingerprint=self.fingerprint, **asked)
 
 
+@dataclass(frozen=True, slots=True)
+class KeyedLabels:
+    """Reads one of the labels for each of the names; another count, another name or another word is no verdict."""
+
+    names: tuple[str, ...]
+    labels: tuple[str, ...]
+
+    def __call__(self, text: str, nonce: str = "", /) -> tuple[str, ...] | None:
+        """Return the labels in the order of the names, or None."""
+        read = keyed_lines(text, nonce, self.names, self.labels)
+        return None if read is None else tuple(read.values())
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrajectoryModelScorer(ReadsTrajectories, ModelScorer):
     """Base of the scorers that show a trajectory to a language model."""
@@ -240,15 +248,3 @@ class TrajectoryModelScorer(ReadsTrajectories, ModelScorer):
     @abstractmethod
     def read(self, sample: Sample, trajectory: Trajectory) -> Case | Score:
         """Return what is shown of a trajectory, or its score."""
-
-    async def each_asked(
-        self, cases: Sequence[Any], prompt: Callable[[Any], Rendered], reader: Callable[[Any], Reader[T]]
-    ) -> list[Answer[T] | Fault]:
-        """Ask one prompt for each case, those with the same reader of answers together."""
-        alike: defaultdict[Reader[T], list[int]] = defaultdict(list)
-        for place, case in enumerate(cases):
-            alike[reader(case)].append(place)
-        said: dict[int, Answer[T] | Fault] = {}
-        for read, places in alike.items():
-            said.update(zip(places, await self.asked([cases[place] for place in places], prompt, read), strict=True))
-        return [said[place] for place in range(len(cases))]

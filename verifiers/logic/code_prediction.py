@@ -31,6 +31,7 @@ from adjudge.sandbox.sandbox import Isolation
 from adjudge.sandbox.warm_python import shared
 from adjudge.sandbox.zygote import ZygoteLostError
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.entries import fields_of
 from adjudge.verifiers.code.comparison import Rules
 from adjudge.verifiers.code.data_tests import run_data
 from adjudge.verifiers.code.outcome import Verdict
@@ -47,7 +48,7 @@ _MAX_KEPT: Final = 256
 _kept: dict[tuple[object, ...], Verdict] = {}
 
 
-_FIELDS: Final = frozenset({"code", "entry_point", "predict", "input", "keywords", "output", "returns"})
+_OPTIONAL: Final = ("entry_point", "input", "keywords", "output", "returns")
 _COMPARED: Final = (int, float, complex, list, tuple, dict)
 _QUOTED: Final = re.compile(r"\s*(?P<mark>`+)(?P<inside>[^`]+)(?P=mark)\s*")
 _HEDGE: Final = re.compile(r"""#[^\n]*(?:[\d()\[\]{}'"]|\b(?:or|True|False|None|true|false|null)\b)""")
@@ -223,11 +224,8 @@ def _close(expected: complex, offered: complex, tolerance: float) -> bool:
 
 
 def _read(reference: Any) -> Prediction:
-    shown = shorten(repr(reference), 60)
-    if not isinstance(reference, Mapping) or not {"code", "predict"} <= set(reference) <= _FIELDS:
-        raise ReferenceFormError(
-            f'the reference is {shown}; give {{"code": .., "predict": .., "input": .., "output": ..}}'
-        )
+    given_as = '{"code": .., "predict": .., "input": .., "output": ..}'
+    reference = fields_of(reference, ("code", "predict"), _OPTIONAL, give=given_as)
     code, predict, entry_point = reference["code"], reference["predict"], reference.get("entry_point", "f")
     if not isinstance(code, str) or predict not in ("output", "input"):
         raise ReferenceFormError('code must be a text, and predict "output" or "input"')

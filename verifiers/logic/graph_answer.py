@@ -34,6 +34,7 @@ from adjudge.protocol import Score
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.number_text import NumberError, read_quantity
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.entries import fields_of
 from adjudge.verifiers.logic.literal import LiteralError, read_unambiguous
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 from adjudge.verifiers.logic.ordering import normal_item, read_items
@@ -384,7 +385,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "spanning_tree": Rule(_tree),
 }
 
-_FIELDS: Final = frozenset({"graph", "kind", "source", "target", "size", "possible"})
+_OPTIONAL: Final = ("source", "target", "size", "possible")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -400,10 +401,7 @@ class GraphAnswerVerifier(MarkedAnswerVerifier[Question]):
 
     def read_reference(self, reference: Any) -> Question:
         """Return the question."""
-        if not isinstance(reference, Mapping) or not {"graph", "kind"} <= set(reference) <= _FIELDS:
-            raise ReferenceFormError(
-                f'the reference is {shorten(repr(reference), 60)}; give {{"graph": .., "kind": .., ..}}'
-            )
+        reference = fields_of(reference, ("graph", "kind"), _OPTIONAL, give='{"graph": .., "kind": .., ..}')
         kind = reference["kind"]
         if not isinstance(kind, str) or kind not in RULES:
             raise ReferenceFormError(f"the kind is {shorten(repr(kind), 40)}; it must be one of {', '.join(RULES)}")

@@ -55,6 +55,7 @@ from adjudge.protocol import Limits, Score
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.number_text import read_quantity
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.entries import fields_of
 from adjudge.verifiers.logic.gym_forms import require_form, require_harmless
 from adjudge.verifiers.logic.literal import LiteralError
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
@@ -221,7 +222,6 @@ _TESTS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], bool]]] = {
 }
 
 
-_FIELDS: Final = frozenset({"family", "package", "entry"})
 _PARTS: Final = frozenset({"question", "answer", "metadata"})
 _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {  # by tasks whose entries have no gold answer
     "boxnet": ("initial_state",),
@@ -281,9 +281,7 @@ class ReasoningGymVerifier(MarkedAnswerVerifier[GymEntry]):
 
     def read_reference(self, reference: Any) -> GymEntry:
         """Return the entry, whose gold answer its own check takes."""
-        if not isinstance(reference, Mapping) or not {"family", "entry"} <= set(reference) <= _FIELDS:
-            shown = shorten(repr(reference), 80)
-            raise ReferenceFormError(f'the reference is {shown}; give {{"family": .., "entry": ..}}')
+        reference = fields_of(reference, ("family", "entry"), ("package",), give='{"family": .., "entry": ..}')
         if not isinstance(reference["family"], str):
             shown = shorten(repr(reference["family"]), 60)
             raise ReferenceFormError(f"the family is {shown}; give the name of a task")

@@ -101,7 +101,6 @@ def _from_records(text: str) -> Table:
 
 
 def _value(text: str) -> Any:
-    """A text as JSON or else as a Python literal."""
     try:
         return json.loads(text, object_pairs_hook=_once)
     except LiteralError:

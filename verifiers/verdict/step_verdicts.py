@@ -15,7 +15,6 @@ Not covered: whether the steps' verdicts and the final one agree, and how the ge
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -23,6 +22,7 @@ from adjudge.options import Range
 from adjudge.protocol import Sample, Score, response_text, split_reasoning
 from adjudge.responses.answer_span import shorten
 from adjudge.scoring.bad_reference import ReferenceFormError
+from adjudge.scoring.entries import fields_of
 from adjudge.scoring.verifier_base import ReferenceVerifier
 from adjudge.verifiers.verdict.verifier import MAX_CHARACTERS
 
@@ -48,10 +48,7 @@ class StepVerdictsVerifier(ReferenceVerifier[tuple[bool, int], str]):
 
     def read_reference(self, reference: Any) -> tuple[bool, int]:
         """Return whether the solution is right, and how many steps it has."""
-        if not isinstance(reference, Mapping) or set(reference) != {"verdict", "steps"}:
-            raise ReferenceFormError(
-                f'the reference is {shorten(repr(reference), 80)}; give {{"verdict": true or false, "steps": COUNT}}'
-            )
+        reference = fields_of(reference, ("verdict", "steps"), give='{"verdict": true or false, "steps": COUNT}')
         right, count = reference["verdict"], reference["steps"]
         if not isinstance(right, bool) or type(count) is not int or not 1 <= count <= _MAX_STEPS:
             raise ReferenceFormError(

@@ -22,8 +22,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias, get_args
 
-from adjudge.responses.step_values import TEMPERATURE, check_values, min_weights
-
 Aggregate: TypeAlias = Literal[
     "min",
     "product",
@@ -44,16 +42,18 @@ EDGE = 1e-6
 
 Half precision cannot tell 1 - 1e-6 from 1, so nothing that a model says is lost."""
 
+TEMPERATURE = 0.1
+"""T of PURE's soft minimum.  Its values are P(+) - P(-), in [-1, 1]; probabilities get the same weights at T = 0.05."""
+
 _PROBABILITIES: frozenset[Aggregate] = frozenset(["product", "geometric_mean", "mean_logit", "mean_odds", "sum_log"])
 
 
 def aggregate(values: Sequence[float], how: Aggregate, *, temperature: float = TEMPERATURE) -> float:
-    """Return one number for the steps of a solution.
+    """Return one number for the steps of a solution, by a formula of the table above.
 
     Args:
-        values: one finite number for each step, in order; probabilities in [0, 1] where the formula needs them
-            (`product`, `geometric_mean`, `mean_logit`, `mean_odds`, `sum_log`).
-        how: the formula; see the table above.
+        values: one finite number for each step, in order; probabilities in [0, 1] where `needs_probabilities` says so.
+        how: the formula.
         temperature: T of `soft_min`, above 0.
 
     Raises:
@@ -70,6 +70,28 @@ def aggregate(values: Sequence[float], how: Aggregate, *, temperature: float = T
 def needs_probabilities(how: Aggregate) -> bool:
     """Return whether a formula is defined for values in [0, 1] alone."""
     return how in _PROBABILITIES
+
+
+def min_weights(values: Sequence[float], temperature: float = TEMPERATURE) -> tuple[float, ...]:
+    """Return the weights softmax(-r / T) of PURE's min-form credit; they sum to 1, and the least step gets most."""
+    check_values(values)
+    if not (math.isfinite(temperature) and temperature > 0):
+        raise ValueError(f"the temperature of a soft minimum is {temperature!r}; it must be above 0")
+    least = min(values)
+    weights = [math.exp((least - value) / temperature) for value in values]
+    total = math.fsum(weights)
+    return tuple(weight / total for weight in weights)
+
+
+def check_values(values: Sequence[float], *, probabilities: bool = False) -> None:
+    """Raise `ValueError` unless there is a value, and all are finite and, if asked for, in [0, 1]."""
+    if not values:
+        raise ValueError("there is no step to aggregate; what a solution without steps is worth is the scorer's rule")
+    for place, value in enumerate(values):
+        if not math.isfinite(value):
+            raise ValueError(f"step {place} has the value {value!r}; it must be finite")
+        if probabilities and not 0 <= value <= 1:
+            raise ValueError(f"step {place} has the value {value!r}; this formula needs probabilities, in [0, 1]")
 
 
 def first_below(values: Sequence[float], threshold: float) -> int:

@@ -30,8 +30,8 @@ def found_in(key: str, text: str) -> bool:
 def affirmed_in(key: str, text: str) -> bool:
     """Return whether a key stands in a text somewhere without a denial shortly before it in the same sentence."""
     made = plain(text)
-    for found in _pattern(key).finditer(made):
-        before = _CLAUSE.split(made[max(0, found.start() - _REACH) : found.start()])[-1]
+    for phrase in _pattern(key).finditer(made):
+        before = _CLAUSE.split(made[max(0, phrase.start() - _REACH) : phrase.start()])[-1]
         if not _DENIAL.search(before):
             return True
     return False

@@ -21,15 +21,7 @@ POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 
 
 def pooled(logprobs: Sequence[float], how: Pooling) -> float:
-    """Return one number for the tokens of a text, in [0, 1].
-
-    Args:
-        logprobs: natural log-probability of each token, at most 0 but for rounding; minus infinity is fine.
-        how: the formula.
-
-    Raises:
-        ValueError: there is no token, or no such formula.
-    """
+    """Return one number for the natural log-probabilities of a text's tokens, one at least, in [0, 1]."""
     if how not in POOLINGS:
         raise ValueError(f"unknown pooling {how!r}; it must be one of {', '.join(POOLINGS)}")
     if not logprobs:

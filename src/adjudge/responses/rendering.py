@@ -191,7 +191,6 @@ class _Scan:
         return found[0] if self._source else " " if name in _BLOCKS else "", found.end(), False
 
     def _element_end(self, name: str, start: int) -> int:
-        """Return where an element ends that begins before `start`."""
         depth = 1
         for mark in _marks(name).finditer(self._text, start):
             depth += -1 if mark[1] else 1
@@ -256,7 +255,6 @@ def _marks(name: str) -> re.Pattern[str]:
 
 
 def _hides(given: str) -> bool:
-    """Return whether the attributes of an element hide what stands in it."""
     for found in _ATTRIBUTE.finditer(given):
         key, value = found[1].lower(), html.unescape(found[2] or found[3] or found[4] or "").lower()
         if key == "hidden" or (key == "class" and _HIDING_CLASS.search(value)):

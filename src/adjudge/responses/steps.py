@@ -64,13 +64,7 @@ class Step:
 def split_steps(text: str, how: Splitting = "blank_line", *, most: int = 1_000) -> tuple[Step, ...]:
     """Return the steps of a solution, in order; a text in which nothing can be seen has none.
 
-    Args:
-        text: the solution.
-        how: where a step begins; see the table above.
-        most: most steps; the last one holds the rest.
-
-    Raises:
-        ValueError: `how` is unknown, or `most` is less than 1.
+    Of more than `most` steps the last one holds the rest.
     """
     if how not in SPLITTINGS:
         raise ValueError(f"unknown way to split {how!r}; it must be one of {', '.join(SPLITTINGS)}")

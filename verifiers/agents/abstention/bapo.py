@@ -54,7 +54,6 @@ class _MalformedError(Exception):
 
 @lru_cache(maxsize=4)
 def _form(tool_text: ToolText) -> TrajectoryForm:
-    """The tags of the release."""
     return TrajectoryForm(result="result", more=("python",), tool_text=tool_text)
 
 

@@ -31,7 +31,8 @@ from adjudge.protocol import Provenance, Sample, Score
 from adjudge.responses.answer_span import Where, find_spans, shorten
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.runtime.verifying import VerifierScorer
-from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.entries import fields_of
 from adjudge.scoring.nested import cost_of, options_of, part_of
 from adjudge.scoring.verifier_base import Reasoning, Truncated, graded_text
 from adjudge.verifiers.agents.abstention.sentences import Sentences, sentences_of
@@ -115,8 +116,6 @@ _ABSTAINS = 0.5  # a detector's value above this
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Task:
-    """A sample with what was read of it before any scorer is asked."""
-
     sample: Sample
     gold: Any
     text: str
@@ -255,13 +254,8 @@ class AbstentionScorer:
         return _Task(sample=sample, gold=gold, text=text, fault=fault, confidence=confidence)
 
     def _gold(self, sample: Sample) -> Any:
-        reference = sample.reference
-        if not isinstance(reference, Mapping) or set(reference) != {"answer"}:
-            raise ReferenceFormError(
-                f'the reference is {shorten(repr(reference), 60)}; give {{"answer": gold}}, and null for the gold of a '
-                "question without an answer"
-            )
-        gold = reference["answer"]
+        given = '{"answer": gold}, and null for the gold of a question without an answer'
+        gold = fields_of(sample.reference, ("answer",), give=given)["answer"]
         for text in gold if isinstance(gold, list | tuple) else [gold]:
             if isinstance(text, str) and self.detector is None and self._known.whole(text):
                 raise BadReferenceError(

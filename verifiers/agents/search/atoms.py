@@ -26,18 +26,16 @@ from typing import Any, ClassVar, Literal
 from adjudge.engines.interface import Fault
 from adjudge.options import Count, Range, Share
 from adjudge.prompts.asking import Answer
-from adjudge.prompts.reading import keyed_lines
 from adjudge.prompts.scorer import Case, shortened
 from adjudge.prompts.template import Rendered
 from adjudge.protocol import Sample, Score, StepScore
-from adjudge.responses.answer_span import Span
 from adjudge.responses.phrases import plain
 from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.searches import FinalAnswer, final_answer
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm
 from adjudge.scoring.nested import asked, cost_of, without_number
-from adjudge.verifiers.agents.scoring import NestedScorer, TrajectoryModelScorer, Value, check_number
-from adjudge.verifiers.text.token_f1 import TokenF1Verifier
+from adjudge.verifiers.agents.scoring import KeyedLabels, NestedScorer, TrajectoryModelScorer, Value, check_number
+from adjudge.verifiers.agents.search.reference import read_answers
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9_-]{0,40})>")
 _LETTERS = re.compile(r"[^\W_]+")
@@ -105,19 +103,6 @@ class Thoughts(Case):
         return [atom for atom in self.atoms if not atom.fault]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AtomNumbers:
-    """Reads a whole number from 0 to 10 for each atom from 1 to `count`, or nothing."""
-
-    count: int
-
-    def __call__(self, text: str, nonce: str = "", /) -> tuple[int, ...] | None:
-        """Return the numbers in order, or None."""
-        names = [str(at) for at in range(1, self.count + 1)]
-        numbers = keyed_lines(text, nonce, names, [str(number) for number in range(_BEST + 1)])
-        return None if numbers is None else tuple(int(numbers[name]) for name in names)
-
-
 @dataclass(frozen=True, kw_only=True)
 class AtomJudge(TrajectoryModelScorer):
     """The mean worth of a trajectory's atomic thoughts in [0, 1], by a language model; `Score.steps` has each one's.
@@ -145,7 +130,9 @@ class AtomJudge(TrajectoryModelScorer):
     async def judge(self, cases: Sequence[Case]) -> list[Score]:
         """Return one score per case, in order."""
         thoughts = [case for case in cases if isinstance(case, Thoughts)]
-        answers = await self.each_asked(thoughts, self._prompt, lambda one: AtomNumbers(count=len(one.fine)))
+        numbers = tuple(map(str, range(_BEST + 1)))
+        read = [KeyedLabels(tuple(str(at + 1) for at in range(len(one.fine))), numbers) for one in thoughts]
+        answers = await self.asked(thoughts, self._prompt, read)
         return [self._scored(one, answer) for one, answer in zip(thoughts, answers, strict=True)]
 
     def _prompt(self, thoughts: Thoughts) -> Rendered:
@@ -158,11 +145,11 @@ class AtomJudge(TrajectoryModelScorer):
         }
         return self.render(self.templates()[0], values)
 
-    def _scored(self, thoughts: Thoughts, answer: Answer[tuple[int, ...]] | Fault) -> Score:
+    def _scored(self, thoughts: Thoughts, answer: Answer[tuple[str, ...]] | Fault) -> Score:
         if isinstance(answer, Fault):
             return self.unanswered(answer)
         said = iter(answer.value)
-        worth = [0.0 if atom.fault else next(said) / _BEST for atom in thoughts.atoms]
+        worth = [0.0 if atom.fault else int(next(said)) / _BEST for atom in thoughts.atoms]
         return Score(
             value=sum(worth) / len(worth),
             steps=steps_of(thoughts.atoms, worth),
@@ -187,8 +174,6 @@ def _listed(number: int, atom: Atom) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """A well-formed trajectory."""
-
     sample: Sample
     answer: FinalAnswer
     atoms: tuple[Atom, ...]
@@ -246,13 +231,9 @@ class AtomicThoughtScorer(NestedScorer):
             return None
         return AtomJudge(engine=self.engine, max_tokens=self.max_tokens, form=self.form)
 
-    @cached_property
-    def _answers(self) -> TokenF1Verifier:
-        return TokenF1Verifier()
-
     def gold(self, sample: Sample) -> Any:
         """Return the accepted answers, and how much the atoms count; `ValueError` if nobody says the progress."""
-        answers = None if self.outcome is not None else self._answers.read_reference(sample.reference)
+        answers = None if self.outcome is not None else read_answers(sample.reference)
         progress = sample.extra.get(self.column) if self.progress is None else self.progress
         if progress is None:
             raise ValueError(
@@ -293,7 +274,8 @@ class AtomicThoughtScorer(NestedScorer):
     async def _outcomes(self, ready: Sequence[_Read]) -> list[Score]:
         if self.outcome is not None:
             return await asked(self.outcome, [one.sample for one in ready], called=f"the outcome of {self.name!r}")
-        return [self._answers.judge([Span("tag", (one.answer.text,))], self.gold(one.sample)[0]) for one in ready]
+        values = [self.gold(one.sample)[0].answer_f1(one.answer.text) for one in ready]
+        return [Score.scored(value, "" if value else "wrong") for value in values]
 
     async def _thoughts(self, ready: Sequence[_Read]) -> list[Score]:
         if self._judge is not None:

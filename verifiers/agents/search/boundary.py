@@ -35,14 +35,14 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from adjudge.options import Count, Range
 from adjudge.protocol import Sample, Score
-from adjudge.responses.answer_span import Span, shorten
+from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.searches import FinalAnswer, Search, final_answer, searches_of
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, Turn
 from adjudge.scoring.bad_reference import ReferenceFormError
 from adjudge.verifiers.agents.scoring import TrajectoryVerifier, case_values
-from adjudge.verifiers.text.token_f1 import TokenF1Verifier
+from adjudge.verifiers.agents.search.reference import SearchReference, read_answers
 
-Gold: TypeAlias = tuple[tuple[tuple[str, ...], ...], bool | None]
+Gold: TypeAlias = tuple[SearchReference, bool | None]
 Policy: TypeAlias = Literal["ikea", "sem", "adasearch", "tool_star"]
 
 THRIFT = "thrift"
@@ -116,10 +116,6 @@ class SearchBoundaryVerifier(TrajectoryVerifier):
         """The policy's values by case, and those that take their place."""
         return {**TABLES[self.policy], **self.values}
 
-    @cached_property
-    def _answers(self) -> TokenF1Verifier:
-        return TokenF1Verifier(metric=self.metric)
-
     def judged(self, sample: Sample, trajectory: Trajectory, gold: Gold) -> Score:
         """Return the value of the case; `Score.evidence` has the case and the counts."""
         answers, direct = gold
@@ -184,9 +180,9 @@ class SearchBoundaryVerifier(TrajectoryVerifier):
         """Return the value of a malformed trajectory."""
         return Score.scored(min(0.0, self.table["malformed"]), reason)
 
-    def _right(self, answer: str, gold: tuple[tuple[str, ...], ...]) -> bool:
-        value = self._answers.judge([Span("tag", (answer,))], gold).value
-        return value is not None and value >= self.threshold
+    def _right(self, answer: str, gold: SearchReference) -> bool:
+        value = gold.answer_f1(answer) if self.metric == "f1" else float(gold.is_answer(answer))
+        return value >= self.threshold
 
     def gold(self, sample: Sample) -> Gold:
         """Return the accepted answers, and whether the direct answer is right, None if nobody says so."""
@@ -198,7 +194,7 @@ class SearchBoundaryVerifier(TrajectoryVerifier):
                     raise ReferenceFormError(f"the reference has the key {key!r}; known are answer and direct")
             direct = reference.get("direct", direct)
             reference = reference.get("answer")
-        gold = self._answers.read_reference(reference)
+        gold = read_answers(reference)
         if direct is not None and not isinstance(direct, bool | str):
             raise ReferenceFormError(
                 f"direct is {shorten(repr(direct), 60)}; give true, false, or the answer without a search"

@@ -24,13 +24,12 @@ from typing import Any, ClassVar, Literal, Self
 from adjudge.engines.interface import Fault
 from adjudge.options import Count, Share
 from adjudge.prompts.asking import Answer
-from adjudge.prompts.reading import keyed_lines
 from adjudge.prompts.scorer import Case, guard, shortened
 from adjudge.prompts.template import Rendered
 from adjudge.protocol import Sample, Score, StepScore
 from adjudge.responses.trajectories.trajectory import Call, Trajectory, TrajectoryForm, Turn
 from adjudge.scoring.nested import asked, cost_of, options_of, part_of, without_number
-from adjudge.verifiers.agents.scoring import TrajectoryModelScorer
+from adjudge.verifiers.agents.scoring import KeyedLabels, TrajectoryModelScorer
 from adjudge.verifiers.agents.search.reference import answers_shown
 
 _WORTH = {"good": 1.0, "bad": -1.0}
@@ -43,18 +42,6 @@ class Episode(Case):
 
     turns: tuple[Turn, ...]
     judged: Mapping[int, Turn]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnLabels:
-    """Reads one label for each of the turns named; another count, another name or another word is no verdict."""
-
-    names: tuple[str, ...]
-
-    def __call__(self, text: str, nonce: str = "", /) -> tuple[str, ...] | None:
-        """Return the labels in the order of the names, or None."""
-        labels = keyed_lines(text, nonce, self.names, tuple(_WORTH))
-        return None if labels is None else tuple(labels.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,9 +124,8 @@ class TurnCriticScorer(TrajectoryModelScorer):
     async def judge(self, cases: Sequence[Case]) -> list[Score]:
         """Return one score per case, in order."""
         episodes = [case for case in cases if isinstance(case, Episode)]
-        answers = await self.each_asked(
-            episodes, self._prompt, lambda episode: TurnLabels(names=tuple(map(str, episode.judged)))
-        )
+        read = [KeyedLabels(tuple(map(str, episode.judged)), tuple(_WORTH)) for episode in episodes]
+        answers = await self.asked(episodes, self._prompt, read)
         return [self._labelled(episode, answer) for episode, answer in zip(episodes, answers, strict=True)]
 
     def _prompt(self, episode: Episode) -> Rendered:

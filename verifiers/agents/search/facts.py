@@ -158,7 +158,6 @@ class FactGainScorer(NestedScorer):
         return _Work(sample=sample, case=read_case(sample.reference), turns=turns, texts=texts, formed=formed)
 
     async def _check(self, works: Sequence[_Work]) -> None:
-        """Find out what the prompts and the replies tell."""
         if self.checker is None:
             for work in works:
                 work.known = [[fact.told_by(text) for fact in work.case.facts] for text in work.texts]
@@ -179,7 +178,6 @@ class FactGainScorer(NestedScorer):
                 work.known.append(row or [False] * len(work.case.facts))
 
     async def _worth(self, works: Sequence[_Work]) -> list[Measured | Fault]:
-        """The Shapley values of the facts of each case."""
         worth: dict[int, Measured | Fault] = {}
         for at, work in enumerate(works):
             case = work.case

@@ -65,8 +65,6 @@ def findings_of(text: str, offset: int = 0) -> tuple[list[Finding], int]:
 
 @dataclass(slots=True, kw_only=True)
 class _Work:
-    """An answer on its way to its score."""
-
     sample: Sample
     findings: list[Finding]
     others: int
@@ -159,7 +157,6 @@ class FindingsScorer(NestedScorer):
         return [self._scored(work) for work in read]
 
     async def _match(self, works: Sequence[_Work]) -> None:
-        """Find out which findings are which reference findings."""
         alike = await self._alike(
             works, [[(finding.text, gold) for finding in one.findings for gold in one.references] for one in works]
         )
@@ -169,7 +166,6 @@ class FindingsScorer(NestedScorer):
             work.pairs = matched(rows, self.threshold)
 
     async def _compare(self, works: Sequence[_Work]) -> None:
-        """Find out how alike the texts are whose diversity counts."""
         texts = [
             work.queries if self.diverse == "queries" else [work.findings[row].text for row, _ in work.pairs]
             for work in works

@@ -105,8 +105,6 @@ def _word(block: Block) -> bool | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Episode:
-    """A trajectory on its way to its score."""
-
     answer: FinalAnswer
     right: bool
     judgements: tuple[Judgement, ...]

@@ -314,7 +314,6 @@ def _whole(value: Any) -> Any:
 
 
 def _targets(schema: Any) -> Iterator[str]:
-    """Where the references in a schema lead."""
     if isinstance(schema, list):
         for item in schema:
             yield from _targets(item)

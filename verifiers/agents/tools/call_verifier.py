@@ -83,7 +83,6 @@ class ToolCallVerifier(CallsVerifier):
         return self.share(called, right, of)
 
     def _verdicts(self, called: Called, reference: CallReference) -> list[tuple[Call, str, str]]:
-        """Return each call with its label and, where it has one, its fault."""
         tools = reference.tools
         faults = [
             [call.fault or ("" if tools is None else tools.fault(call.name, call.arguments)) for call in calls]

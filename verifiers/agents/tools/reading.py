@@ -176,7 +176,6 @@ def read_calls(
 
 
 def _still_thinking(turn: Turn, tag: str) -> bool:
-    """Return whether a turn ends within its thoughts."""
     last = max((block.end for block in turn.tagged(tag)), default=-1)
     return split_reasoning(turn.text)[2] or (last == turn.end and not turn.text.endswith(f"</{tag}>"))
 
@@ -252,7 +251,6 @@ def _seen(calls: list[Call], turn: Turn) -> list[Call]:
 
 
 def _said(turn: Turn, form: TrajectoryForm) -> list[tuple[int, str]]:
-    """Return the parts of a turn outside its thoughts, each with where it begins."""
     thoughts = _thoughts(turn, form)
     starts, ends = [turn.start, *(end for _, end in thoughts)], [*(start for start, _ in thoughts), turn.end]
     return [(start, turn.text[start - turn.start : end - turn.start]) for start, end in zip(starts, ends, strict=True)]

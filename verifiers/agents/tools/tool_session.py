@@ -133,8 +133,6 @@ class _LostError(Exception):
 
 
 class _Session:
-    """One loaded set of tools."""
-
     def __init__(self, loaded: Candidate, toolbox: Toolbox, limits: SessionLimits) -> None:
         self._loaded = loaded
         self._toolbox = toolbox

@@ -120,7 +120,6 @@ class UserSession:
         )
 
     async def _reply(self, moment: Moment, analysis: str) -> Answer[str] | Fault:
-        """Have the user's next words written."""
         template = load_template(_REPLY)
 
         def prompt(moment: Moment) -> Rendered:

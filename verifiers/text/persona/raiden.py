@@ -43,8 +43,6 @@ _JUDGED = ("", "wrong", "several_answers")  # reasons of a response that was rea
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Checker:
-    """A generated checker and the answers it is tried on."""
-
     source: str
     good: tuple[str, ...]
     bad: tuple[str, ...]

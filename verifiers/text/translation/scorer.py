@@ -130,7 +130,6 @@ class TranslationScorer(TranslationOptions):
         ]
 
     def _mixed(self, words: Score, meaning: Score) -> Score:
-        """Return the reward of a translation that both have looked at."""
         parts = {"lexical": words, "semantic": meaning}
         cost = sum((part.cost for part in parts.values()), NO_COST)
         if meaning.value is None:

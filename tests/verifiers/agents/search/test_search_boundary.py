@@ -256,7 +256,7 @@ def test_options_that_mean_nothing_are_refused(options: dict[str, Any], complain
         ({"answer": "b"}, "asks whether the answer without a search is right"),
         ({"answer": "b", "direct": 1}, "direct is 1"),
         ({"answer": "b", "direct": "False"}, "direct is the text 'False'; give true or false"),
-        ({"answer": 3, "direct": True}, "compares texts"),
+        ({"answer": 3, "direct": True}, "give texts"),
     ],
 )
 def test_references_that_cannot_be_used_are_refused(reference: Any, complaint: str) -> None:

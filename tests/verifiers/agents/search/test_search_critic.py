@@ -11,7 +11,8 @@ from tests.engines import scripted
 
 from adjudge.protocol import Cost, Sample, Score, response_text
 from adjudge.scoring.conformance import check_scorer
-from adjudge.verifiers.agents.search.critic import TurnCriticScorer, TurnLabels
+from adjudge.verifiers.agents.scoring import KeyedLabels
+from adjudge.verifiers.agents.search.critic import TurnCriticScorer
 from adjudge.verifiers.text.token_f1 import TokenF1Verifier
 
 ASKS = "<think>I need the capital.</think><search>capital of France</search>"
@@ -262,7 +263,7 @@ def test_the_cost_of_critic_and_outcome_is_added() -> None:
 
 
 def test_labels_are_read_whatever_stands_around_them() -> None:
-    read = TurnLabels(names=("1", "2"))
+    read = KeyedLabels(("1", "2"), ("good", "bad"))
     assert read("So:\n- **ab12 2: BAD**\nab12 1: good.", "ab12") == ("good", "bad")
     assert read("ab12 1: good\nab12 1: bad\nab12 2: good", "ab12") is None
     assert read("ab12 1: good or bad\nab12 2: good", "ab12") is None
