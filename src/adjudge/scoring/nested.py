@@ -57,6 +57,12 @@ async def asked(scorer: Scorer, samples: Sequence[Sample], *, called: str) -> li
     return await score_checked(scorer, samples, called=called)
 
 
+async def asked_each(scorer: Scorer, groups: Sequence[Sequence[Sample]], *, called: str) -> list[list[Score]]:
+    """Return a part's scores of the samples of each group, all asked together."""
+    scores = iter(await asked(scorer, [sample for group in groups for sample in group], called=called))
+    return [[next(scores) for _ in group] for group in groups]
+
+
 def cost_of(parts: Sequence[Score]) -> Cost:
     """Return what several scores took together."""
     return sum((part.cost for part in parts), NO_COST)

@@ -32,8 +32,8 @@ from adjudge.protocol import Sample, Score, StepScore
 from adjudge.responses.phrases import plain
 from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.searches import FinalAnswer, final_answer
-from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm
-from adjudge.scoring.nested import asked, cost_of, without_number
+from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, steps_at
+from adjudge.scoring.nested import asked, asked_each, cost_of, without_number
 from adjudge.verifiers.agents.scoring import KeyedLabels, NestedScorer, TrajectoryModelScorer, Value, check_number
 from adjudge.verifiers.agents.search.reference import read_answers
 
@@ -160,10 +160,7 @@ class AtomJudge(TrajectoryModelScorer):
 
 def steps_of(atoms: Sequence[Atom], worth: Sequence[float]) -> tuple[StepScore, ...]:
     """Return the worth of atoms, labelled by their fault or their name."""
-    return tuple(
-        StepScore(value=value, label=atom.fault or atom.tag, start=atom.start, end=atom.end)
-        for atom, value in zip(atoms, worth, strict=True)
-    )
+    return steps_at(atoms, worth, (atom.fault or atom.tag for atom in atoms))
 
 
 def _listed(number: int, atom: Atom) -> str:
@@ -281,22 +278,28 @@ class AtomicThoughtScorer(NestedScorer):
         if self._judge is not None:
             return await self._judge.score([one.sample for one in ready])
         single = [
-            Sample(
-                prompt=one.sample.prompt, response=atom.text, reference=one.sample.reference, extra={"tag": atom.tag}
-            )
+            [
+                Sample(
+                    prompt=one.sample.prompt,
+                    response=atom.text,
+                    reference=one.sample.reference,
+                    extra={"tag": atom.tag},
+                )
+                for atom in one.atoms
+                if not atom.fault
+            ]
             for one in ready
-            for atom in one.atoms
-            if not atom.fault
         ]
-        said = iter(await asked(self.reward, single, called=f"the reward of {self.name!r}"))
-        return [self._mean(one.atoms, [None if atom.fault else next(said) for atom in one.atoms]) for one in ready]
+        said = await asked_each(self.reward, single, called=f"the reward of {self.name!r}")
+        return [self._mean(one.atoms, given) for one, given in zip(ready, said, strict=True)]
 
-    def _mean(self, atoms: Sequence[Atom], said: Sequence[Score | None]) -> Score:
-        given = [score for score in said if score is not None]
+    def _mean(self, atoms: Sequence[Atom], given: Sequence[Score]) -> Score:
         if missing := without_number({f"atom_{at}": score for at, score in enumerate(given, start=1)}):
             return missing
-        span = self.high - self.low
-        worth = [0.0 if one is None else min(max(((one.value or 0.0) - self.low) / span, 0.0), 1.0) for one in said]
+        said, span = iter(given), self.high - self.low
+        worth = [
+            0.0 if atom.fault else min(max(((next(said).value or 0.0) - self.low) / span, 0.0), 1.0) for atom in atoms
+        ]
         return Score(value=sum(worth) / len(worth), steps=steps_of(atoms, worth), cost=cost_of(given))
 
     def _mixed(self, read: _Read, outcome: Score, thoughts: Score | None) -> Score:

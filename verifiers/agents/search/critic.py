@@ -26,8 +26,8 @@ from adjudge.options import Count, Share
 from adjudge.prompts.asking import Answer
 from adjudge.prompts.scorer import Case, guard, shortened
 from adjudge.prompts.template import Rendered
-from adjudge.protocol import Sample, Score, StepScore
-from adjudge.responses.trajectories.trajectory import Call, Trajectory, TrajectoryForm, Turn
+from adjudge.protocol import Sample, Score
+from adjudge.responses.trajectories.trajectory import Call, Trajectory, TrajectoryForm, Turn, steps_at
 from adjudge.scoring.nested import asked, cost_of, options_of, part_of, without_number
 from adjudge.verifiers.agents.scoring import KeyedLabels, TrajectoryModelScorer
 from adjudge.verifiers.agents.search.reference import answers_shown
@@ -144,14 +144,10 @@ class TurnCriticScorer(TrajectoryModelScorer):
             return self.unanswered(answer)
         worth = [_WORTH[label] for label in answer.value]
         good = sum(one > 0 for one in worth)
-        steps = tuple(
-            StepScore(value=one, label=label, start=turn.start, end=turn.end)
-            for turn, label, one in zip(episode.judged.values(), answer.value, worth, strict=True)
-        )
         return Score(
             value=sum(worth) / len(worth),
             reason="" if good == len(worth) else "wrong",
-            steps=steps,
+            steps=steps_at(episode.judged.values(), worth, answer.value),
             evidence={"turns": list(episode.judged), "text": shortened(answer.text)},
             cost=answer.cost,
         )

@@ -31,7 +31,7 @@ from adjudge.responses.trajectories.searches import final_answer
 from adjudge.responses.trajectories.trajectory import Turn
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.entries import shown
-from adjudge.scoring.nested import asked, cost_of, without_number
+from adjudge.scoring.nested import asked, asked_each, cost_of, without_number
 from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer, Value, Weight
 from adjudge.verifiers.agents.search.facts_worth import (
     MAX_REPLY,
@@ -162,20 +162,16 @@ class FactGainScorer(NestedScorer):
             for work in works:
                 work.known = [[fact.told_by(text) for fact in work.case.facts] for text in work.texts]
             return
-        samples = [
-            Sample(prompt=asking, response=text, reference=fact.text)
+        rows = [
+            (work, [Sample(prompt=asking, response=text, reference=fact.text) for fact in work.case.facts if text])
             for work in works
             for asking, text in zip(["", *(turn.text for turn in work.turns)], work.texts, strict=True)
-            if text
-            for fact in work.case.facts
         ]
-        scores = iter(await asked(self.checker, samples, called=f"the checker of {self.name!r}"))
-        for work in works:
-            for text in work.texts:
-                given = [next(scores) for _ in work.case.facts] if text else []
-                work.asked += given
-                row = [one.value is not None and one.value >= self.threshold for one in given]
-                work.known.append(row or [False] * len(work.case.facts))
+        scores = await asked_each(self.checker, [row for _, row in rows], called=f"the checker of {self.name!r}")
+        for (work, _), given in zip(rows, scores, strict=True):
+            work.asked += given
+            row = [one.value is not None and one.value >= self.threshold for one in given]
+            work.known.append(row or [False] * len(work.case.facts))
 
     async def _worth(self, works: Sequence[_Work]) -> list[Measured | Fault]:
         worth: dict[int, Measured | Fault] = {}

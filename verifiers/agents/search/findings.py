@@ -25,10 +25,11 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge.options import Count, Range
-from adjudge.protocol import Sample, Score, StepScore
+from adjudge.protocol import Sample, Score
 from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.searches import final_answer, searches_of
-from adjudge.scoring.nested import asked, cost_of, without_number
+from adjudge.responses.trajectories.trajectory import steps_at
+from adjudge.scoring.nested import asked_each, cost_of, without_number
 from adjudge.verifiers.agents.scoring import NestedScorer, Value, Weight
 from adjudge.verifiers.agents.search.reference import folded, read_findings
 from adjudge.verifiers.agents.search.signals import Rule, finding_f1, likeness, matched, spread, words_of
@@ -179,17 +180,16 @@ class FindingsScorer(NestedScorer):
         if self.similarity is None:
             return [self._by_rule(pairs) for pairs in asked_for]
         samples = [
-            replace(work.sample, response=one, reference=other, id="", group="", finish_reason=None, extra={})
+            [
+                replace(work.sample, response=one, reference=other, id="", group="", finish_reason=None, extra={})
+                for one, other in pairs
+            ]
             for work, pairs in zip(works, asked_for, strict=True)
-            for one, other in pairs
         ]
-        alike = iter(await asked(self.similarity, samples, called=f"the similarity of {self.name!r}"))
-        rows: list[list[float]] = []
-        for work, pairs in zip(works, asked_for, strict=True):
-            scores = [next(alike) for _ in pairs]
+        alike = await asked_each(self.similarity, samples, called=f"the similarity of {self.name!r}")
+        for work, scores in zip(works, alike, strict=True):
             work.given += scores
-            rows.append([min(max(score.value or 0.0, 0.0), 1.0) for score in scores])
-        return rows
+        return [[min(max(score.value or 0.0, 0.0), 1.0) for score in scores] for scores in alike]
 
     def _by_rule(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         words = {text: words_of(text) for text in dict.fromkeys(itertools.chain.from_iterable(pairs))}
@@ -205,20 +205,12 @@ class FindingsScorer(NestedScorer):
         form, diversity = self._form(work), spread(work.likeness)
         rewards = (form, factual, diversity) if factual or not self.gated else (0.0, 0.0, 0.0)
         weighed = sum(weight * reward for weight, reward in zip(self.weights, rewards, strict=True))
-        columns = dict(work.pairs)
-        steps = tuple(
-            StepScore(
-                value=float(at in columns),
-                label="matched" if at in columns else "unmatched",
-                start=finding.start,
-                end=finding.end,
-            )
-            for at, finding in enumerate(work.findings)
-        )
+        rows = {row for row, _ in work.pairs}
+        values = [float(at in rows) for at in range(count)]
         return Score(
             value=self.scale * weighed / sum(self.weights),
             reason="" if factual else "wrong",
-            steps=steps,
+            steps=steps_at(work.findings, values, ("matched" if value else "unmatched" for value in values)),
             evidence={
                 "format": form,
                 "factual": factual,

@@ -34,10 +34,10 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge.options import Count, Range
-from adjudge.protocol import Sample, Score, StepScore
+from adjudge.protocol import Sample, Score
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.searches import Search, SeveralAnswers, final_answer, goes_on, searches_of
-from adjudge.responses.trajectories.trajectory import Trajectory
+from adjudge.responses.trajectories.trajectory import Trajectory, steps_at
 from adjudge.verifiers.agents.scoring import TrajectoryVerifier, Value, Weight
 from adjudge.verifiers.agents.search.reference import SearchReference, prompt_text, read_reference
 from adjudge.verifiers.agents.search.signals import (
@@ -95,10 +95,7 @@ class SearchTurnsVerifier(TrajectoryVerifier):
         return replace(
             score,
             value=(score.value or 0.0) + (math.fsum(values) if self.turns == "sum" else 0.0),
-            steps=tuple(
-                StepScore(value=value, label=label, start=search.start, end=search.end)
-                for value, label, search in zip(values, labels, searches, strict=True)
-            ),
+            steps=steps_at(searches, values, labels),
             evidence={**score.evidence, "gains": gains, "costs": costs, "forged": len(trajectory.forged())},
         )
 

@@ -27,7 +27,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from adjudge import wire
 from adjudge.options import Range, Share
 from adjudge.protocol import Limits, Sample, Score, StepScore
-from adjudge.responses.trajectories.trajectory import Call
+from adjudge.responses.trajectories.trajectory import Call, steps_at
 from adjudge.sandbox.bubblewrap import SandboxUnavailableError
 from adjudge.sandbox.sandbox import Isolation
 from adjudge.scoring.bad_reference import BadReferenceError
@@ -187,18 +187,14 @@ def _steps(
     called: Called, played: Played, matched: Mapping[tuple[int, int], Any], reference: ExecutionReference
 ) -> tuple[StepScore, ...]:
     """A step for each call; where a state alone is expected, none of them is judged but those that failed."""
-    places = [(turn, at, call) for turn, calls in enumerate(called.turns) for at, call in enumerate(calls)]
-    steps = []
-    for number, (turn, at, call) in enumerate(places):
-        label, value = "lost", 0.0
-        if number < len(played.results):
-            if played.results[number].error:
-                label = "error"
-            elif reference.results is None:
-                steps.append(StepScore(value=None, label="returned", start=call.start, end=call.end))
-                continue
-            else:
-                label = "right" if (turn, at) in matched else "other_result"
-                value = float(label == "right")
-        steps.append(StepScore(value=value, label=label, start=call.start, end=call.end))
-    return tuple(steps)
+    labels = []
+    for number, place in enumerate((turn, at) for turn, calls in enumerate(called.turns) for at in range(len(calls))):
+        if number >= len(played.results):
+            labels.append("lost")
+        elif played.results[number].error:
+            labels.append("error")
+        elif reference.results is None:
+            labels.append("returned")
+        else:
+            labels.append("right" if place in matched else "other_result")
+    return steps_at(called.calls, (None if one == "returned" else float(one == "right") for one in labels), labels)

@@ -27,9 +27,9 @@ from typing import Annotated, Any, ClassVar, Self
 
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Range
-from adjudge.protocol import Provenance, Sample, Score, StepScore
+from adjudge.protocol import Provenance, Sample, Score
 from adjudge.responses.trajectories.reading import read_trajectory
-from adjudge.responses.trajectories.trajectory import Turn
+from adjudge.responses.trajectories.trajectory import Turn, steps_at
 from adjudge.responses.trajectories.tree_values import node_values, prefix_paths, sibling_scores, z_scores
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.scoring.bad_reference import BadReferenceError
@@ -151,14 +151,10 @@ class ToolTreeScorer(ReadsCalls):
             Score(
                 value=reward,
                 reason=outcome.reason,
-                steps=tuple(
-                    StepScore(
-                        value=siblings[move.node] + self.blend * whole,
-                        label="shared" if users[move.node] > 1 else "own",
-                        start=move.start,
-                        end=move.end,
-                    )
-                    for move in moves
+                steps=steps_at(
+                    moves,
+                    (siblings[move.node] + self.blend * whole for move in moves),
+                    ("shared" if users[move.node] > 1 else "own" for move in moves),
                 ),
                 evidence={"values": [values[move.node] for move in moves], "trajectory": whole},
             )

@@ -25,6 +25,7 @@ from adjudge.prompts.reading import NumberReader
 from adjudge.prompts.scorer import Case, ModelScorer
 from adjudge.prompts.template import Rendered, Template, Value, load_template
 from adjudge.protocol import NO_COST, Cost, Message, Sample, Score, StepScore
+from adjudge.responses.trajectories.trajectory import steps_at
 from adjudge.verifiers.agents.user.dialogue import (
     LEAST,
     MANNERS,
@@ -142,13 +143,10 @@ class Course:
 
     def steps(self, all_turns: Sequence[Turn]) -> tuple[StepScore, ...]:
         """Return what each turn did to the feeling; None for those that do not count, behind the last that does."""
-        steps = []
-        for number, turn in enumerate(all_turns):
-            known = number < len(self.felt)
-            label = self.felt[number].emotion.band if known else "unjudged" if self.fault else "unheard"
-            value = self.felt[number].change if known else None
-            steps.append(StepScore(value=value, label=label, start=turn.start, end=turn.end))
-        return tuple(steps)
+        rest = len(all_turns) - len(self.felt)
+        changes = [*(felt.change for felt in self.felt), *[None] * rest]
+        bands = [*(felt.emotion.band for felt in self.felt), *["unjudged" if self.fault else "unheard"] * rest]
+        return steps_at(all_turns, changes, bands)
 
     def evidence(self) -> dict[str, Any]:
         """Return plain data."""

@@ -38,7 +38,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -198,23 +198,21 @@ def read_trajectory(sample: Sample, form: TrajectoryForm) -> Trajectory:
     Raises:
         ValueError: as `check_trajectory` says; never for what the assistant or a tool wrote.
     """
-    turns: list[_Open] = []
-    for piece in _pieces(sample, form):
-        if isinstance(piece, _Written):
-            if not turns or turns[-1].followed:
-                turns.append(_Open(start=piece.start, end=piece.start))
-            turns[-1].end = piece.end
-            turns[-1].calls.extend(piece.calls)
-            continue
-        if not turns:
-            turns.append(_Open(start=0, end=0))
-        turns[-1].followed = True
-        if isinstance(piece, Result):
-            turns[-1].results.append(replace(piece, documents=documents_of(piece.text)))
-        else:
-            turns[-1].replies.append(piece)
     text = response_text(sample)
-    return Trajectory(turns=tuple(_closed(turn, text, form) for turn in turns), text=text)
+    turns: list[Turn] = []
+    written: list[_Written] = []
+    heard: list[Result | str] = []
+    for piece in _pieces(sample, form):
+        if not isinstance(piece, _Written):
+            heard.append(piece)
+            continue
+        if heard:
+            turns.append(_turn(written, heard, text, form))
+            written, heard = [], []
+        written.append(piece)
+    if written or heard:
+        turns.append(_turn(written, heard, text, form))
+    return Trajectory(turns=tuple(turns), text=text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,31 +222,19 @@ class _Written:
     calls: tuple[Call, ...] = ()
 
 
-@dataclass(slots=True, kw_only=True)
-class _Open:
-    """A turn that is still being read; `followed` once a tool or a user has spoken."""
-
-    start: int
-    end: int
-    calls: list[Call] = field(default_factory=list)
-    results: list[Result] = field(default_factory=list)
-    replies: list[str] = field(default_factory=list)
-    followed: bool = False
-
-
-def _closed(turn: _Open, text: str, form: TrajectoryForm) -> Turn:
-    written = text[turn.start : turn.end]
-    blocks = blocks_of(written, form, offset=turn.start)
-    calls = [call_in(block) for block in blocks if block.tag == form.tool_call]
+def _turn(written: Sequence[_Written], heard: Sequence[Result | str], text: str, form: TrajectoryForm) -> Turn:
+    start, end = (written[0].start, written[-1].end) if written else (0, 0)
+    blocks = blocks_of(text[start:end], form, offset=start)
+    calls = [call for piece in written for call in piece.calls]
     return Turn(
-        text=written,
-        start=turn.start,
-        end=turn.end,
+        text=text[start:end],
+        start=start,
+        end=end,
         blocks=tuple(block for block in blocks if block.tag != form.result),
-        calls=(*turn.calls, *calls),
-        results=tuple(turn.results),
+        calls=(*calls, *(call_in(block) for block in blocks if block.tag == form.tool_call)),
+        results=tuple(replace(one, documents=documents_of(one.text)) for one in heard if isinstance(one, Result)),
         forged=tuple(block for block in blocks if block.tag == form.result),
-        replies=tuple(turn.replies),
+        replies=tuple(one for one in heard if isinstance(one, str)),
     )
 
 

@@ -10,9 +10,11 @@ Not covered: the order of tags, and what a turn is worth, which scorers say.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, Self
+from typing import Any, Literal, Protocol, Self
+
+from adjudge.protocol import StepScore
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,40}")
 
@@ -209,3 +211,25 @@ class Trajectory:
     def written_after(self, position: int) -> str:
         """Return what the assistant wrote from `position` on; text of tools is left out."""
         return "".join(turn.text[max(0, position - turn.start) :] for turn in self.turns if turn.end > position)
+
+
+class Place(Protocol):
+    """Something that stands in the assistant's text, such as a turn, a block or a call."""
+
+    @property
+    def start(self) -> int:
+        """Its first character."""
+        ...
+
+    @property
+    def end(self) -> int:
+        """One past its last."""
+        ...
+
+
+def steps_at(places: Iterable[Place], values: Iterable[float | None], labels: Iterable[str]) -> tuple[StepScore, ...]:
+    """Return a step for each place, with its value and its label."""
+    return tuple(
+        StepScore(value=value, label=label, start=place.start, end=place.end)
+        for place, value, label in zip(places, values, labels, strict=True)
+    )
