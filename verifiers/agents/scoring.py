@@ -16,6 +16,7 @@ from typing import (
     Annotated,
     Any,
     ClassVar,
+    Generic,
     Self,
     TypeAlias,
 )
@@ -26,11 +27,12 @@ from adjudge.options import Declared, Range, check_options
 from adjudge.prompts.reading import keyed_lines
 from adjudge.prompts.scorer import Case, ModelScorer
 from adjudge.prompts.template import Template, load_template
-from adjudge.protocol import MissingReferenceError, Provenance, Sample, Score, Verifier
+from adjudge.protocol import MissingReferenceError, Provenance, Sample, Score
 from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, plain_form
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.nested import options_of, part_of
+from adjudge.scoring.verifier_base import Gold, ReferenceVerifier
 
 LARGEST = 1e6  # number that an option takes
 
@@ -83,43 +85,33 @@ class ReadsTrajectories:
         """The form."""
         return TrajectoryForm.of(self.form)
 
-    def gold(self, sample: Sample) -> Any:
-        """Return what a sample is compared with; `BadReferenceError` if it cannot be used."""
-        return sample.reference
-
 
 @dataclass(frozen=True, kw_only=True)
-class TrajectoryVerifier(ReadsTrajectories, Verifier):
+class TrajectoryVerifier(ReadsTrajectories, ReferenceVerifier[Gold, tuple[Sample, Trajectory]], Generic[Gold]):
     """Base of the verifiers of trajectories: the reference is looked at first, then the trajectory."""
 
     @abstractmethod
-    def judged(self, sample: Sample, trajectory: Trajectory, gold: Any) -> Score:
+    def judge_trajectory(self, sample: Sample, trajectory: Trajectory, gold: Gold) -> Score:
         """Return the score of a trajectory."""
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the reference is missing or of a wrong type, or the turns are malformed."""
         super().validate(sample)
-        which = f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}"
         try:
-            self.gold(sample)
             check_trajectory(sample, self.shape)
-        except BadReferenceError as error:
-            if error.mistake:
-                raise ValueError(f"{which}: {error}") from error
         except ValueError as error:
-            raise ValueError(f"{which}: {error}") from error
+            raise ValueError(f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
 
-    def verify(self, sample: Sample) -> Score:
-        """Return the score of a trajectory."""
+    def find(self, sample: Sample, gold: Gold) -> tuple[Sample, Trajectory] | Score:
+        """Return the trajectory of a sample."""
         try:
-            gold = self.gold(sample)
-        except BadReferenceError as error:
-            return Score.failed("gold_unparsable", error=str(error))
-        try:
-            trajectory = read_trajectory(sample, self.shape)
+            return sample, read_trajectory(sample, self.shape)
         except ValueError as error:
             return Score.failed("bad_sample", error=str(error))
-        return self.judged(sample, trajectory, gold)
+
+    def judge(self, answer: tuple[Sample, Trajectory], gold: Gold) -> Score:
+        """Return the score of a trajectory."""
+        return self.judge_trajectory(*answer, gold)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +135,11 @@ class NestedScorer(ReadsTrajectories, ABC):
         return cls(**options_of(cls, body, loader, cls.inner))
 
     @abstractmethod
-    def read(self, sample: Sample) -> Any:
+    def gold(self, sample: Sample) -> Any:
+        """Return what a sample is compared with; `BadReferenceError` if it cannot be used."""
+
+    @abstractmethod
+    def read(self, sample: Sample, trajectory: Trajectory) -> Any:
         """Return what is judged of a sample whose trajectory and reference are fine, or its score."""
 
     @abstractmethod
@@ -196,7 +192,7 @@ class NestedScorer(ReadsTrajectories, ABC):
             return Score.failed("gold_unparsable", error=str(error))
         except ValueError as error:
             return Score.failed("bad_sample", error=str(error))
-        return self.read(sample)
+        return self.read(sample, read_trajectory(sample, self.shape))
 
     def _provenance(self) -> Provenance:
         engine = self._engine()
@@ -230,6 +226,10 @@ class TrajectoryModelScorer(ReadsTrajectories, ModelScorer):
     def templates(self) -> tuple[Template, ...]:
         """Return the one prompt there is."""
         return (load_template(self.template),)
+
+    def gold(self, sample: Sample) -> Any:
+        """Return what a sample is compared with; `BadReferenceError` if it cannot be used."""
+        return sample.reference
 
     def check_reference(self, sample: Sample) -> None:
         """Raise `ValueError` if there is nothing to compare with, or the trajectory is malformed."""

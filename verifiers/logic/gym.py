@@ -2,37 +2,16 @@ r"""Does the answer pass `reasoning-gym`'s own check of its task?
 
 Any of the tasks that the package registers is a reference: its name and the entry that it made.  The answer is looked
 for by our rule (`adjudge.verifiers.logic.marked`), since the package's would take it from anywhere.  Then three things
-decide: whether the package may see the answer (`gym_forms`), what it gives (`gym_library`), and whether a 1 stands
-(`gym_faults`).
+decide: whether the package may see the answer (`gym_forms`), what it gives (`ask`), and whether a 1 stands (`stands`).
 
     value = 1                         if the check gives 1 and the verdict stands
             0                         else, with credit="all"
             what the check gives      else, with credit="library"; 0 where its 1 does not stand
 
-Answers that `reasoning-gym`'s own checks take for right although they are not, by task.
-
-Found by giving the check of each task of version 0.1.25 answers near the gold one and answers to nothing: the gold with
-words or numbers behind it, one digit changed, "nan", the answer of another entry.  The verdict 1 of these checks stands
-only if the answer passes here, too.
-
-| task | what its check takes |
-|---|---|
-| `coin_flip` | a number that begins like the gold one ("0.51" for "0.5"), and all within 0.0001 |
-| `codeio` | `true` for 1 |
-| `decimal_arithmetic` | a number within 0.001, or so, whatever places the question asks for |
-| `figlet_font` | a word of ten letters or more with anything behind it |
-| `game_of_life` | more rows and columns than there are |
-| `game_of_life_halting` | every text |
-| `gsm_symbolic` | the first number of several, and without its sign |
-| `letter_jumble`, `word_sorting` | more words than there are |
-| `number_format` | a number within 0.01, where one of several is asked for |
-| `number_sorting` | every number within 1 |
-| `polynomial_equations` | pieces that are no numbers |
-| `pool_matrix` | averages within 1 % |
-| `propositional_logic` | one of the premises |
-
-Forms stop the others (`gym_forms`): "nan" in `complex_arithmetic`, any four numbers in `puzzle24`, words around the
-answer in `sokoban`, moved targets in `boxnet`, and so on.
+The checks of some tasks take answers for right that are not: a number within 1, words behind the answer, every text.
+They were found by giving the check of each task of version 0.1.25 answers near the gold one and answers to nothing:
+the gold with words or numbers behind it, one digit changed, "nan", the answer of another entry.  Their 1 stands only if
+the answer passes a test here, too; forms stop the others.
 """
 
 from __future__ import annotations

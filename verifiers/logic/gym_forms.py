@@ -83,15 +83,8 @@ def _polynomial(answer: str, entry: Mapping[str, Any]) -> None:
     require_formula(answer, _LETTERS)
 
 
-def _countdown(answer: str, entry: Mapping[str, Any]) -> None:
-    _from_numbers(answer, entry, Fraction(str(entry["metadata"]["target"])))
-
-
-def _twenty_four(answer: str, entry: Mapping[str, Any]) -> None:
-    _from_numbers(answer, entry, Fraction(24))
-
-
-def _from_numbers(answer: str, entry: Mapping[str, Any], target: Fraction) -> None:
+def _from_numbers(answer: str, entry: Mapping[str, Any]) -> None:
+    target = Fraction(str(entry["metadata"].get("target", 24)))
     require_formula(answer, frozenset())
     value, used = exact_value(answer)
     if used != sorted(entry["metadata"]["numbers"]) or value != target:
@@ -151,7 +144,7 @@ _ANSWERS: Final[Mapping[str, Form]] = {
     "boxnet": _boxes,
     "coin_flip": _shape(rf"{_NUMBER}|\d{{1,300}}/\d{{1,300}}"),
     "complex_arithmetic": _shape(r"[\d\s.ijIJ+()-]{1,200}"),
-    "countdown": _countdown,
+    "countdown": _from_numbers,
     "fraction_simplification": _shape(r"\$?\s*(?:\d+\s*/\s*\d+|\\d?frac\s*\{\s*\d+\s*\}\s*\{\s*\d+\s*\})\s*\$?"),
     "intermediate_integration": _integral,
     "kakurasu": _shape(r"[01\s,\[\]]+"),
@@ -161,7 +154,7 @@ _ANSWERS: Final[Mapping[str, Form]] = {
     "pool_matrix": _shape(r"[\d\s.+-]+"),
     "power_function": _shape(_NUMBER),
     "propositional_logic": _shape(r"[A-Z\s()∧∨¬→↔]{1,1000}"),
-    "puzzle24": _twenty_four,
+    "puzzle24": _from_numbers,
     "quantum_lock": _shape(r"(?:[A-Ca-c\s,→]|->)*"),
     "rubiks_cube": _turns,
     "rush_hour": _shape(r"(?:[A-Z][+-]\d{1,2}[\s,]*){0,2000}"),

@@ -1,14 +1,6 @@
 """Does the answer solve the puzzle?  Any solution is right, whichever the gold one was.
 
-| kind | the reference has | the answer is |
-|---|---|---|
-| `sudoku` | `grid`; `box` for unusual boxes | the filled board |
-| `countdown` | `numbers`, `target`; `all`: whether each number must be used | an expression |
-| `maze` | `grid` of texts with S, G and #; `shortest` | moves (`RRDD`, "right, down") or cells |
-| `queens` | `size`; `given` | the board, or the column of each row |
-| `zebra` | `attributes`, `clues` (below) | a table of positions |
-
-Nothing is searched for: an answer is checked against the rules.  Not covered: puzzles given as prose.
+Nothing is searched for: an answer is checked against the rules.  docs/logic.md has the kinds and their references.
 
 A clue of a zebra puzzle is a list: its kind, two things (or a thing and a position), and a number where the kind needs
 one.  A thing is `[attribute, value]`.
@@ -19,6 +11,8 @@ one.  A thing is `[attribute, value]`.
 | `["same", a, b]`, `["different", a, b]` | both are at one position, or are not |
 | `["left_of", a, b]`, `["directly_left", a, b]` | a is before b, or right before it |
 | `["next_to", a, b]`, `["apart", a, b, 2]` | they are neighbours, or so many positions apart |
+
+Not covered: puzzles given as prose.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the scorers of pairs have in common: a group holds answers about both sides of a pair, held against each other.
+"""Scorers of pairs: a group holds answers about both sides of a pair, which are held against each other.
 
 The sides are the two orders of a pair, or its two responses.  In training they are two prompts, each with answers of
 its own; the trainer scores the tasks of a `cohort` together.
@@ -6,24 +6,19 @@ its own; the trainer scores the tasks of a `cohort` together.
     match="partner"  an answer is held against that of the same rank on the other side: the 3rd against the 3rd
     match="all"      against every answer on the other side, and gets the mean
 
-With `all` the right answers of a side have one value, so an objective that divides by the standard deviation of each
-prompt's answers (GRPO) takes the other side out again; use `partner` there, or one that does not divide (Dr. GRPO).
+With "all" the right answers of a side have one value, so an objective that divides by the standard deviation of each
+prompt's answers (GRPO) takes the other side out again; use "partner" there, or one that does not divide (Dr. GRPO).
 
-J1's consistency: a verdict pays only if the same pair in the other order is judged right, too.
+Both are J1's (arXiv 2505.10320), which released no code.  Consistency, where `verdict_share` is 0 there, and which
+answers of the two orders belong together is not said: a judge that always prefers the response shown first is right
+half the time, and gets nothing.
 
     consistency = [verdict on (x, a, b) is right] * [verdict on (x, b, a) is right]
     value       = verdict_share * [own verdict is right] + (1 - verdict_share) * consistency
 
-Source: J1, arXiv 2505.10320, which released no code; there `verdict_share` is 0, and which answers of the two orders
-belong together is not said (`pair_scorer` has both ways).  A judge that always prefers the response shown first is
-right half the time, and gets nothing here.
-
-J1's pointwise reward: scores of single responses, trained from pairs.
+The pointwise reward, for scores of single responses, each rated without sight of the other:
 
     value = 1 for both answers if score(chosen) > score(rejected), else 0; equal scores are wrong
-
-Each response is rated without sight of the other, and the answers to both get the same reward.  Source: J1, arXiv
-2505.10320, which released no code.
 """
 
 from __future__ import annotations

@@ -23,17 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias, get_args
 
 Aggregate: TypeAlias = Literal[
-    "min",
-    "product",
-    "geometric_mean",
-    "mean",
-    "last",
-    "max",
-    "sum",
-    "mean_logit",
-    "mean_odds",
-    "sum_log",
-    "soft_min",
+    "min", "product", "geometric_mean", "mean", "last", "max", "sum", "mean_logit", "mean_odds", "sum_log", "soft_min"
 ]
 AGGREGATES: tuple[Aggregate, ...] = get_args(Aggregate)
 

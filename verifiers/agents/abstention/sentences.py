@@ -17,62 +17,27 @@ from typing import Any, Final
 from adjudge.responses.markup import spaced, unwrap
 from adjudge.responses.visible import visible
 
+_BY_LANGUAGE: Final = {
+    "en": (
+        "I don't know | I do not know | I don't know the answer | I do not know the answer | I'm not sure | "
+        "I am not sure | Sorry, I don't know | I'm sorry, I don't know | I'm sorry, but I don't know | "
+        "I don't have enough information | I do not have enough information | "
+        "I don't have enough information to answer | I do not have enough information to answer | "
+        "I can't answer this question | I cannot answer this question | I can't answer that | "
+        "I cannot answer that | I am unable to answer this question | I'm unable to answer this question | "
+        "This question cannot be answered | The question cannot be answered | "
+        "The answer cannot be determined | It cannot be determined | There is not enough information | "
+        "There is not enough information to answer | Not enough information | Insufficient information | "
+        "Cannot be determined | Unanswerable | Unknown | IDK"
+    ),
+    "zh": (
+        "我不知道 | 我不知道答案 | 抱歉，我不知道 | 对不起，我不知道 | 我不清楚 | 我不确定 | 我无法回答 | "
+        "我无法回答这个问题 | 抱歉，我无法回答这个问题 | 这个问题无法回答 | 该问题无法回答 | 没有足够的信息 | "
+        "没有足够的信息来回答 | 信息不足 | 无法确定 | 无法回答 | 不知道 | 我無法回答這個問題"
+    ),
+}
 BUILT_IN: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "en": (
-            "I don't know",
-            "I do not know",
-            "I don't know the answer",
-            "I do not know the answer",
-            "I'm not sure",
-            "I am not sure",
-            "Sorry, I don't know",
-            "I'm sorry, I don't know",
-            "I'm sorry, but I don't know",
-            "I don't have enough information",
-            "I do not have enough information",
-            "I don't have enough information to answer",
-            "I do not have enough information to answer",
-            "I can't answer this question",
-            "I cannot answer this question",
-            "I can't answer that",
-            "I cannot answer that",
-            "I am unable to answer this question",
-            "I'm unable to answer this question",
-            "This question cannot be answered",
-            "The question cannot be answered",
-            "The answer cannot be determined",
-            "It cannot be determined",
-            "There is not enough information",
-            "There is not enough information to answer",
-            "Not enough information",
-            "Insufficient information",
-            "Cannot be determined",
-            "Unanswerable",
-            "Unknown",
-            "IDK",
-        ),
-        "zh": (
-            "我不知道",
-            "我不知道答案",
-            "抱歉，我不知道",
-            "对不起，我不知道",
-            "我不清楚",
-            "我不确定",
-            "我无法回答",
-            "我无法回答这个问题",
-            "抱歉，我无法回答这个问题",
-            "这个问题无法回答",
-            "该问题无法回答",
-            "没有足够的信息",
-            "没有足够的信息来回答",
-            "信息不足",
-            "无法确定",
-            "无法回答",
-            "不知道",
-            "我無法回答這個問題",
-        ),
-    }
+    {language: tuple(texts.split(" | ")) for language, texts in _BY_LANGUAGE.items()}
 )
 """Sentences by language; the choice is ours."""
 

@@ -23,14 +23,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from adjudge.engines.interface import Fault
 from adjudge.options import Count, Range, Share
 from adjudge.prompts.asking import Answer
 from adjudge.prompts.scorer import Case, shortened
 from adjudge.prompts.template import Rendered
-from adjudge.protocol import Sample, Score, StepScore
+from adjudge.protocol import NO_COST, Cost, Sample, Score
 from adjudge.responses.phrases import plain
-from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.searches import FinalAnswer, final_answer
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, steps_at
 from adjudge.scoring.nested import asked, asked_each, cost_of, without_number
@@ -121,19 +119,15 @@ class AtomJudge(TrajectoryModelScorer):
     reasoning: Literal["strip", "keep"] = "keep"
 
     def read(self, sample: Sample, trajectory: Trajectory) -> Case | Score:
-        """Return the atoms, or the score of a trajectory without any that could be shown."""
-        thoughts = Thoughts(sample=sample, response="atoms", atoms=tuple(atoms_of(trajectory, self.shape)))
-        if thoughts.fine:
-            return thoughts
-        return Score(value=0.0, reason="no_answer", steps=steps_of(thoughts.atoms, [0.0] * len(thoughts.atoms)))
+        """Return the atoms, of which `AtomicThoughtScorer` has found one at least that can be shown."""
+        return Thoughts(sample=sample, response="atoms", atoms=tuple(atoms_of(trajectory, self.shape)))
 
     async def judge(self, cases: Sequence[Case]) -> list[Score]:
         """Return one score per case, in order."""
         thoughts = [case for case in cases if isinstance(case, Thoughts)]
         numbers = tuple(map(str, range(_BEST + 1)))
         read = [KeyedLabels(tuple(str(at + 1) for at in range(len(one.fine))), numbers) for one in thoughts]
-        answers = await self.asked(thoughts, self._prompt, read)
-        return [self._scored(one, answer) for one, answer in zip(thoughts, answers, strict=True)]
+        return await self.decided(thoughts, self._prompt, read, _judged)
 
     def _prompt(self, thoughts: Thoughts) -> Rendered:
         # the base asks with "-" for the response what made a prompt too long
@@ -145,22 +139,17 @@ class AtomJudge(TrajectoryModelScorer):
         }
         return self.render(self.templates()[0], values)
 
-    def _scored(self, thoughts: Thoughts, answer: Answer[tuple[str, ...]] | Fault) -> Score:
-        if isinstance(answer, Fault):
-            return self.unanswered(answer)
-        said = iter(answer.value)
-        worth = [0.0 if atom.fault else int(next(said)) / _BEST for atom in thoughts.atoms]
-        return Score(
-            value=sum(worth) / len(worth),
-            steps=steps_of(thoughts.atoms, worth),
-            evidence={"text": shortened(answer.text)},
-            cost=answer.cost,
-        )
+
+def _judged(thoughts: Thoughts, answer: Answer[tuple[str, ...]]) -> Score:
+    said = iter(answer.value)
+    worth = [0.0 if atom.fault else int(next(said)) / _BEST for atom in thoughts.atoms]
+    return replace(_mean(thoughts.atoms, worth), evidence={"text": shortened(answer.text)})
 
 
-def steps_of(atoms: Sequence[Atom], worth: Sequence[float]) -> tuple[StepScore, ...]:
-    """Return the worth of atoms, labelled by their fault or their name."""
-    return steps_at(atoms, worth, (atom.fault or atom.tag for atom in atoms))
+def _mean(atoms: Sequence[Atom], worth: Sequence[float], cost: Cost = NO_COST) -> Score:
+    """The mean worth of atoms, and in the steps each one's, labelled by its fault or its name."""
+    steps = steps_at(atoms, worth, (atom.fault or atom.tag for atom in atoms))
+    return Score(value=sum(worth) / len(worth), steps=steps, cost=cost)
 
 
 def _listed(number: int, atom: Atom) -> str:
@@ -239,9 +228,8 @@ class AtomicThoughtScorer(NestedScorer):
         check_number(progress, Range(ge=0, le=1), f"extra[{self.column!r}]")
         return answers, self.start * (1.0 - progress)
 
-    def read(self, sample: Sample) -> _Read | Score:
+    def read(self, sample: Sample, trajectory: Trajectory) -> _Read | Score:
         """Return the parts of a trajectory, or the score of one of bad form."""
-        trajectory = read_trajectory(sample, self.shape)
         if trajectory.written > self.max_characters:
             return Score.scored(self.malformed, "too_complex")
         answer = final_answer(trajectory, self.shape)
@@ -291,16 +279,16 @@ class AtomicThoughtScorer(NestedScorer):
             for one in ready
         ]
         said = await asked_each(self.reward, single, called=f"the reward of {self.name!r}")
-        return [self._mean(one.atoms, given) for one, given in zip(ready, said, strict=True)]
+        return [self._worth(one.atoms, given) for one, given in zip(ready, said, strict=True)]
 
-    def _mean(self, atoms: Sequence[Atom], given: Sequence[Score]) -> Score:
+    def _worth(self, atoms: Sequence[Atom], given: Sequence[Score]) -> Score:
         if missing := without_number({f"atom_{at}": score for at, score in enumerate(given, start=1)}):
             return missing
         said, span = iter(given), self.high - self.low
         worth = [
             0.0 if atom.fault else min(max(((next(said).value or 0.0) - self.low) / span, 0.0), 1.0) for atom in atoms
         ]
-        return Score(value=sum(worth) / len(worth), steps=steps_of(atoms, worth), cost=cost_of(given))
+        return _mean(atoms, worth, cost_of(given))
 
     def _mixed(self, read: _Read, outcome: Score, thoughts: Score | None) -> Score:
         parts = {"outcome": outcome} if thoughts is None else {"outcome": outcome, "atoms": replace(thoughts, steps=())}

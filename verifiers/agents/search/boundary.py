@@ -1,18 +1,9 @@
 """Rewards at the boundary of what a search agent knows: answer alone where that is enough, search where it is not.
 
-The answer is right by SQuAD's exact match, or by token F1 from `least` on.  Searches that were tried cost; only those
-that a tool answered can earn.  An agent that writes a tool's result itself, that gives different answers, or that goes
-on after its answer is malformed.  What a tool answered though no search can be read there was a search that was tried.
-
-| case | when |
-|---|---|
-| `malformed` | no answer that can be read, or a form that the policy does not allow |
-| `wrong`, `wrong_searched` | wrong; a tool answered a search |
-| `wrong_needless` | wrong after a search, and the direct answer was right |
-| `right` | right; with "sem", without a search |
-| `right_needed`, `right_needless` | right with a search, and the direct answer was wrong; was right, too |
-| `right_tools` | right, and several different tools answered |
-| `decision_right`, `decision_wrong` | the agent's word on whether it needs a search, beside its direct answer |
+The answer is right by SQuAD's exact match, or by token F1 from `threshold` on.  Searches that were tried cost; only
+those that a tool answered can earn.  An agent that writes a tool's result itself, that gives different answers, or that
+goes on after its answer is malformed.  What a tool answered though no search can be read there was a search that was
+tried.  docs/search_turns.md has the cases.
 
 | policy | where the numbers are from |
 |---|---|
@@ -67,7 +58,7 @@ _WORDS = {"yes": True, "no": False}
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchBoundaryVerifier(TrajectoryVerifier):
+class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
     """A search agent's answer by what it had to search for: IKEA, SEM, AdaSearch, Tool-Star.
 
     The reference is the answer or a list of accepted ones, or `{"answer": .., "direct": ..}`; `direct`, there or in
@@ -116,7 +107,7 @@ class SearchBoundaryVerifier(TrajectoryVerifier):
         """The policy's values by case, and those that take their place."""
         return {**TABLES[self.policy], **self.values}
 
-    def judged(self, sample: Sample, trajectory: Trajectory, gold: Gold) -> Score:
+    def judge_trajectory(self, sample: Sample, trajectory: Trajectory, gold: Gold) -> Score:
         """Return the value of the case; `Score.evidence` has the case and the counts."""
         answers, direct = gold
         decides = self.policy == "adasearch"
@@ -184,7 +175,11 @@ class SearchBoundaryVerifier(TrajectoryVerifier):
         value = gold.answer_f1(answer) if self.metric == "f1" else float(gold.is_answer(answer))
         return value >= self.threshold
 
-    def gold(self, sample: Sample) -> Gold:
+    def read_reference(self, reference: Any) -> Gold:
+        """Return the same as `gold_of`, of a sample without columns."""
+        return self.gold_of(Sample(prompt="", response="", reference=reference))
+
+    def gold_of(self, sample: Sample) -> Gold:
         """Return the accepted answers, and whether the direct answer is right, None if nobody says so."""
         reference = sample.reference
         direct = sample.extra.get("direct")

@@ -21,7 +21,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
-from adjudge.engines.interface import Fault
 from adjudge.options import Count, Share
 from adjudge.prompts.asking import Answer
 from adjudge.prompts.scorer import Case, guard, shortened
@@ -125,8 +124,7 @@ class TurnCriticScorer(TrajectoryModelScorer):
         """Return one score per case, in order."""
         episodes = [case for case in cases if isinstance(case, Episode)]
         read = [KeyedLabels(tuple(map(str, episode.judged)), tuple(_WORTH)) for episode in episodes]
-        answers = await self.asked(episodes, self._prompt, read)
-        return [self._labelled(episode, answer) for episode, answer in zip(episodes, answers, strict=True)]
+        return await self.decided(episodes, self._prompt, read, self._labelled)
 
     def _prompt(self, episode: Episode) -> Rendered:
         # made of the response and not of `turns` alone: the base asks with "-" what made a prompt too long
@@ -139,9 +137,7 @@ class TurnCriticScorer(TrajectoryModelScorer):
         }
         return self.render(self.templates()[0], values)
 
-    def _labelled(self, episode: Episode, answer: Answer[tuple[str, ...]] | Fault) -> Score:
-        if isinstance(answer, Fault):
-            return self.unanswered(answer)
+    def _labelled(self, episode: Episode, answer: Answer[tuple[str, ...]]) -> Score:
         worth = [_WORTH[label] for label in answer.value]
         good = sum(one > 0 for one in worth)
         return Score(
@@ -149,7 +145,6 @@ class TurnCriticScorer(TrajectoryModelScorer):
             reason="" if good == len(worth) else "wrong",
             steps=steps_at(episode.judged.values(), worth, answer.value),
             evidence={"turns": list(episode.judged), "text": shortened(answer.text)},
-            cost=answer.cost,
         )
 
 

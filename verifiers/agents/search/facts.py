@@ -26,9 +26,8 @@ from adjudge.engines.interface import Fault
 from adjudge.engines.loading import engine_of
 from adjudge.options import Count, Range
 from adjudge.protocol import Sample, Score, StepScore
-from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.searches import final_answer
-from adjudge.responses.trajectories.trajectory import Turn
+from adjudge.responses.trajectories.trajectory import Trajectory, Turn
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.entries import shown
 from adjudge.scoring.nested import asked, asked_each, cost_of, without_number
@@ -142,9 +141,8 @@ class FactGainScorer(NestedScorer):
         outcomes = await self._outcomes(read)
         return [self._scored(*both) for both in zip(read, worth, outcomes, strict=True)]
 
-    def read(self, sample: Sample) -> _Work | Score:
+    def read(self, sample: Sample, trajectory: Trajectory) -> _Work | Score:
         """Return what is judged of a sample, or its score."""
-        trajectory = read_trajectory(sample, self.shape)
         turns = trajectory.turns
         if not any(turn.acted for turn in turns):
             return Score.scored(0.0, "no_answer")

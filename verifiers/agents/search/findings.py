@@ -8,9 +8,7 @@ of pairs: of the findings that were matched, or of the queries that a tool answe
 and diversity count only where something is right (`gated`).
 
 Source: arXiv 2505.16582 and Acade-Mate/O2-Searcher @ 0e77e9a: weights 1, 1, 0.5, scale 0.5, threshold 0.75 on sentence
-embeddings.  Not taken over: splitting the answer at every hyphen, full marks of the format for ten findings whatever
-they say, weights by the number and the length of queries, and 0 where the similarity server is down, which here is a
-failed score.
+embeddings; docs/search_turns.md says what was not taken over.
 
 Not covered: closed questions, which `token_f1` judges, and lists inside lists.
 """
@@ -26,9 +24,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from adjudge.options import Count, Range
 from adjudge.protocol import Sample, Score
-from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.searches import final_answer, searches_of
-from adjudge.responses.trajectories.trajectory import steps_at
+from adjudge.responses.trajectories.trajectory import Trajectory, steps_at
 from adjudge.scoring.nested import asked_each, cost_of, without_number
 from adjudge.verifiers.agents.scoring import NestedScorer, Value, Weight
 from adjudge.verifiers.agents.search.reference import folded, read_findings
@@ -127,9 +124,8 @@ class FindingsScorer(NestedScorer):
         """Return the reference findings; `BadReferenceError` if there are none that could be matched."""
         return read_findings(sample.reference)
 
-    def read(self, sample: Sample) -> _Work | Score:
+    def read(self, sample: Sample, trajectory: Trajectory) -> _Work | Score:
         """Return the findings of a sample, or its score if it has none."""
-        trajectory = read_trajectory(sample, self.shape)
         answer = final_answer(trajectory, self.shape)
         if sample.finish_reason == "length":
             return Score.scored(0.0, "truncated")

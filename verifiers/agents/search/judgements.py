@@ -1,26 +1,12 @@
 """ReSeek's reward (`TencentBAC/ReSeek`): the answer, and whether the agent knew which results were of use.
 
-After each result the agent says Yes or No.  `value = answer + the judgements' values`, from one of two tables:
-
-| case | by rule | with `relevance` |
-|---|---|---|
-| `yes_answered`: Yes, and the final answer is right | 0.4 | 0.1 |
-| `yes_relevant`: Yes, the result is relevant, the answer wrong | 0.3 | -0.025 |
-| `yes_irrelevant`: Yes, the result is not | -0.6 | -0.05 |
-| `no_relevant`: No, the result is relevant | -0.3 | -0.05 |
-| `no_irrelevant`: No, and it is not | 0.3 | 0.02 |
-| `no_irrelevant_answered`: the same, and the answer is right | 0.4 | 0.02 |
-
-By rule a result is relevant if it holds the gold answer as whole words (`signals.holds`); with `relevance`, a
-re-ranker, if that scores gold answer and result at `threshold` or above.
+After each result the agent says Yes or No.  `value = answer + the judgements' values`, from one of two tables: `RULE`,
+where a result is relevant that holds the gold answer as whole words (`signals.holds`), or `RERANKED`, where it is one
+for which `relevance`, a re-ranker, gives gold answer and result `threshold` or more.
 
 A judgement is about what the searches of the turn before it returned.  Of each turn the first counts, if all of the
-turn's judgements say the same; what follows no result is about nothing.
-
-Where the released code differs: "no" is found in "know"; it reads results that the model wrote itself, judgements in
-thoughts, and one judgement for every result before it that has none of its own; the re-ranker sees the first accepted
-answer alone, here all; if it does not answer that is 0, here the score is failed; no answer is spared what wrong
-judgements cost, here it is not; and searching for nothing, to say No, pays without end (`max_paid`).
+turn's judgements say the same; what follows no result is about nothing.  docs/search_turns.md says where the released
+code differs.
 
 Not covered: the environment that takes a result away after a No.
 """
@@ -36,7 +22,6 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from adjudge.options import Count, Range, Share
 from adjudge.protocol import Sample, Score, StepScore
 from adjudge.responses.answer_span import shorten
-from adjudge.responses.trajectories.reading import read_trajectory
 from adjudge.responses.trajectories.searches import FinalAnswer, Search, SeveralAnswers, final_answer, searches_of
 from adjudge.responses.trajectories.trajectory import Block, Trajectory, TrajectoryForm
 from adjudge.scoring.nested import asked, cost_of, without_number
@@ -44,14 +29,7 @@ from adjudge.verifiers.agents.scoring import NestedScorer, Value, case_values
 from adjudge.verifiers.agents.search.reference import SearchReference, read_answers
 from adjudge.verifiers.agents.search.signals import holds, identity
 
-_CASES = (
-    "yes_answered",
-    "yes_relevant",
-    "yes_irrelevant",
-    "no_relevant",
-    "no_irrelevant",
-    "no_irrelevant_answered",
-)
+_CASES = "yes_answered yes_relevant yes_irrelevant no_relevant no_irrelevant no_irrelevant_answered".split()
 RULE: Mapping[str, float] = dict(zip(_CASES, (0.4, 0.3, -0.6, -0.3, 0.3, 0.4), strict=True))
 RERANKED: Mapping[str, float] = dict(zip(_CASES, (0.1, -0.025, -0.05, -0.05, 0.02, 0.02), strict=True))
 
@@ -151,9 +129,8 @@ class SearchJudgementsScorer(NestedScorer):
         """Return the accepted answers; `BadReferenceError` if there are none."""
         return read_answers(sample.reference)
 
-    def read(self, sample: Sample) -> _Episode | Score:
+    def read(self, sample: Sample, trajectory: Trajectory) -> _Episode | Score:
         """Return what is judged of a sample, or its score."""
-        trajectory = read_trajectory(sample, self.shape)
         if trajectory.written > self.max_characters:
             return Score.scored(0.0, "too_complex")
         gold = self.gold(sample)

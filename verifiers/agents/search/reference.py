@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjudge.protocol import Message, content_text
-from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.reading import read_json
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.scoring.entries import shown
@@ -45,7 +44,9 @@ class SearchReference:
 def read_answers(reference: Any) -> SearchReference:
     """Return the accepted answers of a text, a list of texts, or a mapping with `answer`; each must hold a word."""
     if isinstance(reference, str) and isinstance(read_json(reference)[0], dict):
-        raise _mistake(f"the reference is {_shown(reference)}, a JSON text; give the object (score: --reference-json)")
+        raise ReferenceFormError(
+            f"the reference is {shown(reference)}, a JSON text; give the object (score: --reference-json)"
+        )
     given = reference.get("answer") if isinstance(reference, Mapping) else reference
     return SearchReference(answers=_texts(alternatives(given, "the answer, or a list of accepted ones"), "answer"))
 
@@ -58,13 +59,15 @@ def read_reference(reference: Any, *, lists: str, keywords: bool = False) -> Sea
     known = ("answer", lists, *(("keywords",) if keywords else ()))
     if not isinstance(reference, Mapping):
         what = f'{{"answer": .., "{lists}": [..]}}'
-        raise _mistake(f"the reference is {_shown(reference)}; give {what}, not as text (score: --reference-json)")
+        raise ReferenceFormError(
+            f"the reference is {shown(reference)}; give {what}, not as text (score: --reference-json)"
+        )
     for key in reference:
         if key not in known:
-            raise _mistake(f"the reference has the unknown field {key!r}; its fields are {', '.join(known)}")
+            raise ReferenceFormError(f"the reference has the unknown field {key!r}; its fields are {', '.join(known)}")
     for key in ("answer", lists):
         if key not in reference:
-            raise _mistake(f"the reference has no field {key!r}; its fields are {', '.join(known)}")
+            raise ReferenceFormError(f"the reference has no field {key!r}; its fields are {', '.join(known)}")
     groups = [] if reference.get("keywords") is None else _list(reference["keywords"], "keywords", least=0)
     return SearchReference(
         answers=read_answers(reference).answers,
@@ -133,22 +136,14 @@ def _text_of(entry: Any) -> Any:
 def _list(given: Any, where: str, least: int = 1) -> list[Any]:
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Sequence) or len(given) < least:
         what = "a list that is not empty" if least else "a list"
-        raise _mistake(f"the reference's {where} is {_shown(given)}; give {what}")
+        raise ReferenceFormError(f"the reference's {where} is {shown(given)}; give {what}")
     return list(given)
 
 
 def _texts(given: Sequence[Any], where: str) -> tuple[str, ...]:
     for text in given:
         if not isinstance(text, str):
-            raise _mistake(f"the reference's {where} holds {_shown(text)}; give texts")
+            raise ReferenceFormError(f"the reference's {where} holds {shown(text)}; give texts")
         if not words(text):
-            raise BadReferenceError(f"the reference's {where} holds {_shown(text)}, which has no word")
+            raise BadReferenceError(f"the reference's {where} holds {shown(text)}, which has no word")
     return tuple(given)
-
-
-def _shown(value: Any) -> str:
-    return shorten(repr(value), 80)
-
-
-def _mistake(message: str) -> BadReferenceError:
-    return ReferenceFormError(message)

@@ -4,23 +4,17 @@ The answer must stand, once, at the end.  An agent that gives different answers,
 none: nothing is earned then, and searches cost what they cost, or falling silent would be the way out of a bad
 trajectory.  Only what tools returned is evidence, and only queries that a tool answered are asked.
 
-StepSearch (arXiv 2505.15107; `Zillwang/StepSearch`): new evidence in each turn, and the answer at the end.
+StepSearch (arXiv 2505.15107; `Zillwang/StepSearch`; docs/search_turns.md says where its released code differs):
 
     turn  = gain - repeat_weight * repeat               (`adjudge.verifiers.agents.search.signals`), on the search
     value = answer F1 + key_weight * key-word score + the turns' values
 
-Where its released code differs: it reads results that the model wrote itself; it lets a later query take the place of
-a better one for a sub-question; a document counts as another one if a blank or the document after it differs; text
-after the answer spares what repeats cost; it rounds each F1 to four digits.  Its reward for single tags is left out;
-the scorer `format` says whether a response has its form.
-
-InForage: the outcome, the gold evidence that each turn finds first, and what turns cost.
+InForage, with coefficients of ours, since none were found in public text:
 
     turn  = gain * share of gold evidence newly covered - cost, the cost from search `free` + 1 on
     value = outcome * answer + the turns' values
 
-The coefficients were not found in public text; the defaults are ours.  The answer is right by exact match.  Evidence is
-covered where a document that came back holds its words in a row, and it is covered once: no sum of gains passes 1.
+The answer is right by exact match.  Evidence is covered, once, where the words of it stand in a row in a document.
 
 Not covered: evidence that a page has in other words.  The turns' values reach tokens by `Score.steps` (docs/credit.md).
 """
@@ -52,7 +46,7 @@ from adjudge.verifiers.agents.search.signals import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchTurnsVerifier(TrajectoryVerifier):
+class SearchTurnsVerifier(TrajectoryVerifier[SearchReference]):
     """Base of the verifiers that give each search a value.
 
     Attributes:
@@ -75,7 +69,7 @@ class SearchTurnsVerifier(TrajectoryVerifier):
     def whole(self, sample: Sample, answer: str, searches: Sequence[Search], gold: SearchReference) -> Score:
         """Return the score of a trajectory with an answer, without the turns."""
 
-    def judged(self, sample: Sample, trajectory: Trajectory, gold: SearchReference) -> Score:
+    def judge_trajectory(self, sample: Sample, trajectory: Trajectory, gold: SearchReference) -> Score:
         """Return the value of a trajectory; `Score.steps` has a value for each search."""
         if trajectory.written > self.max_characters:
             return Score.scored(self.malformed, "too_complex")
@@ -126,9 +120,9 @@ class SearchStepsVerifier(SearchTurnsVerifier):
     repeat_weight: Weight = 1.0
     prompt_words: Literal["count", "ignore"] = "count"
 
-    def gold(self, sample: Sample) -> SearchReference:
-        """Return the reference; `BadReferenceError` if it cannot be read."""
-        return read_reference(sample.reference, lists="documents", keywords=True)
+    def read_reference(self, reference: Any) -> SearchReference:
+        """Return the answers, the gold documents and the key words."""
+        return read_reference(reference, lists="documents", keywords=True)
 
     def gains_and_costs(self, searches: Sequence[Search], gold: SearchReference) -> tuple[list[float], list[float]]:
         """Return each search's new evidence, and its share of repeated documents times their weight."""
@@ -167,9 +161,9 @@ class SearchGainVerifier(SearchTurnsVerifier):
     cost: Weight = 0.05
     free: Annotated[int, Range(ge=0)] = 1
 
-    def gold(self, sample: Sample) -> SearchReference:
-        """Return the reference; `BadReferenceError` if it cannot be read."""
-        return read_reference(sample.reference, lists="evidence")
+    def read_reference(self, reference: Any) -> SearchReference:
+        """Return the answers and the evidence."""
+        return read_reference(reference, lists="evidence")
 
     def gains_and_costs(self, searches: Sequence[Search], gold: SearchReference) -> tuple[list[float], list[float]]:
         """Return each search's share of new evidence times its weight, and the cost of searches beyond `free`."""

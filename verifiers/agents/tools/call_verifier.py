@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 from adjudge.options import Range
-from adjudge.protocol import Sample, Score
+from adjudge.protocol import Score
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.trajectory import Call, steps_at
 from adjudge.verifiers.agents.matching import match
@@ -32,7 +32,7 @@ _SHOWN = 8  # faults in the evidence
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolCallVerifier(CallsVerifier):
+class ToolCallVerifier(CallsVerifier[CallReference]):
     """Are the tool calls of a response the wanted ones, each once and no others?
 
     The reference is `{"calls": [{"name": .., "arguments": {..}}, ..]}`, where a value may be a choice
@@ -51,12 +51,12 @@ class ToolCallVerifier(CallsVerifier):
     strings: Strings = "exact"
     tolerance: Annotated[float, Range(ge=0, lt=1)] = 0.0
 
-    def gold(self, sample: Sample) -> CallReference:
-        """Return what the reference asks for; `BadReferenceError` if it cannot be read."""
-        return read_reference(sample.reference)
+    def read_reference(self, reference: Any) -> CallReference:
+        """Return what the reference asks for."""
+        return read_reference(reference)
 
-    def judged(self, called: Called, gold: CallReference) -> Score:
-        """Return the score of the calls of a response beside the wanted ones."""
+    def judge(self, called: Called, gold: CallReference) -> Score:
+        """Return the score of the calls of a response beside the wanted ones; the steps are the calls."""
         if called.fault:
             return Score.scored(0.0, called.fault, made=len(called.calls))
         verdicts = self._verdicts(called, gold)

@@ -226,7 +226,7 @@ def json_call(item: Any, start: int, end: int) -> Call:
 def _named(name: str, text: str, start: int) -> tuple[list[Call], int]:
     """Return the call of a name with the arguments that begin at a place, and where they end."""
     if text[start : start + 1] == "{":
-        end = _json_end(text, start)
+        end = json_end(text, start)
         arguments, fault = read_json(text[start:end]) if end else (None, "its arguments cannot be read")
         return [Call(name=name, arguments=arguments, start=start, end=end or start + 1, fault=fault)], end or start + 1
     arguments, at = {}, start
@@ -245,7 +245,7 @@ def bare_calls(text: str, start: int) -> tuple[list[Call], int]:
     """Return the calls, in JSON or Python, that begin at a place, and where they end."""
     calls: list[Call] = []
     at = start
-    while text[at : at + 1] in ("{", "[") and len(calls) <= MAX_CALLS and (end := _json_end(text, at)):
+    while text[at : at + 1] in ("{", "[") and len(calls) <= MAX_CALLS and (end := json_end(text, at)):
         value, fault = read_json(text[at:end])
         value = unwrapped(value)
         items = value if isinstance(value, list) else [value]
@@ -260,7 +260,7 @@ def bare_calls(text: str, start: int) -> tuple[list[Call], int]:
     return [replace(call, name=call.name.removesuffix(".call")) for call in python_calls(source, start)], end
 
 
-def _json_end(text: str, start: int) -> int:
+def json_end(text: str, start: int) -> int:
     """Return where the JSON value ends that begins at a place; 0 where none does."""
     try:
         return _DECODER.raw_decode(text, start)[1]

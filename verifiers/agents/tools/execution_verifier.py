@@ -26,7 +26,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from adjudge import wire
 from adjudge.options import Range, Share
-from adjudge.protocol import Limits, Sample, Score, StepScore
+from adjudge.protocol import Limits, Score, StepScore
 from adjudge.responses.trajectories.trajectory import Call, steps_at
 from adjudge.sandbox.bubblewrap import SandboxUnavailableError
 from adjudge.sandbox.sandbox import Isolation
@@ -51,7 +51,7 @@ _kept: dict[tuple[object, ...], Played] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolExecutionVerifier(CallsVerifier, SandboxedVerifier):
+class ToolExecutionVerifier(CallsVerifier[ExecutionReference], SandboxedVerifier):
     """Run the tool calls of a response against the task's own Python tools, and compare results and final state.
 
     The reference is `{"tools_source": "def book(..): ..", "setup"?: source, "state"?: expression}` with any of
@@ -76,24 +76,21 @@ class ToolExecutionVerifier(CallsVerifier, SandboxedVerifier):
     memory_mb: Annotated[int, Range(ge=32, unit="MiB")] = 512
     isolation: Isolation = "bubblewrap"
 
+    unavailable: ClassVar[tuple[type[Exception], ...]] = (SandboxUnavailableError,)
+
     @property
     def limits(self) -> Limits:  # type: ignore[override]
         """What one call may use: the gold's session and the response's, each a second time if a sandbox is lost."""
         return Limits(seconds=4 * self.total_seconds + _SPARE_SECONDS, memory_mb=2048, processes=4096)
 
-    def gold(self, sample: Sample) -> ExecutionReference:
-        """Return what the reference says; `BadReferenceError` if it cannot be read."""
-        return read_execution_reference(sample.reference)
+    def read_reference(self, reference: Any) -> ExecutionReference:
+        """Return what the reference says."""
+        return read_execution_reference(reference)
 
-    def judged(self, called: Called, gold: ExecutionReference) -> Score:
+    def judge(self, called: Called, gold: ExecutionReference) -> Score:
         """Return the score of what the calls of a response give."""
-        try:
-            expected = gold.expecting(self._gold(gold))
-            played = self._played(gold.toolbox, () if called.fault else called.calls)
-        except BadReferenceError as error:
-            return Score.failed("gold_unparsable", error=str(error))
-        except SandboxUnavailableError as error:
-            return Score.failed(error.reason, error=str(error))
+        expected = gold.expecting(self._gold(gold))
+        played = self._played(gold.toolbox, () if called.fault else called.calls)
         if called.fault:
             return Score.scored(0.0, called.fault, made=len(called.calls))
         return self._score(called, expected, played)
