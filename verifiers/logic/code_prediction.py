@@ -29,13 +29,12 @@ from adjudge.sandbox.bubblewrap import SandboxUnavailableError
 from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.sandbox import Isolation
 from adjudge.sandbox.warm_python import shared
-from adjudge.sandbox.zygote import ZygoteLostError
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
-from adjudge.scoring.entries import fields_of
+from adjudge.scoring.entries import fields_of, shown
 from adjudge.verifiers.code.comparison import Rules
 from adjudge.verifiers.code.data_tests import run_data
 from adjudge.verifiers.code.outcome import Verdict
-from adjudge.verifiers.code.sandboxed import SandboxedVerifier
+from adjudge.verifiers.code.sandboxed import SandboxedVerifier, tried_twice
 from adjudge.verifiers.code.suite import read_suite
 from adjudge.verifiers.logic.literal import LiteralError, read_arguments, read_claim, read_literal
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
@@ -148,15 +147,15 @@ class CodePredictionVerifier(SandboxedVerifier, MarkedAnswerVerifier[Prediction]
         run = RunLimits(seconds=self.seconds, memory_mb=self.memory_mb, processes=_PROCESSES)
         rules = Rules(tolerance=self.tolerance)
         warm = shared(self.isolation)
+
+        def once() -> Verdict:
+            return run_data(warm, asked.code, suite, run, rules, self.seconds, False, 2 * self.seconds)
+
+        def broken(error: str) -> Verdict:
+            return Verdict(total=1, stage="run", reason="candidate_crash", detail=error)
+
         with warm.lock:
-            for last in (False, True):
-                try:
-                    return run_data(warm, asked.code, suite, run, rules, self.seconds, False, 2 * self.seconds)
-                except ZygoteLostError as error:
-                    if last:
-                        warm.script("print()", b"", RunLimits())  # raises if it is not the program
-                        return Verdict(total=1, stage="run", reason="candidate_crash", detail=str(error))
-        raise AssertionError("both tries ended without a verdict")
+            return tried_twice(self.isolation, once, broken)
 
     def _call_once(self, asked: Prediction, arguments: Arguments) -> Verdict:
         """Return what `_call` returns; that it is right is kept for the other responses to the same task."""
@@ -230,7 +229,7 @@ def _read(reference: Any) -> Prediction:
     if not isinstance(code, str) or predict not in ("output", "input"):
         raise ReferenceFormError('code must be a text, and predict "output" or "input"')
     if not isinstance(entry_point, str) or not entry_point.isidentifier():
-        raise ReferenceFormError(f"entry_point is {shorten(repr(entry_point), 40)}; name a function")
+        raise ReferenceFormError(f"entry_point is {shown(entry_point)}; name a function")
     if ("output" in reference) == ("returns" in reference) or not isinstance(reference.get("output", ""), str):
         raise ReferenceFormError('give "output", the text of a literal, or "returns", a value')
     given = reference.get("input")
@@ -243,7 +242,7 @@ def _read(reference: Any) -> Prediction:
     except LiteralError as error:
         raise BadReferenceError(f"the gold input or output is no literal: {error}") from error
     if not _plain(expected):
-        raise BadReferenceError(f"the value {shorten(repr(expected), 60)} has no literal")
+        raise BadReferenceError(f"the value {shown(expected)} has no literal")
     return Prediction(
         code=code,
         entry_point=entry_point,

@@ -34,7 +34,7 @@ from adjudge.protocol import Score
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.number_text import NumberError, read_quantity
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
-from adjudge.scoring.entries import fields_of
+from adjudge.scoring.entries import fields_of, shown
 from adjudge.verifiers.logic.literal import LiteralError, read_unambiguous
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 from adjudge.verifiers.logic.ordering import normal_item, read_items
@@ -134,7 +134,7 @@ def read_graph(value: Any) -> Graph:
     """Return the graph of a reference: `{"edges": [[u, v], [u, v, weight], ..], "nodes": [..], "directed": false}`."""
     if not isinstance(value, Mapping) or not {"edges"} <= set(value) <= {"edges", "nodes", "directed"}:
         raise ReferenceFormError(
-            f'the graph is {shorten(repr(value), 60)}; give {{"edges": [[u, v], ..]}} with "nodes" and "directed"'
+            f'the graph is {shown(value)}; give {{"edges": [[u, v], ..]}} with "nodes" and "directed"'
         )
     directed, edges, nodes = value.get("directed", False), value["edges"], value.get("nodes", ())
     if type(directed) is not bool or not isinstance(edges, list | tuple) or not isinstance(nodes, list | tuple):
@@ -145,7 +145,7 @@ def read_graph(value: Any) -> Graph:
     for edge in edges:
         start, end, weight = _edge(edge)
         if start == end or (start, end) in weights:
-            raise BadReferenceError(f"the edge {shorten(repr(edge), 40)} is a loop, or there twice")
+            raise BadReferenceError(f"the edge {shown(edge)} is a loop, or there twice")
         weights[start, end] = weight
         if not directed:
             weights[end, start] = weight
@@ -159,19 +159,19 @@ def read_graph(value: Any) -> Graph:
 def vertex(value: Any) -> str:
     """Return a vertex' name, a text or a number, normalised."""
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise ReferenceFormError(f"the vertex {shorten(repr(value), 40)} is neither a text nor a number")
+        raise ReferenceFormError(f"the vertex {shown(value)} is neither a text nor a number")
     return normal_item(str(value))
 
 
 def _edge(edge: Any) -> tuple[str, str, Fraction]:
     if not isinstance(edge, list | tuple) or len(edge) not in (2, 3):
-        raise ReferenceFormError(f"the edge {shorten(repr(edge), 40)} is no list of two ends")
+        raise ReferenceFormError(f"the edge {shown(edge)} is no list of two ends")
     given = edge[2] if len(edge) == 3 else 1
     if isinstance(given, bool) or not isinstance(given, int | float | str) or not _WEIGHT.fullmatch(str(given)):
-        raise ReferenceFormError(f"the weight of {shorten(repr(edge), 40)} is no number")
+        raise ReferenceFormError(f"the weight of {shown(edge)} is no number")
     weight = Fraction(str(given))
     if weight < 0:
-        raise BadReferenceError(f"the weight of {shorten(repr(edge), 40)} is below 0")
+        raise BadReferenceError(f"the weight of {shown(edge)} is below 0")
     return vertex(edge[0]), vertex(edge[1]), weight
 
 
@@ -404,7 +404,7 @@ class GraphAnswerVerifier(MarkedAnswerVerifier[Question]):
         reference = fields_of(reference, ("graph", "kind"), _OPTIONAL, give='{"graph": .., "kind": .., ..}')
         kind = reference["kind"]
         if not isinstance(kind, str) or kind not in RULES:
-            raise ReferenceFormError(f"the kind is {shorten(repr(kind), 40)}; it must be one of {', '.join(RULES)}")
+            raise ReferenceFormError(f"the kind is {shown(kind)}; it must be one of {', '.join(RULES)}")
         for field in RULES[kind].needs:
             if field not in reference:
                 raise ReferenceFormError(f"questions of the kind {kind} need {field!r}")

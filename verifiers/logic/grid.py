@@ -18,8 +18,8 @@ from itertools import chain
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from adjudge.protocol import Score
-from adjudge.responses.answer_span import shorten
-from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.entries import wrong_form
 from adjudge.verifiers.logic.literal import LiteralError, read_literal
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 
@@ -54,9 +54,7 @@ class GridVerifier(MarkedAnswerVerifier[Grid]):
         """Return the gold grid."""
         given = reference.get("grid") if isinstance(reference, dict) and set(reference) == {"grid"} else reference
         if not isinstance(given, str | list | tuple):
-            raise ReferenceFormError(
-                f"the reference is {shorten(repr(reference), 60)}; give a grid: nested lists, or a text with its rows"
-            )
+            raise wrong_form(reference, "a grid: nested lists, or a text with its rows")
         try:
             return read_grid(given) if isinstance(given, str) else grid_of(given)
         except LiteralError as error:

@@ -34,7 +34,7 @@ from adjudge.protocol import Limits, Score
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.number_text import read_quantity
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
-from adjudge.scoring.entries import fields_of
+from adjudge.scoring.entries import fields_of, shown
 from adjudge.verifiers.logic.gym_forms import require_form, require_harmless
 from adjudge.verifiers.logic.literal import LiteralError
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
@@ -302,10 +302,10 @@ def _entry(family: str, written: str) -> GymEntry:
         raise ReferenceFormError('the entry is no mapping with "question", "answer" and "metadata"')
     task = str(entry["metadata"].get("source_dataset")) if family == COMPOSITE else family
     if task not in known - {COMPOSITE}:
-        raise ReferenceFormError(f"{installed()} has no task {shorten(repr(task), 60)}")
+        raise ReferenceFormError(f"{installed()} has no task {shown(task)}")
     made = GymEntry(task, entry)
     if made.gold is None and task not in _NEEDED:
-        raise BadReferenceError(f"the answer of {task} is {shorten(repr(entry['answer']), 60)}, no text")
+        raise BadReferenceError(f"the answer of {task} is {shown(entry['answer'])}, no text")
     try:
         require_harmless(task, entry)
         missing = [key for key in _NEEDED.get(task, ()) if key not in entry["metadata"]]

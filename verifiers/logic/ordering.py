@@ -20,7 +20,8 @@ from typing import Any, ClassVar, Final
 from adjudge.protocol import Score
 from adjudge.responses.answer_span import shorten
 from adjudge.responses.markup import unwrap
-from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.entries import wrong_form
 from adjudge.verifiers.logic.literal import LiteralError, read_literal
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 
@@ -45,13 +46,11 @@ class OrderingVerifier(MarkedAnswerVerifier[frozenset[tuple[str, ...]]]):
         """Return the accepted orders."""
         given = reference.get("orders") if isinstance(reference, dict) and set(reference) == {"orders"} else [reference]
         if not isinstance(given, list | tuple) or not given:
-            raise ReferenceFormError(f"the reference is {shorten(repr(reference), 60)}; give a list")
+            raise wrong_form(reference, "a list")
         orders = set()
         for order in given:
             if not isinstance(order, list | tuple) or not all(map(is_item, order)):
-                raise ReferenceFormError(
-                    f"the reference is {shorten(repr(order), 60)}; give a list of texts or numbers"
-                )
+                raise wrong_form(order, "a list of texts or numbers")
             items = tuple(normal_item(str(item)) for item in order)
             if not items or not all(items):
                 raise BadReferenceError("the reference's list is empty, or an item of it is")

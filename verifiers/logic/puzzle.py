@@ -27,6 +27,7 @@ from typing import Any, ClassVar, Final
 from adjudge.protocol import Score
 from adjudge.responses.answer_span import shorten
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.entries import shown, wrong_form
 from adjudge.verifiers.logic.expression import exact_value
 from adjudge.verifiers.logic.literal import LiteralError
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
@@ -59,7 +60,7 @@ class Zebra:
         self._values: dict[str, frozenset[str]] = {}
         for name, values in attributes.items():
             if not isinstance(values, list | tuple):
-                raise ReferenceFormError(f"the values of {shorten(repr(name), 40)} are no list")
+                raise ReferenceFormError(f"the values of {shown(name)} are no list")
             self._values[normal_item(str(name))] = frozenset(normal_item(str(value)) for value in values)
         sizes = {len(values) for values in self._values.values()}
         if len(self._values) < len(attributes):
@@ -144,9 +145,7 @@ class PuzzleVerifier(MarkedAnswerVerifier[tuple[str, Broken]]):
         """Return the puzzle's kind, and what tells whether an answer solves it."""
         kind = reference.get("kind") if isinstance(reference, Mapping) else None
         if not isinstance(kind, str) or kind not in _KINDS:
-            raise ReferenceFormError(
-                f'the reference is {shorten(repr(reference), 60)}; give {{"kind": ..}}, one of {", ".join(_KINDS)}'
-            )
+            raise wrong_form(reference, f"""{{"kind": ..}}, one of {", ".join(_KINDS)}""")
         needed, optional, make = _KINDS[kind]
         given = {key: value for key, value in reference.items() if key != "kind"}
         if not needed <= set(given) <= needed | optional:

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from adjudge.protocol import Score
-from adjudge.responses.answer_span import shorten
-from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.entries import shown, wrong_form
 from adjudge.verifiers.logic.literal import LiteralError, read_unambiguous
 from adjudge.verifiers.logic.marked import MarkedAnswerVerifier
 from adjudge.verifiers.logic.ordering import is_item, normal_item
@@ -51,9 +51,7 @@ class PuzzleTableVerifier(MarkedAnswerVerifier[Table]):
     def read_reference(self, reference: Any) -> Table:
         """Return the gold table."""
         if not isinstance(reference, Mapping):
-            raise ReferenceFormError(
-                f'the reference is {shorten(repr(reference), 60)}; give {{"header": [..], "rows": [[..], ..]}}'
-            )
+            raise wrong_form(reference, '{"header": [..], "rows": [[..], ..]}')
         try:
             return table_of(reference)
         except LiteralError as error:
@@ -165,5 +163,5 @@ def _row_name(name: str) -> str:
 
 def _text(value: Any) -> str:
     if not is_item(value):
-        raise LiteralError("unparsable_answer", f"a cell holds {shorten(repr(value), 40)}")
+        raise LiteralError("unparsable_answer", f"a cell holds {shown(value)}")
     return normal_item(str(value))

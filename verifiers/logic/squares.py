@@ -10,8 +10,8 @@ from collections import deque
 from itertools import combinations, pairwise
 from typing import Any, Final
 
-from adjudge.responses.answer_span import shorten
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.entries import shown
 from adjudge.verifiers.logic.grid import Grid, grid_of, read_grid
 from adjudge.verifiers.logic.literal import LiteralError, read_literal
 
@@ -123,7 +123,7 @@ class Sudoku:
         size = len(board)
         shape = box if box is not None else _BOXES.get(size)
         if not isinstance(shape, list | tuple) or len(shape) != 2 or any(type(side) is not int for side in shape):
-            raise ReferenceFormError(f"box is {shorten(repr(shape), 40)}; give its rows and columns")
+            raise ReferenceFormError(f"box is {shown(shape)}; give its rows and columns")
         if len(board[0]) != size or size > MAX_SIZE or shape[0] < 1 or shape[0] * shape[1] != size:
             raise BadReferenceError(f"a board of {size} rows is not made of boxes of {shape[0]} by {shape[1]}")
         self._given, self._rows, self._columns = board, shape[0], shape[1]
@@ -165,7 +165,7 @@ class Queens:
 
     def __init__(self, size: Any, given: Any = ()) -> None:
         if type(size) is not int or not 1 <= size <= MAX_SIZE:
-            raise ReferenceFormError(f"size is {shorten(repr(size), 40)}; give 1 to {MAX_SIZE}")
+            raise ReferenceFormError(f"size is {shown(size)}; give 1 to {MAX_SIZE}")
         if not isinstance(given, list | tuple) or any(type(at) is not int or not 0 <= at <= size for at in given):
             raise ReferenceFormError("given must be a list of columns, 0 for none")
         if size in (2, 3):

@@ -22,6 +22,7 @@ from adjudge.responses.answer_span import shorten
 from adjudge.responses.markup import invisible, unwrap
 from adjudge.responses.number_text import NumberError, read_quantity
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.entries import shown, wrong_form
 
 LABELS = "ABCDEFGHIJ"
 
@@ -55,9 +56,10 @@ def read_choice_key(reference: Any, labels: str = LABELS) -> ChoiceKey:
     if isinstance(reference, str):
         return ChoiceKey(labels, _label(reference, labels) or _unknown(reference, labels))
     if not isinstance(reference, Mapping) or not {"choices", "answer"} <= reference.keys():
-        raise ReferenceFormError(
-            f"the reference is {shorten(repr(reference), 60)}; give the label of the right option, "
-            'or {"choices": [...], "answer": ...} with a label, an option\'s text or its 0-based position'
+        raise wrong_form(
+            reference,
+            'the label of the right option, or {"choices": [...], "answer": ...} with a label, an option\'s text or its '
+            "0-based position",
         )
     choices, answer = reference["choices"], reference["answer"]
     if (
@@ -95,7 +97,7 @@ def _answer(answer: Any, key: ChoiceKey, choices: Sequence[str]) -> str:
         raise BadReferenceError(f"the answer is position {answer} of {len(key.labels)} choices")
     if not isinstance(answer, str):
         raise ReferenceFormError(
-            f'"answer" is {shorten(repr(answer), 60)}; give a label, an option\'s text or its 0-based position'
+            f'"answer" is {shown(answer)}; give a label, an option\'s text or its 0-based position'
         )
     label = _label(answer, key.labels)
     same = [other for other, text in zip(key.labels, choices, strict=True) if text.strip() == answer.strip()]

@@ -19,6 +19,7 @@ from adjudge.protocol import Score
 from adjudge.responses.answer_span import Span, shorten
 from adjudge.responses.markup import invisible, unwrap, visible_answer
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.entries import shown
 from adjudge.verifiers.text.answer_verifier import AnswerVerifier, alternatives
 
 _ENDING = " \t\r\n.,;:!?。，；：！？、…"
@@ -65,7 +66,7 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
         for value in alternatives(reference, "a text, or a list of accepted texts"):
             if not isinstance(value, str):
                 raise ReferenceFormError(
-                    f"the reference holds a {type(value).__name__} ({shorten(repr(value), 60)}), and exact compares "
+                    f"the reference holds a {type(value).__name__} ({shown(value)}), and exact compares "
                     "texts; write it as a text, or use the numeric scorer for numbers"
                 )
             normal = self.normal(value)

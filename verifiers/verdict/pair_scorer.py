@@ -33,8 +33,8 @@ from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Range, Share, check_options
 from adjudge.prompts.reading import frame
 from adjudge.protocol import Provenance, Sample, Score
-from adjudge.responses.answer_span import shorten
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.entries import shown
 from adjudge.verifiers.verdict.verifier import VerdictVerifier, read_numbers
 
 
@@ -167,7 +167,7 @@ class BothOrdersScorer(PairScorer):
         order = sample.extra.get("order")
         if order not in ORDERS:
             raise ReferenceFormError(
-                f'extra["order"] is {shorten(repr(order), 60)}; say whether the pair was shown as "given" or "swapped"'
+                f'extra["order"] is {shown(order)}; say whether the pair was shown as "given" or "swapped"'
             )
         own = self._verdict.verify(sample)
         if own.status == "failed":
@@ -221,7 +221,7 @@ class ScoreOrderScorer(PairScorer):
         """Return the rating; one that cannot be read is wrong whatever the other one is."""
         if not isinstance(sample.reference, str) or sample.reference not in SIDES:
             raise ReferenceFormError(
-                f'the reference is {shorten(repr(sample.reference), 60)}; say whether the "chosen" or the "rejected" '
+                f'the reference is {shown(sample.reference)}; say whether the "chosen" or the "rejected" '
                 "response was rated"
             )
         side = SIDES.index(sample.reference)

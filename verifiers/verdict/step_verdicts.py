@@ -20,9 +20,8 @@ from typing import Annotated, Any, ClassVar
 
 from adjudge.options import Range
 from adjudge.protocol import Sample, Score, response_text, split_reasoning
-from adjudge.responses.answer_span import shorten
 from adjudge.scoring.bad_reference import ReferenceFormError
-from adjudge.scoring.entries import fields_of
+from adjudge.scoring.entries import fields_of, shown
 from adjudge.scoring.verifier_base import ReferenceVerifier
 from adjudge.verifiers.verdict.verifier import MAX_CHARACTERS
 
@@ -52,7 +51,7 @@ class StepVerdictsVerifier(ReferenceVerifier[tuple[bool, int], str]):
         right, count = reference["verdict"], reference["steps"]
         if not isinstance(right, bool) or type(count) is not int or not 1 <= count <= _MAX_STEPS:
             raise ReferenceFormError(
-                f"the reference is {shorten(repr(reference), 80)}; the verdict must be true or false, and the steps a "
+                f"the reference is {shown(reference)}; the verdict must be true or false, and the steps a "
                 f"whole number from 1 to {_MAX_STEPS}"
             )
         return right, count

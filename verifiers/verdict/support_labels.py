@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from adjudge.protocol import Sample, Score, response_text
-from adjudge.responses.answer_span import shorten
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.entries import shown, wrong_form
 from adjudge.scoring.verifier_base import ReferenceVerifier
 
 Label: TypeAlias = Literal["support", "partial_support", "not_support"]
@@ -186,16 +186,14 @@ class LabelListVerifier(ReferenceVerifier[Labels, str]):
             given, notation = reference.get("labels"), reference.get("notation")
             if set(reference) - {"labels", "notation"} or notation not in (None, *NOTATIONS):
                 raise ReferenceFormError(
-                    f"the reference is {shorten(repr(reference), 80)}; it holds labels, and a notation that is one of "
+                    f"the reference is {shown(reference)}; it holds labels, and a notation that is one of "
                     f"{', '.join(NOTATIONS)}"
                 )
         if not isinstance(given, list | tuple) or not given:
-            raise ReferenceFormError(
-                f"the reference is {shorten(repr(reference), 80)}; give the right labels, one for each nugget"
-            )
+            raise wrong_form(reference, "the right labels, one for each nugget")
         labels: tuple[Label, ...] = tuple(name for label in given for name in LABELS if label == name)
         if len(labels) < len(given):
-            raise BadReferenceError(f"the labels {shorten(repr(given), 80)} are not all among {', '.join(LABELS)}")
+            raise BadReferenceError(f"the labels {shown(given)} are not all among {', '.join(LABELS)}")
         return labels, notation
 
     def find(self, sample: Sample, gold: Labels) -> str | Score:

@@ -45,9 +45,9 @@ from typing import Annotated, Any, ClassVar, Final
 from adjudge.options import Range
 from adjudge.prompts.reading import WHOLE, answers, frame, mark
 from adjudge.protocol import Sample, Score, response_text, split_reasoning
-from adjudge.responses.answer_span import shorten
 from adjudge.responses.markup import invisible
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.entries import shown, wrong_form
 from adjudge.scoring.verifier_base import ReferenceVerifier
 
 MAX_CHARACTERS = 200_000
@@ -298,12 +298,10 @@ def right_label(reference: Any, labels: Sequence[str]) -> str:
     if isinstance(given, bool) and len(labels) == 2:
         return labels[0] if given else labels[1]
     if not isinstance(given, str):
-        raise ReferenceFormError(
-            f"the reference is {shorten(repr(reference), 60)}; give the right verdict, one of {', '.join(labels)}"
-        )
+        raise wrong_form(reference, f"the right verdict, one of {', '.join(labels)}")
     if given not in labels:
         raise BadReferenceError(
-            f"the reference names the verdict {shorten(repr(given), 60)}; it must be one of {', '.join(labels)}"
+            f"the reference names the verdict {shown(given)}; it must be one of {', '.join(labels)}"
         )
     return given
 

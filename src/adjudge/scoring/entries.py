@@ -69,8 +69,13 @@ def reject_unknown(entry: Mapping[str, Any], known: Sequence[str], *, where: str
 def fields_of(reference: Any, needed: Sequence[str], optional: Sequence[str] = (), *, give: str) -> Mapping[str, Any]:
     """Return a reference that has the needed fields and no others but the optional ones; else say what to `give`."""
     if not isinstance(reference, Mapping) or not {*needed} <= set(reference) <= {*needed, *optional}:
-        raise ReferenceFormError(f"the reference is {shown(reference)}; give {give}")
+        raise wrong_form(reference, give)
     return reference
+
+
+def wrong_form(reference: Any, give: str) -> ReferenceFormError:
+    """Return the error of a reference of a wrong type or shape, which says what to `give`."""
+    return ReferenceFormError(f"the reference is {shown(reference)}; give {give}")
 
 
 def shown(value: Any) -> str:

@@ -30,6 +30,7 @@ from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.searches import FinalAnswer, Search, final_answer, searches_of
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, Turn
 from adjudge.scoring.bad_reference import ReferenceFormError
+from adjudge.scoring.entries import shown
 from adjudge.verifiers.agents.scoring import TrajectoryVerifier, case_values
 from adjudge.verifiers.agents.search.reference import SearchReference, read_answers
 
@@ -191,9 +192,7 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
             reference = reference.get("answer")
         gold = read_answers(reference)
         if direct is not None and not isinstance(direct, bool | str):
-            raise ReferenceFormError(
-                f"direct is {shorten(repr(direct), 60)}; give true, false, or the answer without a search"
-            )
+            raise ReferenceFormError(f"direct is {shown(direct)}; give true, false, or the answer without a search")
         if direct is None and self.policy in ("sem", "adasearch"):
             raise ReferenceFormError(
                 f'{self.policy} asks whether the answer without a search is right: give {{"answer": .., "direct": '

@@ -14,7 +14,7 @@ from typing import Any
 from adjudge.protocol import Message, content_text
 from adjudge.responses.trajectories.reading import read_json
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
-from adjudge.scoring.entries import shown
+from adjudge.scoring.entries import shown, wrong_form
 from adjudge.verifiers.agents.search.signals import words, words_of
 from adjudge.verifiers.text.answer_verifier import alternatives
 from adjudge.verifiers.text.token_f1 import token_f1
@@ -59,9 +59,7 @@ def read_reference(reference: Any, *, lists: str, keywords: bool = False) -> Sea
     known = ("answer", lists, *(("keywords",) if keywords else ()))
     if not isinstance(reference, Mapping):
         what = f'{{"answer": .., "{lists}": [..]}}'
-        raise ReferenceFormError(
-            f"the reference is {shown(reference)}; give {what}, not as text (score: --reference-json)"
-        )
+        raise wrong_form(reference, f"{what}, not as text (score: --reference-json)")
     for key in reference:
         if key not in known:
             raise ReferenceFormError(f"the reference has the unknown field {key!r}; its fields are {', '.join(known)}")

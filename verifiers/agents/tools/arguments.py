@@ -27,6 +27,7 @@ from typing import Any, Final, Literal, TypeAlias
 from adjudge.extras import install_hint
 from adjudge.responses.answer_span import shorten
 from adjudge.scoring.bad_reference import ReferenceFormError
+from adjudge.scoring.entries import shown
 
 Strings: TypeAlias = Literal["exact", "normal"]
 
@@ -188,7 +189,7 @@ class Tools:
         """Return why a call is not valid, or ""."""
         validator = self.validators.get(name)
         if validator is None:
-            return f"there is no tool {shorten(repr(name), 60)}"
+            return f"there is no tool {shown(name)}"
         try:
             error = next(validator.iter_errors(arguments), None)
         except (RecursionError, OverflowError):

@@ -19,10 +19,10 @@ from adjudge.sandbox.peer import Peer, PeerLostError, Raised, serves_nothing
 from adjudge.sandbox.program import RunLimits
 from adjudge.sandbox.sandbox import Isolation
 from adjudge.sandbox.warm_python import flavour_of, shared
-from adjudge.sandbox.zygote import ZygoteLostError
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
 from adjudge.verifiers.code.outcome import shorten
 from adjudge.verifiers.code.python_candidate import Candidate, NotLoadedError
+from adjudge.verifiers.code.sandboxed import tried_twice
 
 _STATE: Final = "adjudge_final_state"
 _PROCESSES: Final = 16
@@ -97,24 +97,15 @@ def play(toolbox: Toolbox, calls: Sequence[Call], limits: SessionLimits) -> Play
         BadReferenceError: the tools do not load, or their state cannot be read before any call.
         SandboxUnavailableError: this host cannot isolate.
     """
-    warm = shared(limits.isolation)
-    with warm.lock:
-        for last in (False, True):
-            try:
-                return _play(toolbox, calls, limits)
-            except ZygoteLostError as error:
-                if last:
-                    warm.script("print()", b"", RunLimits())  # raises if it is not the session
-                    return Played((), lost=_crash(toolbox, calls, limits, error))
-    raise AssertionError("both tries ended without an outcome")
 
+    def broken(error: str) -> Played:
+        if not calls:
+            raise BadReferenceError(f"the tools break the sandbox: {error}")
+        play(toolbox, (), limits)  # raises where the tools break it without any call
+        return Played((), lost="candidate_crash")
 
-def _crash(toolbox: Toolbox, calls: Sequence[Call], limits: SessionLimits, error: ZygoteLostError) -> str:
-    """Say whose fault it is that sandboxes are lost: the tools' if they are without any call."""
-    if not calls:
-        raise BadReferenceError(f"the tools break the sandbox: {error}") from error
-    play(toolbox, (), limits)
-    return "candidate_crash"
+    with shared(limits.isolation).lock:
+        return tried_twice(limits.isolation, lambda: _play(toolbox, calls, limits), broken)
 
 
 def _play(toolbox: Toolbox, calls: Sequence[Call], limits: SessionLimits) -> Played:

@@ -31,6 +31,7 @@ from adjudge.responses.answer_span import shorten
 from adjudge.responses.markup import invisible
 from adjudge.responses.visible import visible
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
+from adjudge.scoring.entries import shown
 from adjudge.scoring.verifier_base import ReferenceVerifier
 from adjudge.verifiers.text.answer_verifier import alternatives
 from adjudge.verifiers.text.tag_format import FormatVerifier
@@ -95,9 +96,7 @@ def read_translation_reference(reference: Any) -> TranslationReference:
         return TranslationReference(texts=_texts(reference))
     for key in reference:
         if key not in _FIELDS:
-            raise ReferenceFormError(
-                f"the reference has the field {shorten(repr(key), 60)}; its fields are {', '.join(_FIELDS)}"
-            )
+            raise ReferenceFormError(f"the reference has the field {shown(key)}; its fields are {', '.join(_FIELDS)}")
     source = reference.get("source", "")
     if not isinstance(source, str):
         raise ReferenceFormError(f"the reference's source is a {type(source).__name__}; give a text")
@@ -113,7 +112,7 @@ def language_code(language: Any) -> str:
     code = _CODE.fullmatch(language) if isinstance(language, str) else None
     if code is None or code["rest"] in ("zh", "ja", "en"):
         raise ReferenceFormError(
-            f"the language is {shorten(repr(language), 60)}; give the code of the target language alone, such as zh"
+            f"the language is {shown(language)}; give the code of the target language alone, such as zh"
         )
     return code["language"]
 
@@ -122,7 +121,7 @@ def _texts(value: Any) -> tuple[str, ...]:
     texts = alternatives(value, _KINDS)
     for text in texts:
         if not isinstance(text, str):
-            raise ReferenceFormError(f"the reference holds {shorten(repr(text), 60)}; give {_KINDS}")
+            raise ReferenceFormError(f"the reference holds {shown(text)}; give {_KINDS}")
         if text.lstrip().startswith(('{"', "{'")) and "references" in text:
             raise ReferenceFormError(
                 f"the reference is a mapping written as text, {shorten(text, 60)}; give the mapping (--reference-json)"
