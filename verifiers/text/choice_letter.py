@@ -58,8 +58,8 @@ def read_choice_key(reference: Any, labels: str = LABELS) -> ChoiceKey:
     if not isinstance(reference, Mapping) or not {"choices", "answer"} <= reference.keys():
         raise wrong_form(
             reference,
-            'the label of the right option, or {"choices": [...], "answer": ...} with a label, an option\'s text or its '
-            "0-based position",
+            'the label of the right option, or {"choices": [...], "answer": ...} with a label, an option\'s text or '
+            "its 0-based position",
         )
     choices, answer = reference["choices"], reference["answer"]
     if (

@@ -283,7 +283,10 @@ class VerdictVerifier(ReferenceVerifier[str, tuple[str, str]]):
             return "", written.reason
         if written.thought < self.thought or (self.sections and not in_sections(written.before)):
             return "", "bad_format"
-        return (_highest(numbers, style.labels) if style.scores else written.answer), ""
+        if not style.scores:
+            return written.answer, ""
+        best = max(numbers)
+        return (style.labels[numbers.index(best)] if numbers.count(best) == 1 else "tie"), ""
 
 
 def right_label(reference: Any, labels: Sequence[str]) -> str:
@@ -304,8 +307,3 @@ def right_label(reference: Any, labels: Sequence[str]) -> str:
             f"the reference names the verdict {shown(given)}; it must be one of {', '.join(labels)}"
         )
     return given
-
-
-def _highest(numbers: Sequence[float], labels: Sequence[str]) -> str:
-    best = max(numbers)
-    return labels[numbers.index(best)] if numbers.count(best) == 1 else "tie"

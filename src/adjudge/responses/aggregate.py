@@ -100,14 +100,6 @@ def _geometric_mean(values: Sequence[float]) -> float:
     return math.exp(math.fsum(map(math.log, values)) / len(values))
 
 
-def _mean_logit(values: Sequence[float]) -> float:
-    return math.fsum(math.log(value) - math.log1p(-value) for value in map(_inner, values)) / len(values)
-
-
-def _mean_odds(values: Sequence[float]) -> float:
-    return math.fsum(value / (1 - value) for value in map(_inner, values)) / len(values)
-
-
 _FORMULAS: Mapping[Aggregate, Callable[[Sequence[float]], float]] = {
     "min": min,
     "product": math.prod,
@@ -116,7 +108,7 @@ _FORMULAS: Mapping[Aggregate, Callable[[Sequence[float]], float]] = {
     "last": lambda values: values[-1],
     "max": max,
     "sum": math.fsum,
-    "mean_logit": _mean_logit,
-    "mean_odds": _mean_odds,
+    "mean_logit": lambda values: math.fsum(math.log(r) - math.log1p(-r) for r in map(_inner, values)) / len(values),
+    "mean_odds": lambda values: math.fsum(r / (1 - r) for r in map(_inner, values)) / len(values),
     "sum_log": lambda values: math.fsum(math.log(max(value, EDGE)) for value in values),
 }

@@ -122,12 +122,7 @@ def _ascii(text: str) -> str:
     for char in _VULGAR.keys() & set(text):
         text = text.replace(char, f" {_VULGAR[char]} ")
     text = _SUPERSCRIPT_RUN.sub(lambda found: "^" + found[0].translate(_SUPERSCRIPTS), text).translate(_SIGNS)
-    return "".join(map(_ascii_digit, text))
-
-
-def _ascii_digit(char: str) -> str:
-    digit = unicodedata.decimal(char, None)
-    return char if digit is None else str(digit)
+    return "".join(char if (digit := unicodedata.decimal(char, None)) is None else str(digit) for char in text)
 
 
 def _without_latex(text: str) -> str:
@@ -284,11 +279,12 @@ def in_context(number: Fraction, before: str, after: str) -> Quantity:
         number = -number if bool(head["minus"]) != bool(head["inner"]) else number
     while tail := _AFTER.match(after):
         if tail["scale"] and not percent:
-            number *= _scale(tail["scale"])
+            number *= next(value for word, value in _SCALES.items() if re.fullmatch(word, tail["scale"], re.IGNORECASE))
         elif tail["percent"] and not percent:
             percent = True
         elif tail["currency"]:
-            named = _currency(tail["currency"])
+            name = tail["currency"].lower()
+            named = _CURRENCIES.get(name) or _CURRENCIES[name.rstrip("s")]
             if currency not in ("", named):
                 raise NumberError("several_answers", "two different currencies")
             currency = named
@@ -315,11 +311,6 @@ def require_harmless(text: str) -> list[str]:
     return words
 
 
-def _currency(name: str) -> str:
-    name = name.lower()
-    return _CURRENCIES.get(name) or _CURRENCIES[name.rstrip("s")]
-
-
 def _words(unit: str) -> tuple[str, ...]:
     return tuple("/".join(map(_singular, word.split("/"))) for word in re.sub(r" per ", "/", unit.lower()).split())
 
@@ -327,10 +318,6 @@ def _words(unit: str) -> tuple[str, ...]:
 def _singular(word: str) -> str:
     word = word[:-1] if len(word) > 3 and word.endswith("s") else word
     return _SYMBOLS.get(word, word)
-
-
-def _scale(word: str) -> int:
-    return next(value for pattern, value in _SCALES.items() if re.fullmatch(pattern, word, re.IGNORECASE))
 
 
 MAX_CHARACTERS = 2_000

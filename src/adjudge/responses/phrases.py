@@ -44,12 +44,12 @@ def plain(text: str) -> str:
         return re.sub(r"[^\S\n]+", " ", text.translate(_ASCII_UNSEEN).lower()).strip()
     # Character by character: sorting a long run of accents takes the square of its length, and none of them stays.
     parts = "".join(unicodedata.normalize("NFKD", char) for char in text)
-    kept = "".join(char for char in parts if char in "\n\t" or not _is_unseen(char))
+    kept = "".join(
+        char
+        for char in parts
+        if char in "\n\t" or not (unicodedata.combining(char) or unicodedata.category(char) in _UNSEEN)
+    )
     return re.sub(r"[^\S\n]+", " ", unicodedata.normalize("NFC", kept).casefold()).strip()
-
-
-def _is_unseen(char: str) -> bool:
-    return unicodedata.combining(char) > 0 or unicodedata.category(char) in _UNSEEN
 
 
 @functools.lru_cache(maxsize=4096)  # every response to a question is looked through for the same phrases

@@ -114,25 +114,21 @@ def _last_seen(text: str, start: int, end: int) -> int:
 
 def _cuts(text: str, how: Splitting) -> Iterator[int]:
     """Where the text is cut, ascending, but nowhere inside what stays whole."""
-    found: Iterator[int]
+    cuts: Iterable[int]
     match how:
         case "blank_line":
-            found = (mark.end() for mark in _BLANK.finditer(text))
+            cuts = (mark.end() for mark in _BLANK.finditer(text))
         case "line":
-            found = (mark.end() for mark in _LINE.finditer(text))
+            cuts = (mark.end() for mark in _LINE.finditer(text))
         case "numbered":
-            found = (mark.start() for mark in _NUMBERED.finditer(text))
+            cuts = (mark.start() for mark in _NUMBERED.finditer(text))
         case "sentence":
-            found = iter(sorted({*_sentence_ends(text), *(mark.end() for mark in _BLANK.finditer(text))}))
+            cuts = sorted({*_sentence_ends(text), *(mark.end() for mark in _BLANK.finditer(text))})
         case "list":
-            found = iter(_item_starts(text))
+            cuts = _item_starts(text)
         case "whole":
-            found = iter(())
+            cuts = ()
     regions = inline_regions(text) if how == "sentence" else display_regions(text)
-    return _outside(found, regions)
-
-
-def _outside(cuts: Iterable[int], regions: Sequence[tuple[int, int]]) -> Iterator[int]:
     at = 0
     for cut in cuts:
         while at < len(regions) and regions[at][1] <= cut:

@@ -251,7 +251,11 @@ async def measure(
     """
     keys = [wire.dumps([prompt, case.answer_text, [one.text for one in case.facts]]) for prompt, case in cases]
     first = {key: at for at, key in reversed(list(enumerate(keys)))}
-    asked = [(key, at, made) for key, at in first.items() for made in _sets(cases[at][1], orders_for)]
+    asked = [
+        (key, at, made)
+        for key, at in first.items()
+        for made in sets_of(len(cases[at][1].facts), orders_for(cases[at][1]))
+    ]
     special = tuple(getattr(engine, "special_tokens", ()))
     prompts: list[Prompt] = [_prompt(*cases[at], made, special).messages for _, at, made in asked]
     results = await engine.reference_logprobs(prompts, [cases[at][1].answer_text for _, at, _ in asked])
@@ -266,10 +270,6 @@ async def measure(
         one if isinstance(one := measured[key], Fault) or first[key] == at else Measured(shapley=one.shapley)
         for at, key in enumerate(keys)
     ]
-
-
-def _sets(case: FactCase, orders_for: Callable[[FactCase], list[tuple[int, ...]] | None]) -> list[int]:
-    return sets_of(len(case.facts), orders_for(case))
 
 
 def _prompt(prompt: str | Sequence[Message], case: FactCase, chosen: int, special: tuple[str, ...]) -> Rendered:

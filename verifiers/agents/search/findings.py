@@ -174,7 +174,8 @@ class FindingsScorer(NestedScorer):
     async def _alike(self, works: Sequence[_Work], asked_for: Sequence[Sequence[tuple[str, str]]]) -> list[list[float]]:
         """How alike the texts of each pair are, in [0, 1]; scores without a number are kept with the work."""
         if self.similarity is None:
-            return [self._by_rule(pairs) for pairs in asked_for]
+            words = {text: words_of(text) for pairs in asked_for for pair in pairs for text in pair}
+            return [[likeness(words[one], words[other], self.rule) for one, other in pairs] for pairs in asked_for]
         samples = [
             [
                 replace(work.sample, response=one, reference=other, id="", group="", finish_reason=None, extra={})
@@ -186,10 +187,6 @@ class FindingsScorer(NestedScorer):
         for work, scores in zip(works, alike, strict=True):
             work.given += scores
         return [[min(max(score.value or 0.0, 0.0), 1.0) for score in scores] for scores in alike]
-
-    def _by_rule(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        words = {text: words_of(text) for text in dict.fromkeys(itertools.chain.from_iterable(pairs))}
-        return [likeness(words[one], words[other], self.rule) for one, other in pairs]
 
     def _scored(self, work: _Work) -> Score:
         unknown = next((one for one in work.given if one.value is None), None)

@@ -167,7 +167,8 @@ class SearchGainVerifier(SearchTurnsVerifier):
 
     def gains_and_costs(self, searches: Sequence[Search], gold: SearchReference) -> tuple[list[float], list[float]]:
         """Return each search's share of new evidence times its weight, and the cost of searches beyond `free`."""
-        covered = [[float(_covers(search, text)) for text in gold.documents] for search in searches]
+        returned = [[f"{one.title}\n{one.text}" for one in search.documents()] for search in searches]
+        covered = [[float(any(holds(one, [text]) for one in texts)) for text in gold.documents] for texts in returned]
         gains = [self.gain * share for share in evidence_gains(covered)]
         return gains, [self.cost * (number >= self.free) for number in range(len(searches))]
 
@@ -176,7 +177,3 @@ class SearchGainVerifier(SearchTurnsVerifier):
         right = float(gold.is_answer(answer))
         evidence: dict[str, Any] = {"answer": shorten(answer), "answer_value": right, "searches": len(searches)}
         return Score.scored(self.outcome * right, "" if right else "wrong", **evidence)
-
-
-def _covers(search: Search, evidence: str) -> bool:
-    return any(holds(f"{document.title}\n{document.text}", [evidence]) for document in search.documents())

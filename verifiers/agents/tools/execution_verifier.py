@@ -21,7 +21,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from adjudge import wire
@@ -138,8 +137,13 @@ class ToolExecutionVerifier(CallsVerifier[ExecutionReference], SandboxedVerifier
         rules = Rules(tolerance=self.tolerance)
         matched: dict[tuple[int, int], tuple[int, int]] = {}
         if reference.results is not None:
-            returned = _in_turns(called.turns, played.results)
-            matched = match(reference.results, returned, partial(_gives, rules), reference.order)
+            rest = iter(played.results)
+            returned = [[result for _, result in zip(calls, rest, strict=False)] for calls in called.turns]
+
+            def gives(wanted: Any, got: Returned) -> bool:
+                return not got.error and same_value(wanted, got.value, rules)
+
+            matched = match(reference.results, returned, gives, reference.order)
         state = not reference.has_final or (not played.lost and same_value(reference.final, played.state, rules))
         evidence: dict[str, Any] = {
             "made": len(called.calls),
@@ -169,15 +173,6 @@ def _is_small(played: Played) -> bool:
         return len(repr(played)) <= _MAX_CHARACTERS
     except (ValueError, RecursionError):  # an integer of more than 4,300 digits
         return False
-
-
-def _in_turns(turns: Sequence[Sequence[Call]], results: Sequence[Returned]) -> list[list[Returned]]:
-    rest = iter(results)
-    return [[result for _, result in zip(calls, rest, strict=False)] for calls in turns]
-
-
-def _gives(rules: Rules, wanted: Any, got: Returned) -> bool:
-    return not got.error and same_value(wanted, got.value, rules)
 
 
 def _steps(

@@ -278,15 +278,12 @@ def _flat(text: str, spans: Sequence[tuple[int, int]], form: TrajectoryForm) -> 
     for start, stop in spans:
         if text[end:start].strip():
             yield _Written(start=end, end=start)
-        yield Result(text=_unwrapped(text[start:stop], form.result))
+        tag = form.result  # which may stand around it
+        inside = text[start:stop].strip().removeprefix(f"<{tag}>").removesuffix(f"</{tag}>")
+        yield Result(text=inside.strip())
         end = stop
     if text[end:].strip():
         yield _Written(start=end, end=len(text))
-
-
-def _unwrapped(text: str, tag: str) -> str:
-    """A tool's text without the result tags that stand around it."""
-    return text.strip().removeprefix(f"<{tag}>").removesuffix(f"</{tag}>").strip()
 
 
 def _spans(sample: Sample, form: TrajectoryForm) -> list[tuple[int, int]]:
