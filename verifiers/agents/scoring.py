@@ -8,16 +8,15 @@ Not covered: mixing scores of the same sample (`adjudge.scoring.compose`).
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import (
     Annotated,
     Any,
     ClassVar,
     Generic,
-    Self,
     TypeAlias,
 )
 
@@ -31,7 +30,7 @@ from adjudge.protocol import MissingReferenceError, Provenance, Sample, Score
 from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, plain_form
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.nested import options_of, part_of
+from adjudge.scoring.nested import NestedScorer
 from adjudge.scoring.verifier_base import Gold, ReferenceVerifier
 
 LARGEST = 1e6  # number that an option takes
@@ -115,24 +114,13 @@ class TrajectoryVerifier(ReadsTrajectories, ReferenceVerifier[Gold, tuple[Sample
 
 
 @dataclass(frozen=True, kw_only=True)
-class NestedScorer(ReadsTrajectories, ABC):
+class TrajectoryNestedScorer(ReadsTrajectories, NestedScorer):
     """Base of the scorers of trajectories that ask other scorers."""
 
-    version: ClassVar[str] = "1"
-    needs_reference: ClassVar[bool] = True
-    inner: ClassVar[tuple[str, ...]] = ()
-    """The options that hold scorers."""
-
     def __post_init__(self) -> None:
+        NestedScorer.__post_init__(self)
         super().__post_init__()
-        for option in self.inner:
-            object.__setattr__(self, option, part_of(getattr(self, option), f"{self.name}: {option}"))
         self._engine()
-
-    @classmethod
-    def from_spec(cls, body: Any, loader: Any) -> Self:
-        """Read the options of a spec; those that hold scorers may be specs themselves."""
-        return cls(**options_of(cls, body, loader, cls.inner))
 
     @abstractmethod
     def gold(self, sample: Sample) -> Any:
@@ -141,10 +129,6 @@ class NestedScorer(ReadsTrajectories, ABC):
     @abstractmethod
     def read(self, sample: Sample, trajectory: Trajectory) -> Any:
         """Return what is judged of a sample whose trajectory and reference are fine, or its score."""
-
-    @abstractmethod
-    async def judge(self, read: Sequence[Any]) -> list[Score]:
-        """Return one score for each of what `read` returned that is none yet, in order."""
 
     def asked(self) -> Any:
         """Return whatever else is asked, with its fingerprint: the engine, or None."""
@@ -174,27 +158,14 @@ class NestedScorer(ReadsTrajectories, ABC):
         except ValueError as error:
             raise ValueError(f"{which}: {error}") from error
 
-    async def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Return one score per sample, in order."""
-        ready = [self._ready(sample) for sample in samples]
-        work = [one for one in ready if not isinstance(one, Score)]
-        judged = iter(await self.judge(work) if work else [])
-        scores = [one if isinstance(one, Score) else next(judged) for one in ready]
-        if not scores:
-            return []
-        who = self._provenance()
-        return [replace(score, provenance=who) for score in scores]
-
-    def _ready(self, sample: Sample) -> Any:
-        try:
-            self.validate(sample)
-        except BadReferenceError as error:
-            return Score.failed("gold_unparsable", error=str(error))
-        except ValueError as error:
-            return Score.failed("bad_sample", error=str(error))
+    def read_sample(self, sample: Sample) -> Any:
+        """Return what is judged of a sample, or its score."""
+        self.validate(sample)
         return self.read(sample, read_trajectory(sample, self.shape))
 
-    def _provenance(self) -> Provenance:
+    @property
+    def origin(self) -> Provenance:
+        """Who gives the scores, and the engine that is asked."""
         engine = self._engine()
         asked = {"engine": engine.name, "revision": str(engine.model)} if engine else {}
         return Provenance(scorer=self.name, fingerprint=self.fingerprint, **asked)

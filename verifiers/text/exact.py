@@ -43,8 +43,8 @@ class ExactVerifier(AnswerVerifier[frozenset[str]]):
         ignore_case: compare with Unicode case folding.
         whitespace: "collapse" makes every run of whitespace one space, "remove" drops it, "keep" compares it; the
             ends are always trimmed.
-        strip_markup: take off what wraps the whole answer: quotes, `**`, backticks, `$`, `\text{}`.
-        strip_punctuation: take off sentence punctuation at the end.
+        strip_markup, strip_punctuation: take off what wraps the whole answer (quotes, `**`, backticks, `$`, `\text{}`),
+            and sentence punctuation at its end.
         homoglyphs: read Cyrillic and Greek letters that look like Latin ones as those.  Off, because a look-alike
             letter is another text; switch it on when the model copies from mixed-script sources.
     """

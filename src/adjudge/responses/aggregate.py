@@ -41,13 +41,8 @@ _PROBABILITIES: frozenset[Aggregate] = frozenset(["product", "geometric_mean", "
 def aggregate(values: Sequence[float], how: Aggregate, *, temperature: float = TEMPERATURE) -> float:
     """Return one number for the steps of a solution, by a formula of the table above.
 
-    Args:
-        values: one finite number for each step, in order; probabilities in [0, 1] where `needs_probabilities` says so.
-        how: the formula.
-        temperature: T of `soft_min`, above 0.
-
-    Raises:
-        ValueError: there is no step, a value is not finite or outside [0, 1] where it must not be, or `how` is unknown.
+    The values are finite, and probabilities in [0, 1] where `needs_probabilities` says so; the temperature is T of
+    `soft_min`, above 0.  Raises `ValueError` if they are not, or there is no step.
     """
     if how not in AGGREGATES:
         raise ValueError(f"unknown aggregate {how!r}; it must be one of {', '.join(AGGREGATES)}")

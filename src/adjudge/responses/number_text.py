@@ -347,11 +347,7 @@ _BETWEEN = re.compile(
 
 
 def read_quantity(text: str, *, decimal: str = ".") -> Quantity:
-    """Return the one number a text states.
-
-    Args:
-        text: the answer, at most 2,000 characters.
-        decimal: the decimal mark, "." or ","; the other one separates thousands.
+    """Return the one number a text states, with the decimal mark "." or ","; the other one separates thousands.
 
     Raises:
         NumberError: there is no number, more than one value, or something that may change the value.

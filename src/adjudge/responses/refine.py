@@ -39,16 +39,9 @@ def refine(
 ) -> tuple[float, ...]:
     """Return the refined values, one for each step, by a formula of the table above.
 
-    Args:
-        values: one finite number for each step, in order.
-        how: the formula.
-        eta: the threshold of `clip` and `clip_delta`: the paper takes the mean step reward on training questions, so
-            measure it on yours.
-        start: the value before the first step, for `gain`.
-        temperature: T of `min_form`.
-
-    Raises:
-        ValueError: there is no step, a number is not finite, or `how` is unknown.
+    `eta` is the threshold of `clip` and `clip_delta`: the paper takes the mean step reward on training questions, so
+    measure it on yours.  `start` is the value before the first step, for `gain`, and `temperature` T of `min_form`.
+    Raises `ValueError` if there is no step, or a number is not finite.
     """
     if how not in REFINEMENTS:
         raise ValueError(f"unknown refinement {how!r}; it must be one of {', '.join(REFINEMENTS)}")

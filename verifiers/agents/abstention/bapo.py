@@ -115,8 +115,7 @@ class BapoSchedule(Options, what="schedule option"):
         patience: checks without improvement that end the early stage.
         in_a_row: whether an improvement starts the count anew.
         ties: whether a result equal to the best one counts as an improvement ("improve") or as none ("stale").
-        best: the best result so far; None before the first.
-        stale: checks without improvement that count so far.
+        best, stale: the best result so far, and the checks without improvement that count.
         stage: "early" or "late"; once late, always late.
     """
 

@@ -32,7 +32,13 @@ from adjudge.responses.phrases import plain
 from adjudge.responses.trajectories.searches import FinalAnswer, final_answer
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, steps_at
 from adjudge.scoring.nested import asked, asked_each, cost_of, without_number
-from adjudge.verifiers.agents.scoring import KeyedLabels, NestedScorer, TrajectoryModelScorer, Value, check_number
+from adjudge.verifiers.agents.scoring import (
+    KeyedLabels,
+    TrajectoryModelScorer,
+    TrajectoryNestedScorer,
+    Value,
+    check_number,
+)
 from adjudge.verifiers.agents.search.reference import read_answers
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9_-]{0,40})>")
@@ -167,7 +173,7 @@ class _Read:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AtomicThoughtScorer(NestedScorer):
+class AtomicThoughtScorer(TrajectoryNestedScorer):
     """The worth of atomic thoughts, mixed with the answer's by how far the training is (Atom-Searcher).
 
     The reference is the answer, or a list of accepted ones; an `outcome` scorer gets it as it is.

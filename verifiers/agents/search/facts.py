@@ -31,7 +31,7 @@ from adjudge.responses.trajectories.trajectory import Trajectory, Turn
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.entries import shown
 from adjudge.scoring.nested import asked, asked_each, cost_of, without_number
-from adjudge.verifiers.agents.scoring import LARGEST, NestedScorer, Value, Weight
+from adjudge.verifiers.agents.scoring import LARGEST, TrajectoryNestedScorer, Value, Weight
 from adjudge.verifiers.agents.search.facts_worth import (
     MAX_REPLY,
     FactCase,
@@ -67,7 +67,7 @@ class _Work:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FactGainScorer(NestedScorer):
+class FactGainScorer(TrajectoryNestedScorer):
     """What an agent's questions bring to light, by the Shapley values of the facts that replies make known (ProMed).
 
     The reference is `{"facts": [..], "answer": ..}` with `"shapley": [..]`, or `"values": [[[numbers], value], ..]`, or

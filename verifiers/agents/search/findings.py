@@ -27,7 +27,7 @@ from adjudge.protocol import Sample, Score
 from adjudge.responses.trajectories.searches import final_answer, searches_of
 from adjudge.responses.trajectories.trajectory import Trajectory, steps_at
 from adjudge.scoring.nested import asked_each, cost_of, without_number
-from adjudge.verifiers.agents.scoring import NestedScorer, Value, Weight
+from adjudge.verifiers.agents.scoring import TrajectoryNestedScorer, Value, Weight
 from adjudge.verifiers.agents.search.reference import folded, read_findings
 from adjudge.verifiers.agents.search.signals import Rule, finding_f1, likeness, matched, spread, words_of
 
@@ -74,7 +74,7 @@ class _Work:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FindingsScorer(NestedScorer):
+class FindingsScorer(TrajectoryNestedScorer):
     """A list of findings beside reference findings: format, F1 by one-to-one matching, diversity (O2-Searcher).
 
     The reference is `{"findings": ["..", ..]}` or a list of texts.

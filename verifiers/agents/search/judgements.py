@@ -25,7 +25,7 @@ from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.searches import FinalAnswer, Search, SeveralAnswers, final_answer, searches_of
 from adjudge.responses.trajectories.trajectory import Block, Trajectory, TrajectoryForm
 from adjudge.scoring.nested import asked, cost_of, without_number
-from adjudge.verifiers.agents.scoring import NestedScorer, Value, case_values
+from adjudge.verifiers.agents.scoring import TrajectoryNestedScorer, Value, case_values
 from adjudge.verifiers.agents.search.reference import SearchReference, read_answers
 from adjudge.verifiers.agents.search.signals import holds, identity
 
@@ -90,7 +90,7 @@ class _Episode:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchJudgementsScorer(NestedScorer):
+class SearchJudgementsScorer(TrajectoryNestedScorer):
     """ReSeek: exact match of the answer, plus a value for each judgement of a result.
 
     The reference is the answer, or a list of accepted ones, or `{"answer": ..}`.

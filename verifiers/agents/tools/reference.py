@@ -71,12 +71,7 @@ class CallReference:
 
 
 def read_reference(reference: Any) -> CallReference:
-    """Return what a reference asks for; its own tools must allow each wanted call.
-
-    Raises:
-        BadReferenceError: it is malformed.
-        NoSchemasError: it has tools, and `jsonschema` is not installed.
-    """
+    """Return what a reference asks for; its own tools must allow each wanted call, which needs `jsonschema`."""
     return _read(json_text(unpacked(reference), "the reference"))
 
 
@@ -175,12 +170,7 @@ def read_wanted(call: Any, where: str) -> Wanted:
 
 
 def bfcl_reference(functions: Sequence[Mapping[str, Any]], ground_truth: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the reference of a row of BFCL.
-
-    Args:
-        functions: the row's "function": names, with parameters as BFCL writes them.
-        ground_truth: its "ground_truth": `[{"name": {"argument": [accepted, ..]}}, ..]`; empty for irrelevance.
-    """
+    """Return the reference of a row of BFCL by its "function" and its "ground_truth", which irrelevance leaves empty."""
     known = {function.get("name"): function.get("parameters") or {} for function in functions}
     calls = []
     for call in ground_truth:

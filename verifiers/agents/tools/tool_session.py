@@ -91,12 +91,7 @@ def _parsed(source: str, what: str, mode: Literal["exec", "eval"] = "exec") -> A
 
 
 def play(toolbox: Toolbox, calls: Sequence[Call], limits: SessionLimits) -> Played:
-    """Return what calls give, in order, in a fresh session.
-
-    Raises:
-        BadReferenceError: the tools do not load, or their state cannot be read before any call.
-        SandboxUnavailableError: this host cannot isolate.
-    """
+    """Return what calls give, in order, in a fresh session; `BadReferenceError` if the tools or their state fail."""
 
     def broken(error: str) -> Played:
         if not calls:

@@ -96,21 +96,13 @@ def try_checker(
 ) -> Admission:
     """Return whether a checker agrees with a judge on answers to a prompt that the judge calls good, and bad.
 
-    Args:
-        source: Python that defines `check(prompt, response)`.
-        prompt: what the answers answer.
-        good: those the judge calls right.
-        bad: those it calls wrong.
-        runner: the sandbox and its limits; None for the usual ones.
-        least: as for `admission`.
-        balanced: as for `admission`.
-        seconds: of wall time for all answers together.
+    The source is Python that defines `check(prompt, response)`; `runner` is the sandbox and its limits, `seconds` the
+    wall time for all answers together, and the rest as for `admission`.
 
     Raises:
         BadReferenceError: it is no such program, or does what checkers may not.
         SandboxUnavailableError: there is no sandbox on this machine.
         TrialTimeoutError: the time is over.
-        ValueError: there are no answers, or `least` is outside [0, 1).
     """
     run = runner or ProgramVerifier()
     run.validate(Sample(prompt=prompt, response="", reference=source))

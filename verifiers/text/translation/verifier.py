@@ -150,9 +150,7 @@ class TranslationOptions:
     Attributes:
         form: "tags": the response is the elements of `tags`, each once and in order, the last of them the translation;
             "text": it is the translation, behind its reasoning.
-        tags: names of the elements.
-        outside: "text" allows text between and around the elements, as published; "nothing" does not.
-        opened: the prompt already ends with the first opening tag.
+        tags, outside, opened: as for the scorer `format`; text between and around the elements is allowed as published.
         reward: "continuous", or "discrete": by whether each metric is above its threshold.
         scale: "published": -3 to 3; "unit": 0 to 1.
         lexical_above: threshold of BLEU or chrF, in [0, 1]; "discrete" needs it.
@@ -160,8 +158,7 @@ class TranslationOptions:
         tokenizer: of BLEU; "auto" goes by the language.
         effective_order: whether BLEU leaves out runs of words longer than the translation; false as released, where a
             perfect translation of three words is worth 0.
-        several: what BLEU does with several references: "best", or "merged" as sacrebleu does, which pays for writing
-            all of them.
+        several: of references BLEU takes the "best", or has them "merged" as sacrebleu does, which pays for all of them.
         chrf_words: longest run of words that chrF counts: 0, or 2 for chrF++.
         copied: a translation with so large a share of it in the source is a copy (0.9 is ours); none for no check.
             Only references that give their source are checked.
