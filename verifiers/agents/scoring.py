@@ -12,13 +12,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Generic,
-    TypeAlias,
-)
+from typing import Annotated, Any, ClassVar, Generic, TypeAlias
 
 from adjudge.engines.loading import engine_of
 from adjudge.fingerprints import fingerprint_of

@@ -78,7 +78,7 @@ FAMILIES: dict[str, dict[str, str]] = {
         "citations": "judges.items.citations:CitationScorer",
         "program": "verifiers.code.program:ProgramVerifier",
         "persona": "verifiers.text.persona.verifier:PersonaVerifier",
-        "raiden": "verifiers.text.persona.raiden:RaidenVerifier",
+        "raiden": "verifiers.text.persona.verifier:RaidenVerifier",
     },
     "users, safety": {
         "simulated_user": "verifiers.agents.user.scorer:SimulatedUserScorer",

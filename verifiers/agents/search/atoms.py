@@ -39,7 +39,7 @@ from adjudge.verifiers.agents.scoring import (
     Value,
     check_number,
 )
-from adjudge.verifiers.agents.search.reference import read_answers
+from adjudge.verifiers.agents.search.signals import read_answers
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9_-]{0,40})>")
 _LETTERS = re.compile(r"[^\W_]+")

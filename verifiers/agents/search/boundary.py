@@ -30,9 +30,9 @@ from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.searches import FinalAnswer, Search, final_answer, searches_of
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, Turn
 from adjudge.scoring.bad_reference import ReferenceFormError
-from adjudge.scoring.entries import shown
+from adjudge.scoring.entries import fields_of, shown
 from adjudge.verifiers.agents.scoring import TrajectoryVerifier, case_values
-from adjudge.verifiers.agents.search.reference import SearchReference, read_answers
+from adjudge.verifiers.agents.search.signals import SearchReference, read_answers
 
 Gold: TypeAlias = tuple[SearchReference, bool | None]
 Policy: TypeAlias = Literal["ikea", "sem", "adasearch", "tool_star"]
@@ -185,9 +185,7 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
         reference = sample.reference
         direct = sample.extra.get("direct")
         if isinstance(reference, Mapping):
-            for key in reference:
-                if key not in ("answer", "direct"):
-                    raise ReferenceFormError(f"the reference has the key {key!r}; known are answer and direct")
+            reference = fields_of(reference, (), ("answer", "direct"), give='{"answer": .., "direct": ..}')
             direct = reference.get("direct", direct)
             reference = reference.get("answer")
         gold = read_answers(reference)

@@ -29,7 +29,7 @@ from adjudge.protocol import Sample, Score
 from adjudge.responses.trajectories.trajectory import Call, Trajectory, TrajectoryForm, Turn, steps_at
 from adjudge.scoring.nested import asked, cost_of, options_of, part_of, without_number
 from adjudge.verifiers.agents.scoring import KeyedLabels, TrajectoryModelScorer
-from adjudge.verifiers.agents.search.reference import answers_shown
+from adjudge.verifiers.agents.search.signals import answers_shown
 
 _WORTH = {"good": 1.0, "bad": -1.0}
 _SHOWN = 2_000  # characters of one text of a tool or a user

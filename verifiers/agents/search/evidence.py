@@ -32,8 +32,7 @@ from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.searches import Search, final_answer, goes_on, searches_of
 from adjudge.responses.trajectories.trajectory import Result, Trajectory
 from adjudge.verifiers.agents.scoring import TrajectoryModelScorer, Weight
-from adjudge.verifiers.agents.search.reference import SearchReference, read_answers
-from adjudge.verifiers.agents.search.signals import identity, words
+from adjudge.verifiers.agents.search.signals import SearchReference, identity, read_answers, words
 
 _QUOTES = "evidence"
 _MIN_WORDS = 3  # of a quote; fewer words stand in a row anywhere

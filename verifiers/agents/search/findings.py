@@ -28,8 +28,16 @@ from adjudge.responses.trajectories.searches import final_answer, searches_of
 from adjudge.responses.trajectories.trajectory import Trajectory, steps_at
 from adjudge.scoring.nested import asked_each, cost_of, without_number
 from adjudge.verifiers.agents.scoring import TrajectoryNestedScorer, Value, Weight
-from adjudge.verifiers.agents.search.reference import folded, read_findings
-from adjudge.verifiers.agents.search.signals import Rule, finding_f1, likeness, matched, spread, words_of
+from adjudge.verifiers.agents.search.signals import (
+    Rule,
+    finding_f1,
+    folded,
+    likeness,
+    matched,
+    read_findings,
+    spread,
+    words_of,
+)
 
 _MAX_QUERIES = 20  # as released
 _BULLET = re.compile(r"[ \t]{0,16}(?:[-*•]|\d{1,3}[.)])[ \t]+")

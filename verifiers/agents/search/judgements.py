@@ -26,8 +26,7 @@ from adjudge.responses.trajectories.searches import FinalAnswer, Search, Several
 from adjudge.responses.trajectories.trajectory import Block, Trajectory, TrajectoryForm
 from adjudge.scoring.nested import asked, cost_of, without_number
 from adjudge.verifiers.agents.scoring import TrajectoryNestedScorer, Value, case_values
-from adjudge.verifiers.agents.search.reference import SearchReference, read_answers
-from adjudge.verifiers.agents.search.signals import holds, identity
+from adjudge.verifiers.agents.search.signals import SearchReference, holds, identity, read_answers
 
 _CASES = "yes_answered yes_relevant yes_irrelevant no_relevant no_irrelevant no_irrelevant_answered".split()
 RULE: Mapping[str, float] = dict(zip(_CASES, (0.4, 0.3, -0.6, -0.3, 0.3, 0.4), strict=True))

@@ -33,13 +33,15 @@ from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.searches import Search, SeveralAnswers, final_answer, goes_on, searches_of
 from adjudge.responses.trajectories.trajectory import Trajectory, steps_at
 from adjudge.verifiers.agents.scoring import TrajectoryVerifier, Value, Weight
-from adjudge.verifiers.agents.search.reference import SearchReference, prompt_text, read_reference
 from adjudge.verifiers.agents.search.signals import (
+    SearchReference,
     best_similarities,
     evidence_gains,
     holds,
     identity,
     keyword_score,
+    prompt_text,
+    read_reference,
     repeats,
     words,
 )

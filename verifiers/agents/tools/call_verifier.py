@@ -22,10 +22,7 @@ from adjudge.responses.answer_span import shorten
 from adjudge.responses.trajectories.trajectory import Call, steps_at
 from adjudge.verifiers.agents.matching import match
 from adjudge.verifiers.agents.tools.arguments import Equality, Strings, normal
-from adjudge.verifiers.agents.tools.reading import (
-    Called,
-    CallsVerifier,
-)
+from adjudge.verifiers.agents.tools.reading import Called, CallsVerifier
 from adjudge.verifiers.agents.tools.reference import CallReference, Wanted, read_reference
 
 _SHOWN = 8  # faults in the evidence

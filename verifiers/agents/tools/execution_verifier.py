@@ -31,10 +31,7 @@ from adjudge.sandbox.bubblewrap import SandboxUnavailableError
 from adjudge.sandbox.sandbox import Isolation
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.verifiers.agents.matching import match
-from adjudge.verifiers.agents.tools.reading import (
-    Called,
-    CallsVerifier,
-)
+from adjudge.verifiers.agents.tools.reading import Called, CallsVerifier
 from adjudge.verifiers.agents.tools.reference import ExecutionReference, read_execution_reference
 from adjudge.verifiers.agents.tools.tool_session import Played, Returned, SessionLimits, Toolbox, is_data, play
 from adjudge.verifiers.code.comparison import Rules, same_value

@@ -20,6 +20,7 @@ from typing import Any, Final
 from adjudge.responses.trajectories.trajectory import Call
 from adjudge.sandbox import codec
 from adjudge.scoring.bad_reference import ReferenceFormError
+from adjudge.scoring.entries import fields_of
 from adjudge.verifiers.agents.matching import ORDERS, Order
 from adjudge.verifiers.agents.tools.arguments import (
     MAX_ALLOWED,
@@ -170,7 +171,7 @@ def read_wanted(call: Any, where: str) -> Wanted:
 
 
 def bfcl_reference(functions: Sequence[Mapping[str, Any]], ground_truth: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the reference of a row of BFCL by its "function" and its "ground_truth", which irrelevance leaves empty."""
+    """Return the reference of a row of BFCL by its "function" and its "ground_truth", empty for irrelevance."""
     known = {function.get("name"): function.get("parameters") or {} for function in functions}
     calls = []
     for call in ground_truth:
@@ -209,7 +210,7 @@ def _value(value: Any, schema: Mapping[str, Any]) -> Any:
     return value
 
 
-_EXECUTION_FIELDS: Final = frozenset({"tools_source", "setup", "state", "expected", "final", "calls", "order"})
+_OPTIONAL: Final = ("setup", "state", "expected", "final", "calls", "order")
 _kept_toolbox = lru_cache(maxsize=256)(make_toolbox)
 
 
@@ -257,16 +258,8 @@ class ExecutionReference:
 
 def read_execution_reference(reference: Any) -> ExecutionReference:
     """Return what a reference says; `BadReferenceError` if a field is missing, unknown or malformed."""
-    reference = unpacked(reference)
-    if (
-        not isinstance(reference, Mapping)
-        or "tools_source" not in reference
-        or not reference.keys() <= _EXECUTION_FIELDS
-    ):
-        raise ReferenceFormError(
-            f'the reference is {shorten(reference, 80)}; give {{"tools_source": .., "expected": [..]}}; '
-            f"its fields are {', '.join(sorted(_EXECUTION_FIELDS))}"
-        )
+    give = f'{{"tools_source": .., "expected": [..]}}; it may have {", ".join(_OPTIONAL)}'
+    reference = fields_of(unpacked(reference), ("tools_source",), _OPTIONAL, give=give)
     source, setup, state = (_text(reference, name) for name in ("tools_source", "setup", "state"))
     toolbox = _kept_toolbox(source, setup, state)
     order = read_order(reference)

@@ -31,7 +31,7 @@ from adjudge.responses.answer_span import shorten
 from adjudge.responses.markup import invisible
 from adjudge.responses.visible import visible
 from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
-from adjudge.scoring.entries import shown
+from adjudge.scoring.entries import fields_of, shown
 from adjudge.scoring.verifier_base import ReferenceVerifier
 from adjudge.verifiers.text.answer_verifier import alternatives
 from adjudge.verifiers.text.tag_format import FormatVerifier
@@ -76,7 +76,6 @@ def _letters(text: str) -> str:
     return "".join(char for char in folded if char.isalnum())
 
 
-_FIELDS: Final = ("references", "source", "language")
 _KINDS: Final = 'a text, a list of accepted texts, or {"references": [..], "source": .., "language": ..}'
 _CODE: Final = re.compile(r"(?P<language>[a-z]{2,3})(?:[-_](?P<rest>[A-Za-z0-9]{1,8}))*")
 
@@ -94,14 +93,12 @@ def read_translation_reference(reference: Any) -> TranslationReference:
     """Return the reference in its one form; a translation must say something."""
     if not isinstance(reference, Mapping):
         return TranslationReference(texts=_texts(reference))
-    for key in reference:
-        if key not in _FIELDS:
-            raise ReferenceFormError(f"the reference has the field {shown(key)}; its fields are {', '.join(_FIELDS)}")
+    reference = fields_of(reference, ("references",), ("source", "language"), give=_KINDS)
     source = reference.get("source", "")
     if not isinstance(source, str):
         raise ReferenceFormError(f"the reference's source is a {type(source).__name__}; give a text")
     return TranslationReference(
-        texts=_texts(reference.get("references")), source=source, language=language_code(reference.get("language", ""))
+        texts=_texts(reference["references"]), source=source, language=language_code(reference.get("language", ""))
     )
 
 
@@ -158,7 +155,7 @@ class TranslationOptions:
         tokenizer: of BLEU; "auto" goes by the language.
         effective_order: whether BLEU leaves out runs of words longer than the translation; false as released, where a
             perfect translation of three words is worth 0.
-        several: of references BLEU takes the "best", or has them "merged" as sacrebleu does, which pays for all of them.
+        several: of references BLEU takes the "best", or has them "merged" as sacrebleu does, which pays for all.
         chrf_words: longest run of words that chrF counts: 0, or 2 for chrF++.
         copied: a translation with so large a share of it in the source is a copy (0.9 is ours); none for no check.
             Only references that give their source are checked.

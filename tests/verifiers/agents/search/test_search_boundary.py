@@ -252,7 +252,7 @@ def test_options_that_mean_nothing_are_refused(options: dict[str, Any], complain
     ("reference", "complaint"),
     [
         (None, "reference"),
-        ({"answer": "b", "gold": 1}, "key 'gold'"),
+        ({"answer": "b", "gold": 1}, "give .*direct"),
         ({"answer": "b"}, "asks whether the answer without a search is right"),
         ({"answer": "b", "direct": 1}, "direct is 1"),
         ({"answer": "b", "direct": "False"}, "direct is the text 'False'; give true or false"),
