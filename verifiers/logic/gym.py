@@ -105,7 +105,6 @@ def stands(task: str, answer: str, entry: Mapping[str, Any]) -> bool:
 
 
 def _decimal(answer: str, entry: Mapping[str, Any]) -> bool:
-    """The gold number when rounded to its places."""
     gold = Decimal(entry["answer"])
     places = gold.as_tuple().exponent
     return isinstance(places, int) and abs(Decimal(answer) - gold) <= Decimal(5).scaleb(places - 1)

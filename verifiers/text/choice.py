@@ -122,7 +122,6 @@ class ChoiceVerifier(AnswerVerifier[ChoiceKey]):
         return ""
 
     def _agrees(self, said: str, bare: bool, label: str, gold: ChoiceKey) -> bool | None:
-        """Tell whether a later statement names the same option; None when it names none."""
         named = sole_label(said, gold, ignore_case=self.ignore_case)
         if not named and not bare:
             named, reason = leading_label(said, gold, ignore_case=self.ignore_case)

@@ -114,7 +114,6 @@ def _behind_reasoning(sample: Sample) -> tuple[str, str, str]:
 
 
 def _missing(text: str, forms: Sequence[str]) -> str:
-    """Why a text that ends with no verdict has none."""
     if forms[0] == WHOLE:
         return "unparsable_answer" if text.strip() else "no_answer"
     count = max(_openings(text, form) for form in forms)

@@ -129,8 +129,6 @@ _Shown: TypeAlias = tuple[str, int, bool]
 
 
 class _Scan:
-    """One pass through a text from left to right, so that what begins first is what counts."""
-
     def __init__(self, text: str, *, source: bool) -> None:
         """Hold a text, and whether marks of what is shown stay as they are written."""
         self._text, self._source = text, source

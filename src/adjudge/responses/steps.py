@@ -113,7 +113,6 @@ def _last_seen(text: str, start: int, end: int) -> int:
 
 
 def _cuts(text: str, how: Splitting) -> Iterator[int]:
-    """Where the text is cut, ascending, but nowhere inside what stays whole."""
     cuts: Iterable[int]
     match how:
         case "blank_line":

@@ -58,7 +58,6 @@ def _form(tool_text: ToolText) -> TrajectoryForm:
 
 
 def _search_answer(sample: Sample, form: TrajectoryForm, *, boxed: bool) -> str:
-    """The answer of a search agent; `ValueError` if the sample does not say who wrote what."""
     trajectory = read_trajectory(sample, form)
     _check_tags("\n".join(turn.text for turn in trajectory.turns))
     if trajectory.forged():
@@ -86,7 +85,6 @@ def _plain_answer(sample: Sample) -> str:
 
 
 def _check_tags(text: str) -> None:
-    """Raise unless of the tags that the assistant wrote each pair is opened, then closed, by itself."""
     opened = Counter[str]()
     closed = Counter[str]()
     for mark in _TAG.finditer(text):

@@ -77,7 +77,6 @@ def atoms_of(trajectory: Trajectory, form: TrajectoryForm) -> list[Atom]:
 
 
 def _places(text: str, reserved: frozenset[str]) -> list[tuple[str, int, int, int, int]]:
-    """Each atom's name, and where its opening tag, its inside, its closing tag and what follows begin."""
     marks = [mark for mark in _TAG.finditer(text) if mark[2] not in reserved]
     last = {mark[2]: mark.start() for mark in marks if mark[1]}
     places: list[tuple[str, int, int, int, int]] = []

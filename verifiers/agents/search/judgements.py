@@ -146,14 +146,12 @@ class SearchJudgementsScorer(TrajectoryNestedScorer):
         return [self._scored(episode, verdicts) for episode in read]
 
     def _pairs(self, episode: _Episode) -> dict[tuple[str, str], None]:
-        """The gold answers and results that the re-ranker is asked about, each once."""
         if self.relevance is None:
             return {}
         looked_at = [judgement.result for judgement in episode.judgements if self._looks(episode, judgement)]
         return {(accepted, result): None for result in looked_at for accepted in episode.gold.answers}
 
     def _looks(self, episode: _Episode, judgement: Judgement) -> bool:
-        """Whether the value of a judgement depends on its result."""
         if judgement.standing not in ("counts", "repeated_result"):
             return False
         return not (judgement.useful and episode.right and self.trust_yes)

@@ -113,7 +113,6 @@ def _has_look_alike(source: str) -> bool:
 
 
 def _name(node: ast.expr) -> str:
-    """Return a name with dots, or "" for anything else that is called."""
     parts = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

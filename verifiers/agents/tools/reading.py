@@ -275,7 +275,6 @@ def _unread(turn: Turn, tag: str, thoughts: Sequence[tuple[int, int]]) -> list[C
 
 
 def _bare_calls(turn: Turn, start: int, bare: Bare) -> list[Call]:
-    """Return the calls of a turn whose text, behind its thoughts, is nothing else."""
     raw = turn.text[start - turn.start :]
     text, inside = _unfenced(raw)
     start += inside
@@ -316,7 +315,6 @@ def _json_calls(text: str, start: int) -> list[Call] | None:
 
 
 def _item_spans(text: str) -> list[tuple[int, int]]:
-    """Return where the items of a JSON list stand."""
     spans, at = [], 1
     while text[at := _APART.match(text, at).end()] != "]":  # type: ignore[union-attr]  # it matches the empty text
         spans.append((at, json_end(text, at)))

@@ -116,7 +116,6 @@ def try_checker(
 
 
 def _verdict(run: ProgramVerifier, sample: Sample) -> bool | None:
-    """What a checker says of one answer; None if it says nothing."""
     score = run.verify(sample)
     if score.reason in ("engine_unavailable", "overloaded"):
         raise SandboxUnavailableError(str(score.evidence.get("error", "")))

@@ -23,7 +23,6 @@ from adjudge.runtime.verifying import VerifierScorer
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.nested import options_of, part_of
 from adjudge.verifiers.text.translation.verifier import (
-    Fault,
     Lexical,
     TranslationOptions,
     TranslationReference,
@@ -117,10 +116,8 @@ class TranslationScorer(TranslationOptions):
         for place, (sample, score) in enumerate(zip(samples, lexical, strict=True)):
             if "lexical" in score.evidence:
                 reference = self.read_reference(sample.reference)
-                text = self.translation_of(sample, reference)
-                assert not isinstance(text, Fault)  # the verifier has measured it
                 places.append(place)
-                asked.append(_asked(sample, text, reference))
+                asked.append(_asked(sample, self.translation_of(sample, reference), reference))
         called = f"the semantic scorer {self.semantic.name!r} of 'translation'"
         said = dict(zip(places, await score_checked(self.semantic, asked, called=called), strict=True))
         origin = Provenance(scorer=self.name, fingerprint=self.fingerprint)
@@ -173,7 +170,6 @@ class TranslationScorer(TranslationOptions):
 
 
 def _asked(sample: Sample, text: str, reference: TranslationReference) -> Sample:
-    """Return what the semantic scorer sees of a sample."""
     accepted: Any = reference.texts[0] if len(reference.texts) == 1 else list(reference.texts)
     return replace(
         sample, prompt=reference.source or sample.prompt, response=text, reference=accepted, finish_reason=None

@@ -132,12 +132,12 @@ class TokenizerMissingError(ValueError):
     """A tokenizer of BLEU needs a package that is not installed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """Why a response is worth the lowest value, as a code and in words."""
+class WorthlessError(ValueError):
+    """A response that is worth the lowest value, with a code of `adjudge.reasons`."""
 
-    reason: str
-    problem: str
+    def __init__(self, reason: str, problem: str) -> None:
+        super().__init__(problem)
+        self.reason = reason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,21 +221,19 @@ class TranslationOptions:
             )
         return chosen
 
-    def translation_of(self, sample: Sample, reference: TranslationReference) -> str | Fault:
-        """Return the translation of a response, or why there is none to measure."""
+    def translation_of(self, sample: Sample, reference: TranslationReference) -> str:
+        """Return the translation of a response; `WorthlessError` if there is none to measure."""
         if self.truncated == "zero" and sample.finish_reason == "length":
-            return Fault(reason="truncated", problem="the response was cut off")
+            raise WorthlessError("truncated", "the response was cut off")
         text = self._element(response_text(sample)) if self.form == "tags" else _behind_reasoning(sample)
-        if isinstance(text, Fault):
-            return text
         if not invisible(text).strip():
-            return Fault(reason="no_answer", problem="the translation is empty")
+            raise WorthlessError("no_answer", "the translation is empty")
         if len(text) > self.max_characters:
-            return Fault(reason="too_complex", problem=f"the translation has {len(text)} characters")
+            raise WorthlessError("too_complex", f"the translation has {len(text)} characters")
         if self.script == "check" and not in_their_script(text, reference.texts, language=self.language_of(reference)):
-            return Fault(reason="wrong", problem="the translation is in another script than its references")
+            raise WorthlessError("wrong", "the translation is in another script than its references")
         if self.copied is not None and is_copy(text, reference.source, reference.texts, least=self.copied):
-            return Fault(reason="wrong", problem="the translation is a copy of the source")
+            raise WorthlessError("wrong", "the translation is a copy of the source")
         return text
 
     def worth(self, metrics: tuple[float, ...], above: tuple[float | None, ...]) -> tuple[float, str]:
@@ -252,10 +250,10 @@ class TranslationOptions:
         """What a response without a translation in the right form is worth."""
         return -3.0 if self.scale == "published" else 0.0
 
-    def _element(self, text: str) -> str | Fault:
+    def _element(self, text: str) -> str:
         checked = self._format().verify(Sample(prompt="", response=text))
         if checked.value != 1.0:
-            return Fault(reason="bad_format", problem=str(checked.evidence.get("problem", "")))
+            raise WorthlessError("bad_format", str(checked.evidence.get("problem", "")))
         tag = self.tags[-1]
         start = text.find(f"<{tag}>")  # -1 where the prompt wrote it
         return text[start + len(tag) + 2 if start >= 0 else 0 : text.find(f"</{tag}>")].strip()
@@ -264,10 +262,10 @@ class TranslationOptions:
         return FormatVerifier(tags=self.tags, outside=self.outside, opened=self.opened, min_characters=0)
 
 
-def _behind_reasoning(sample: Sample) -> str | Fault:
+def _behind_reasoning(sample: Sample) -> str:
     _, text, unfinished = split_reasoning(response_text(sample))
     if unfinished:
-        return Fault(reason="unfinished_reasoning", problem="the response ends inside its reasoning")
+        raise WorthlessError("unfinished_reasoning", "the response ends inside its reasoning")
     return text.strip()
 
 
@@ -304,10 +302,10 @@ class TranslationVerifier(TranslationOptions, ReferenceVerifier[TranslationRefer
     def find(self, sample: Sample, gold: TranslationReference) -> tuple[str, str] | Score:
         """Return the translation, and what it is cut into."""
         tokens = self.tokenizer_of(gold) if self.metric == "bleu" else "characters"
-        text = self.translation_of(sample, gold)
-        if isinstance(text, Fault):
-            return Score.scored(self.lowest, text.reason, problem=text.problem)
-        return text, tokens
+        try:
+            return self.translation_of(sample, gold), tokens
+        except WorthlessError as error:
+            return Score.scored(self.lowest, error.reason, problem=str(error))
 
     def judge(self, answer: tuple[str, str], gold: TranslationReference) -> Score:
         """Return the reward; the evidence has the metric's value under "lexical", or the problem."""

@@ -345,7 +345,6 @@ def documents_of(output: str) -> tuple[Document, ...]:
 
 
 def _from_json(text: str) -> list[Document] | None:
-    """The documents of a JSON list; None if there is no such list."""
     if text[0] not in "[{":
         return None
     try:
