@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from adjudge.options import Range
-from adjudge.protocol import Sample, Score, response_text, split_reasoning
+from adjudge.protocol import Sample, Score
 from adjudge.scoring.bad_reference import ReferenceFormError
 from adjudge.scoring.entries import fields_of, shown
 from adjudge.scoring.verifier_base import ReferenceVerifier
-from adjudge.verifiers.verdict.verifier import MAX_CHARACTERS
+from adjudge.verifiers.verdict.verifier import behind_reasoning
 
 _STEP = re.compile(r"^Verdict ([0-9]{1,4}): (-?1)[ \t]*$", re.MULTILINE)
 _FINAL = re.compile(r"^Final verdict: ([01])\s*\Z", re.MULTILINE)
@@ -58,13 +58,8 @@ class StepVerdictsVerifier(ReferenceVerifier[tuple[bool, int], str]):
 
     def find(self, sample: Sample, gold: tuple[bool, int]) -> str | Score:
         """Return what is said behind the reasoning."""
-        text = response_text(sample)
-        _, answer, unfinished = split_reasoning(text)
-        if len(text) > MAX_CHARACTERS:
-            return Score.scored(0.0, "too_complex")
-        if unfinished or sample.finish_reason == "length":
-            return Score.scored(0.0, "unfinished_reasoning" if unfinished else "truncated")
-        return answer
+        answer, _, fault = behind_reasoning(sample)
+        return Score.scored(0.0, fault) if fault else answer
 
     def judge(self, answer: str, gold: tuple[bool, int]) -> Score:
         """Return the reward; the evidence has `final`, and `steps` where there is one verdict for each."""

@@ -46,8 +46,8 @@ from adjudge.options import Range
 from adjudge.prompts.reading import WHOLE, answers, frame, mark
 from adjudge.protocol import Sample, Score, response_text, split_reasoning
 from adjudge.responses.markup import invisible
-from adjudge.scoring.bad_reference import BadReferenceError, ReferenceFormError
-from adjudge.scoring.entries import shown, wrong_form
+from adjudge.scoring.bad_reference import BadReferenceError
+from adjudge.scoring.entries import fields_of, shown, wrong_form
 from adjudge.scoring.verifier_base import ReferenceVerifier
 
 MAX_CHARACTERS = 200_000
@@ -69,7 +69,7 @@ class Written:
 
 def read_verdict(sample: Sample, forms: Sequence[str], labels: Sequence[str]) -> Written:
     """Return the label that a judge's answer ends with in the first form; the others would be a second verdict."""
-    text, thinking, fault = _behind_reasoning(sample)
+    text, thinking, fault = behind_reasoning(sample)
     if fault:
         return Written(answer=None, reason=fault)
     whole = forms[0]
@@ -86,7 +86,7 @@ def read_verdict(sample: Sample, forms: Sequence[str], labels: Sequence[str]) ->
 
 def read_numbers(sample: Sample, forms: Sequence[str], low: float, high: float) -> tuple[tuple[float, ...], Written]:
     """Return the numbers that a judge's answer ends with, one in each form and in their order; none if it does not."""
-    text, thinking, fault = _behind_reasoning(sample)
+    text, thinking, fault = behind_reasoning(sample)
     if fault:
         return (), Written(answer=None, reason=fault)
     pattern = r"\s*".join(re.escape(form).replace(re.escape("{answer}"), r"([^\s<>]{1,40})") for form in forms)
@@ -102,8 +102,8 @@ def read_numbers(sample: Sample, forms: Sequence[str], low: float, high: float) 
     return numbers, Written(answer=ending[0], thought=_said(thinking) + _said(before), before=before)
 
 
-def _behind_reasoning(sample: Sample) -> tuple[str, str, str]:
-    """The text behind the reasoning, the reasoning, and why nothing is read."""
+def behind_reasoning(sample: Sample) -> tuple[str, str, str]:
+    """Return the text behind the reasoning, the reasoning, and the reason for which nothing is read, or ""."""
     text = response_text(sample)
     if len(text) > MAX_CHARACTERS:
         return "", "", "too_complex"
@@ -292,11 +292,7 @@ def right_label(reference: Any, labels: Sequence[str]) -> str:
     """Return the label that a reference names: as a label, `{"verdict": label}`, or true and false of two labels."""
     given = reference
     if isinstance(reference, Mapping):
-        if set(reference) != {"verdict"}:
-            raise ReferenceFormError(
-                f'the reference has the keys {", ".join(map(str, reference)) or "none"}; give {{"verdict": LABEL}}'
-            )
-        given = reference["verdict"]
+        given = fields_of(reference, ("verdict",), give='{"verdict": LABEL}')["verdict"]
     if isinstance(given, bool) and len(labels) == 2:
         return labels[0] if given else labels[1]
     if not isinstance(given, str):

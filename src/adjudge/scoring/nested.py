@@ -87,8 +87,8 @@ def without_number(parts: Mapping[str, Score]) -> Score | None:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class NestedScorer(ABC):
-    """Base of the scorers that ask other scorers about what they have read in samples."""
+class HasInnerScorers:
+    """Part of every scorer with scorers in its options."""
 
     name: ClassVar[str]
     version: ClassVar[str] = "1"
@@ -106,14 +106,6 @@ class NestedScorer(ABC):
         """Read the options of a spec; those that hold scorers may be specs themselves."""
         return cls(**options_of(cls, body, loader, cls.inner))
 
-    @abstractmethod
-    def read_sample(self, sample: Sample) -> Any:
-        """Return what is judged of a sample, or its score; `ValueError` if it cannot be judged as given."""
-
-    @abstractmethod
-    async def judge(self, read: Sequence[Any]) -> list[Score]:
-        """Return one score for each of what was read that is none yet, in order."""
-
     @property
     def fingerprint(self) -> str:
         """Name, version and options, the scorers among them."""
@@ -123,6 +115,19 @@ class NestedScorer(ABC):
     def origin(self) -> Provenance:
         """Who gives the scores."""
         return Provenance(scorer=self.name, fingerprint=self.fingerprint)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NestedScorer(HasInnerScorers, ABC):
+    """Base of the scorers that ask other scorers about what they have read in samples."""
+
+    @abstractmethod
+    def read_sample(self, sample: Sample) -> Any:
+        """Return what is judged of a sample, or its score; `ValueError` if it cannot be judged as given."""
+
+    @abstractmethod
+    async def judge(self, read: Sequence[Any]) -> list[Score]:
+        """Return one score for each of what was read that is none yet, in order."""
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return one score per sample, in order."""

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, fields, replace
 from numbers import Real
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
-from adjudge.options import Options
+from adjudge.options import Options, options_of
 from adjudge.protocol import Sample, Score
 from adjudge.responses.answer_span import Where, find_spans, shorten
 from adjudge.runtime.contract import validate_sample
@@ -166,7 +166,9 @@ class AbstentionScorer(NestedScorer):
         if self.confidence == "":
             raise ValueError(f"abstention: confidence is {self.confidence!r}; it must be a column's name, or none")
         if isinstance(self.table, Mapping):
-            object.__setattr__(self, "table", _table(self.table))
+            known = [item.name for item in fields(SaluTable)]
+            table = SaluTable(**options_of(self.table, known, inside="the table of abstention"))
+            object.__setattr__(self, "table", table)
         if not isinstance(self.table, SaluTable):
             raise ValueError(f"abstention: table is {self.table!r}; give numbers by name, such as {{needless: -0.5}}")
         object.__setattr__(self, "_known", sentences_of(self.languages, self.sentences, inside=self.name))
@@ -297,11 +299,3 @@ class AbstentionScorer(NestedScorer):
         if abstains:
             return "needless"
         return "right" if verdict is not None and (verdict.value or 0.0) >= self.right_from else "wrong"
-
-
-def _table(given: Mapping[str, Any]) -> SaluTable:
-    known = [item.name for item in fields(SaluTable)]
-    for key in given:
-        if key not in known:
-            raise ValueError(f"abstention: table has no number {key!r}; it has {', '.join(known)}")
-    return SaluTable(**given)

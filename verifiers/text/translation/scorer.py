@@ -13,15 +13,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 from adjudge.fingerprints import fingerprint_of
 from adjudge.options import Share
-from adjudge.protocol import NO_COST, Provenance, Sample, Score
+from adjudge.protocol import Sample, Score
 from adjudge.runtime.contract import score_checked, validate_sample
 from adjudge.runtime.verifying import VerifierScorer
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.nested import options_of, part_of
+from adjudge.scoring.nested import HasInnerScorers
 from adjudge.verifiers.text.translation.verifier import (
     Lexical,
     TranslationOptions,
@@ -32,7 +32,7 @@ from adjudge.verifiers.text.translation.verifier import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationScorer(TranslationOptions):
+class TranslationScorer(TranslationOptions, HasInnerScorers):
     """A translation behind a format gate: BLEU, chrF, a model's metric or a mix; -3 to 3 as in MT-R1-Zero, or 0 to 1.
 
     The reference is a translation, a list of accepted ones, or `{"references": [..], "source": .., "language": ..}`.
@@ -48,7 +48,7 @@ class TranslationScorer(TranslationOptions):
 
     name: ClassVar[str] = "translation"
     version: ClassVar[str] = "2"
-    needs_reference: ClassVar[bool] = True
+    inner: ClassVar[tuple[str, ...]] = ("semantic",)
 
     metric: Literal["bleu", "chrf", "semantic", "mix"] = "bleu"
     lexical: Lexical = "bleu"
@@ -58,7 +58,7 @@ class TranslationScorer(TranslationOptions):
     _lexical: VerifierScorer = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        TranslationOptions.__post_init__(self)
         self._check_range()
         if self._asks and self.semantic is None:
             raise ValueError(f'translation: metric="{self.metric}" needs the option semantic, a scorer')
@@ -66,7 +66,7 @@ class TranslationScorer(TranslationOptions):
             raise ValueError(
                 f'translation: metric="{self.metric}" does not ask the semantic scorer; give metric="mix" or "semantic"'
             )
-        object.__setattr__(self, "semantic", part_of(self.semantic, "translation: semantic"))
+        HasInnerScorers.__post_init__(self)
         if self.reward == "discrete":
             for option in ("lexical_above",) * (self.metric != "semantic") + ("semantic_above",) * self._asks:
                 if getattr(self, option) is None:
@@ -74,11 +74,6 @@ class TranslationScorer(TranslationOptions):
                         f'translation: reward="discrete" pays by a threshold; give {option}, a number from 0 to 1'
                     )
         object.__setattr__(self, "_lexical", VerifierScorer(self._words()))
-
-    @classmethod
-    def from_spec(cls, body: Any, loader: Any) -> Self:
-        """Read the options of a spec; `semantic` is a spec itself."""
-        return cls(**options_of(cls, body, loader, ("semantic",)))
 
     @property
     def verifier(self) -> TranslationVerifier | None:
@@ -120,7 +115,7 @@ class TranslationScorer(TranslationOptions):
                 asked.append(_asked(sample, self.translation_of(sample, reference), reference))
         called = f"the semantic scorer {self.semantic.name!r} of 'translation'"
         said = dict(zip(places, await score_checked(self.semantic, asked, called=called), strict=True))
-        origin = Provenance(scorer=self.name, fingerprint=self.fingerprint)
+        origin = self.origin
         return [
             replace(self._mixed(score, said[place]) if place in said else score, provenance=origin)
             for place, score in enumerate(lexical)
@@ -128,7 +123,7 @@ class TranslationScorer(TranslationOptions):
 
     def _mixed(self, words: Score, meaning: Score) -> Score:
         parts = {"lexical": words, "semantic": meaning}
-        cost = sum((part.cost for part in parts.values()), NO_COST)
+        cost = words.cost + meaning.cost
         if meaning.value is None:
             error = f"semantic: {meaning.status}: {meaning.reason}"
             return replace(Score.failed("part_failed", error=error), parts=parts, cost=cost)
