@@ -25,7 +25,7 @@ from adjudge.responses.trajectories.reading import check_trajectory, read_trajec
 from adjudge.responses.trajectories.trajectory import Trajectory, TrajectoryForm, plain_form
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.nested import NestedScorer
-from adjudge.scoring.verifier_base import Gold, ReferenceVerifier
+from adjudge.scoring.verifier_base import Gold, ReferenceVerifier, refuse_mistakes
 
 LARGEST = 1e6  # number that an option takes
 
@@ -90,10 +90,7 @@ class TrajectoryVerifier(ReadsTrajectories, ReferenceVerifier[Gold, tuple[Sample
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the reference is missing or of a wrong type, or the turns are malformed."""
         super().validate(sample)
-        try:
-            check_trajectory(sample, self.shape)
-        except ValueError as error:
-            raise ValueError(f"{self.name}{f', sample {sample.id!r}' if sample.id else ''}: {error}") from error
+        refuse_mistakes(self.name, sample, lambda: check_trajectory(sample, self.shape))
 
     def find(self, sample: Sample, gold: Gold) -> tuple[Sample, Trajectory] | Score:
         """Return the trajectory of a sample."""

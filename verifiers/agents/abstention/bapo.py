@@ -37,7 +37,7 @@ from adjudge.responses.answer_span import find_spans, shorten
 from adjudge.responses.trajectories.reading import check_trajectory, read_trajectory
 from adjudge.responses.trajectories.trajectory import TrajectoryForm
 from adjudge.scoring.bad_reference import BadReferenceError
-from adjudge.scoring.verifier_base import graded_text
+from adjudge.scoring.verifier_base import graded_text, refuse_mistakes
 from adjudge.verifiers.agents.abstention.sentences import Sentences, sentences_of
 from adjudge.verifiers.agents.scoring import check_number
 from adjudge.verifiers.text.token_f1 import MAX_CHARACTERS, TokenF1Verifier, token_f1
@@ -228,20 +228,12 @@ class BapoScorer:
 
     def validate(self, sample: Sample) -> None:
         """Raise `ValueError` when the group, the reference, the stage or the rate is missing or malformed."""
-        where = f"bapo{f', sample {sample.id!r}' if sample.id else ''}"
         if not sample.group:
-            raise ValueError(f"{where}: the sample has no group; set Sample.group, the same for all its responses")
-        try:
-            self._golds(sample)
-        except BadReferenceError as error:
-            if error.mistake:
-                raise ValueError(f"{where}: {error}") from error
-        try:
-            self._circumstances(sample)
-            if self.form == "search":
-                check_trajectory(sample, _form(self.tool_text))
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}") from error
+            raise ValueError("bapo: the sample has no group; set Sample.group, the same for all its responses")
+        refuse_mistakes(self.name, sample, lambda: self._golds(sample))
+        refuse_mistakes(self.name, sample, lambda: self._circumstances(sample))
+        if self.form == "search":
+            refuse_mistakes(self.name, sample, lambda: check_trajectory(sample, _form(self.tool_text)))
 
     async def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return one score per sample, in order; whole groups must be given."""

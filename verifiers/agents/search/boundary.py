@@ -55,6 +55,7 @@ TABLES: Mapping[Policy, Mapping[str, float]] = MappingProxyType(
         "tool_star": {"malformed": -1.0, "wrong": 0.0, "right": 1.0, "right_tools": 1.1},
     }
 )
+_DECISION = "decision"
 _WORDS = {"yes": True, "no": False}
 
 
@@ -70,7 +71,6 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
         values: values, by case, in the place of the table's.
         max_searches: with "ikea", the number of searches from which thrift pays nothing; 3 as released.
         thought: whether a trajectory without a thought is malformed, as for IKEA.
-        decision: with "adasearch", the tag in which the agent says yes (it knows the answer) or no.
         tools: names of tools beside the search, such as "python", by tag or by call; "tool_star" counts no others, and
             calls of others cost what searches do.
         metric: how an answer is compared: "exact_match", or "f1".
@@ -85,7 +85,6 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
     values: Mapping[str, float] = field(default_factory=dict)
     max_searches: Count = 3
     thought: bool = False
-    decision: str = "decision"
     tools: tuple[str, ...] = ()
     metric: Literal["exact_match", "f1"] = "exact_match"
     threshold: Annotated[float, Range(gt=0, le=1)] = 1.0
@@ -100,8 +99,8 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
 
     @property
     def more_tags(self) -> tuple[str, ...]:
-        """The tags of tools, and of the decision."""
-        return (*self.tools, *((self.decision,) if self.policy == "adasearch" else ()))
+        """The tags of tools, and with "adasearch" the one in which the agent says whether it knows the answer."""
+        return (*self.tools, *((_DECISION,) if self.policy == "adasearch" else ()))
 
     @cached_property
     def table(self) -> dict[str, float]:
@@ -128,7 +127,7 @@ class SearchBoundaryVerifier(TrajectoryVerifier[Gold]):
         if fault := self._fault(sample, trajectory, None if decides else final, searches):
             return scored("malformed", fault)
         if decides:
-            knows, fault = read_decision(trajectory, self.decision)
+            knows, fault = read_decision(trajectory)
             if fault or (knows and attempted):  # it says that it knows, and searches
                 return scored("malformed", fault or "bad_format")
             right = knows == direct
@@ -218,9 +217,9 @@ def decision_f1(knows: Sequence[bool], direct: Sequence[bool]) -> float:
     return 2 * hits / (sum(knows) + sum(direct)) if hits else 0.0
 
 
-def read_decision(trajectory: Trajectory, tag: str) -> tuple[bool | None, str]:
+def read_decision(trajectory: Trajectory) -> tuple[bool | None, str]:
     """Return whether the agent says that it knows the answer, and "" or the reason why it says neither yes nor no."""
-    words = {block.text.strip().rstrip(".!").casefold() for block in trajectory.blocks(tag)}
+    words = {block.text.strip().rstrip(".!").casefold() for block in trajectory.blocks(_DECISION)}
     if len(words) != 1:
         return None, "several_answers" if words else "no_answer"
     said = _WORDS.get(words.pop())

@@ -57,6 +57,7 @@ from adjudge.verifiers.agents.search.signals import prompt_text
 
 _KEYS = ("facts", "answer", "shapley")
 _MAX_FACTS = 64
+_MAX_QUESTION = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,23 +231,22 @@ async def measure(
     """
     keys = [wire.dumps([prompt, case.answer_text, [one.text for one in case.facts]]) for prompt, case in cases]
     first = {key: at for at, key in reversed(list(enumerate(keys)))}
-    asked = [
-        (key, at, made)
-        for key, at in first.items()
-        for made in sets_of(len(cases[at][1].facts), orders_for(cases[at][1]))
-    ]
+    sets = {at: sets_of(len(cases[at][1].facts), orders_for(cases[at][1])) for at in first.values()}
     special = tuple(getattr(engine, "special_tokens", ()))
-    prompts: list[Prompt] = [_prompt(*cases[at], made, special).messages for _, at, made in asked]
-    results = await engine.reference_logprobs(prompts, [cases[at][1].answer_text for _, at, _ in asked])
+    prompts: list[Prompt] = [_prompt(*cases[at], made, special).messages for at, row in sets.items() for made in row]
+    results = await engine.reference_logprobs(
+        prompts, [cases[at][1].answer_text for at, row in sets.items() for _ in row]
+    )
     if len(results) != len(prompts):
         raise RuntimeError(f"the engine {engine.name!r} gave {len(results)} results for {len(prompts)} prompts")
-    rows: dict[str, dict[int, TextLogprobs | Fault]] = {key: {} for key in first}
-    for (key, _, made), result in zip(asked, results, strict=True):
-        rows[key][made] = result
-    measured = {key: _of_case(cases[at][1], rows[key], orders_for(cases[at][1])) for key, at in first.items()}
+    given = iter(results)
+    measured = {
+        at: _of_case(cases[at][1], {made: next(given) for made in row}, orders_for(cases[at][1]))
+        for at, row in sets.items()
+    }
     # a measurement that was made before costs nothing
     return [
-        one if isinstance(one := measured[key], Fault) or first[key] == at else Measured(shapley=one.shapley)
+        one if isinstance(one := measured[first[key]], Fault) or first[key] == at else Measured(shapley=one.shapley)
         for at, key in enumerate(keys)
     ]
 
@@ -303,11 +303,9 @@ class FactGainScorer(TrajectoryNestedScorer):
         threshold: the checker's least value that makes a fact known.
         max_facts: most facts that one reply pays for; 0 for all.
         outcome: a scorer of the whole response beside the answer; None for the gains alone.
-        gain_weight, shared_weight, answer_weight: alpha, and beta and gamma, the outcome's weights on questions and on
-            the answer.
+        gain_weight, answer_weight: alpha, and gamma, the outcome's weight on the answer.
         form_weight: what one answer at the end, with no forged reply, is worth.
         idle: what of the outcome a question gets that brings nothing new: "zero", or "pay" as published.
-        max_question: the most that a question is worth where there is an outcome.
         max_turns, max_characters: more turns, or more characters of the agent, score 0 (`too_complex`).
     """
 
@@ -325,11 +323,9 @@ class FactGainScorer(TrajectoryNestedScorer):
     max_facts: Annotated[int, Range(ge=0)] = 3
     outcome: Any = None
     gain_weight: Weight = 2.0
-    shared_weight: Weight = 1.0
     answer_weight: Weight = 3.0
     form_weight: Weight = 1.0
     idle: Literal["zero", "pay"] = "zero"
-    max_question: Weight = 3.0
     max_turns: Count = 64
     max_characters: Count = 200_000
 
@@ -449,6 +445,6 @@ class FactGainScorer(TrajectoryNestedScorer):
                     continue
                 value, label = self.answer_weight * right + self.form_weight * work.formed, "answer"
             elif outcome is not None:
-                shared = self.shared_weight * right if gain or self.idle == "pay" else 0.0
-                value = min(max(self.gain_weight * gain + shared, 0.0), self.max_question)
+                shared = right if gain or self.idle == "pay" else 0.0
+                value = min(max(self.gain_weight * gain + shared, 0.0), _MAX_QUESTION)
             yield StepScore(value=value, label=label, start=turn.start, end=turn.end)

@@ -8,7 +8,7 @@
 
 Calls inside thoughts, comments and texts are none.  An attempt that cannot be read is a call with a `fault`: a
 `<tool_call>` that is never closed, say, or a call of a known tool in another form (`attempts`).  So is a call that the
-turn takes back (`claims`).
+turn takes back.
 
 Not covered: calls in running text.
 """

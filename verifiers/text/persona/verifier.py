@@ -242,19 +242,19 @@ class RaidenVerifier(Verifier):
     def _accuracy(self, sample: Sample) -> Score:
         gold = self._read(sample.reference)
         if isinstance(gold, _Checker):
-            evidence = self._admitted(gold, question_of(sample)) if self.admission == "tried" else {}
+            evidence = {}
+            if self.admission == "tried":
+                trial = _tried(self._program, gold, question_of(sample), self.min_agreement, self.balanced)
+                if not trial.admitted:
+                    raise BadReferenceError(
+                        f"the checker agrees with the judge on {trial.agreement:.3g} of the answers ({trial.on_right} "
+                        f"of the right ones, {trial.on_wrong} of the wrong ones); it must be more than "
+                        f"{self.min_agreement:g}"
+                    )
+                evidence = {"agreement": trial.agreement}
             score = self._program.verify(replace(sample, reference=gold.source))
             return replace(score, evidence={**score.evidence, **evidence})
         return self._keys.verify(replace(sample, reference=gold))
-
-    def _admitted(self, checker: _Checker, prompt: str) -> dict[str, Any]:
-        trial = _tried(self._program, checker, prompt, self.min_agreement, self.balanced)
-        if not trial.admitted:
-            raise BadReferenceError(
-                f"the checker agrees with the judge on {trial.agreement:.3g} of the answers ({trial.on_right} of the "
-                f"right ones, {trial.on_wrong} of the wrong ones); it must be more than {self.min_agreement:g}"
-            )
-        return {"agreement": trial.agreement}
 
     def _read(self, reference: Any) -> Any:
         """Return a checker, or a reference of the scorer `persona` on whose keys its references agree."""

@@ -240,7 +240,7 @@ def test_no_attack_gets_through_and_no_honest_answer_is_refused() -> None:
         ({"form": {"query": "q"}}, "no field 'query'"),
         ({"tools": "python"}, "tools is 'python'; give a list"),
         ({"tools": [""]}, "give a list"),
-        ({"policy": "adasearch", "decision": "<d>"}, "tag name"),
+        ({"tools": ["<d>"]}, "tag name"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, Any], complaint: str) -> None:

@@ -18,7 +18,7 @@ from adjudge.sandbox.sandbox import Sandbox
 from adjudge.scoring.attacks import AttackCase, shipped_cases
 from adjudge.scoring.bad_reference import BadReferenceError
 from adjudge.scoring.conformance import check_scorer
-from adjudge.verifiers.text.persona import raiden
+from adjudge.verifiers.text.persona import verifier as raiden
 from adjudge.verifiers.text.persona.admission import TrialTimeoutError, try_checker
 from adjudge.verifiers.text.persona.verifier import RaidenVerifier
 
