@@ -65,7 +65,7 @@ class MarkedAnswerVerifier(AnswerVerifier[Gold], Generic[Gold]):
         span = next(marked, None) if self.where == "auto" else spans[0]
         if span is None:
             return Score.scored(0.0, "no_answer")
-        if len(span.texts) > 1 and len(set(span.texts)) > 1:
+        if len(set(span.texts)) > 1:
             return Score.scored(0.0, "several_answers", answer=shorten(" | ".join(span.texts)), where=span.where)
         text = span.texts[-1]
         if len(text) > MAX_ANSWER:
