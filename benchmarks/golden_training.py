@@ -106,6 +106,8 @@ def trained(name: str, folder: Path, *, steps: int) -> list[Row]:
     config, _ = run_file(name, folder, steps=steps)
     with advantages_kept(read):
         train_policy_run(config_of(RunFile, config), tell=tell)
+    if os.environ.get("RANK", "0") != "0":  # the first process may still be writing
+        return rows
     home = Path(config["output"])
     files = [
         file for file in sorted(home.rglob("*.safetensors")) if not file.relative_to(home).parts[0].startswith("start-")

@@ -13,8 +13,10 @@ all are scored.  The data::
 `options` are those of every case, and `endless` those of attacks that use all the time or memory that they get: their
 reason is candidate_timeout, candidate_memory, or "*" for any.  A case may have `options`, a `prompt` and a
 `finish_reason` of its own.  Its `reference` is the name of one, "usual" where it is missing, or a list of names, which
-makes a case of each.  A `response` may be a list of texts and of `{"repeat": text, "times": number}`, or of chat turns.
-A suite that is the name of another scorer is that one's.
+makes a case of each.  A `response` may be a list of texts and of `{"repeat": text, "times": number}`, or of chat turns,
+or `{"turns": [..]}`: what the assistant wrote and what the suite's "other" role (a tool) answered, in turn, where
+several texts may be repeated.  A suite that is the name of another scorer is that one's; one that is "like" another has
+its cases, but for those whose "scorers" do not name it.
 
 Not covered: what a suite lacks.  Its cases are ways that somebody thought of.
 """
@@ -108,12 +110,16 @@ def cases_in(file: Path, name: str, folder: Path | None = None) -> Iterator[Atta
     suite = suites[name]
     while isinstance(suite, str):
         suite = suites[suite]
+    if "like" in suite:
+        suite = {**suites[suite["like"]], **suite}
     for kind in ("attacks", "honest"):
         for case in suite[kind]:
+            if name not in case.get("scorers", [name]):
+                continue
             named = case.get("reference", "usual")
             for reference in [named] if isinstance(named, str) else named:
-                name = case["id"] if isinstance(named, str) else f"{case['id']}-{reference}"
-                yield _case(name, case, suite, suite["references"][reference], honest=kind == "honest")
+                case_id = case["id"] if isinstance(named, str) else f"{case['id']}-{reference}"
+                yield _case(case_id, case, suite, suite["references"][reference], honest=kind == "honest")
 
 
 def _case(name: str, case: Mapping[str, Any], suite: Mapping[str, Any], reference: Any, *, honest: bool) -> AttackCase:
@@ -124,7 +130,7 @@ def _case(name: str, case: Mapping[str, Any], suite: Mapping[str, Any], referenc
         tries=case.get("tries", ""),
         sample=Sample(
             prompt=case.get("prompt", suite.get("prompt", "")),
-            response=_response(case["response"]),
+            response=_response(case["response"], suite.get("other", "tool")),
             reference=reference,
             id=name,
             finish_reason=case.get("finish_reason"),
@@ -135,10 +141,19 @@ def _case(name: str, case: Mapping[str, Any], suite: Mapping[str, Any], referenc
     )
 
 
-def _response(given: Any) -> Any:
-    """The response of a case: chat turns as they are, else one text."""
+def _response(given: Any, other: str) -> Any:
+    """The response of a case: chat turns as they are, or made of what the assistant and another said; else one text."""
+    if isinstance(given, Mapping):
+        texts = [text for piece in given["turns"] for text in _texts(piece)]
+        return [{"role": ("assistant", other)[at % 2], "content": text} for at, text in enumerate(texts)]
     turns = isinstance(given, list) and all(isinstance(one, Mapping) and "role" in one for one in given)
     return given if turns else whole_text(given)
+
+
+def _texts(piece: Any) -> list[str]:
+    """One text, or several that are repeated."""
+    several = isinstance(piece, Mapping) and isinstance(piece["repeat"], list)
+    return piece["repeat"] * piece["times"] if several else [whole_text(piece)]
 
 
 def whole_text(pieces: str | Iterable[str | Mapping[str, Any]]) -> str:
