@@ -32,59 +32,24 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import cluster_of, keyed_rows, shown, text_of
+from adjudge.evals.benchmarks.fields import case_of, keyed_rows, shown, text_of
 from adjudge.evals.benchmarks.pair import EVEN, sides
-from adjudge.evals.reports.result import Measure
+from adjudge.evals.reports.result import Measure, Sought, measures_of_sums
 from adjudge.extras import install_hint
-from adjudge.protocol import Sample
 from adjudge.statistics.arrays import Floats, Ints, np
-from adjudge.statistics.bootstrap import cluster_bootstrap
 from adjudge.statistics.confusion import ratio
 from adjudge.statistics.intervals import Draws, Interval
 from adjudge.statistics.logistic import sigmoid
 
 
-@dataclass(frozen=True, kw_only=True)
-class WinRate:
-    """A row of the leaderboard; rates are in percent.
-
-    Attributes:
-        standard_error: of that mean, with the sample's standard deviation (n - 1).
-        n_wins: outputs preferred to the baseline's.
-        n_wins_base: the other way.
-        n_missing: annotations without a preference, in none of the numbers above.
-    """
-
-    win_rate: float
-    standard_error: float
-    n_wins: int
-    n_wins_base: int
-    n_draws: int
-    n_total: int
-    n_missing: int = 0
-
-    @property
-    def discrete_win_rate(self) -> float:
-        """The share of wins, draws as half, in percent."""
-        return 100 * (self.n_wins + self.n_draws / 2) / self.n_total
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return {**asdict(self), "discrete_win_rate": self.discrete_win_rate}
-
-
 def share_of(preference: float | None) -> float | None:
-    """Return a preference as the model's share, from 0 to 1; None for a missing one.
-
-    Raises:
-        ValueError: it is no preference.
-    """
+    """Return a preference as the model's share, from 0 to 1; None for a missing one."""
     if preference is None or math.isnan(preference):
         return None
     if preference == 0:
@@ -94,29 +59,6 @@ def share_of(preference: float | None) -> float | None:
             f"the preference is {preference!r}; it must be from 1 (baseline) to 2 (model), or 0 for a draw"
         )
     return preference - 1
-
-
-def win_rate(preferences: Sequence[float | None]) -> WinRate:
-    """Return the win rate of one model's annotations.
-
-    Raises:
-        ValueError: fewer than two annotations have a preference, or one is out of range.
-    """
-    shares = [share for preference in preferences if (share := share_of(preference)) is not None]
-    n = len(shares)
-    if n < 2:
-        raise ValueError(f"{n} of {len(preferences)} annotations have a preference; a win rate needs two or more")
-    mean = math.fsum(shares) / n
-    variance = math.fsum((share - mean) ** 2 for share in shares) / (n - 1)
-    return WinRate(
-        win_rate=100 * mean,
-        standard_error=100 * math.sqrt(variance / n),
-        n_wins=sum(share > 0.5 for share in shares),
-        n_wins_base=sum(share < 0.5 for share in shares),
-        n_draws=sum(share == 0.5 for share in shares),
-        n_total=n,
-        n_missing=len(preferences) - n,
-    )
 
 
 GAMED_WEIGHT = 0.1
@@ -169,11 +111,7 @@ class LengthControl:
 def annotations_of(
     shares: Sequence[float], lengths: Sequence[int], baseline_lengths: Sequence[int], difficulties: Sequence[float]
 ) -> list[Annotation]:
-    """Return annotations of one model from its outputs' lengths in characters and the baseline's.
-
-    Raises:
-        ValueError: the lists differ in length, or the lengths never differ.
-    """
+    """Return annotations of one model from its outputs' lengths in characters and the baseline's."""
     if not len(shares) == len(lengths) == len(baseline_lengths) == len(difficulties) or len(shares) < 2:
         raise ValueError(
             f"{len(shares)} shares, {len(lengths)} and {len(baseline_lengths)} lengths and {len(difficulties)} "
@@ -303,10 +241,6 @@ class AlpacaEval(Benchmark):
     gamed: str = ""
     """A file of annotations of the baseline asked to be concise, and to be verbose."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self._baseline, self._difficulties, self._gamed
-
     def cases(self, row: Mapping[str, Any], place: RowPlace) -> Iterable[Case]:
         """Return the pair of a row: the baseline's output, then the model's."""
         instruction = text_of(row, "instruction")
@@ -317,11 +251,11 @@ class AlpacaEval(Benchmark):
             outputs = (text_of(row, "output_1"), text_of(row, "output_2"))
         model = row.get("generator") or row.get("generator_2") or ""
         return [
-            Case(
+            case_of(
                 id=f"{place.number}",
-                samples=tuple(Sample(prompt=instruction, response=output) for output in outputs),
+                prompt=instruction,
+                responses=outputs,
                 gold={"model": str(model), "difficulty": self._difficulty_of(instruction)},
-                cluster=cluster_of(instruction),
                 stored=stored,
                 compared=bool(stored),
             )
@@ -341,14 +275,13 @@ class AlpacaEval(Benchmark):
         shares = [share_of_model(outcome) for outcome in outcomes]
         clusters = [outcome.cluster for outcome in outcomes]
         known = sum(share is not None for share in shares)
-        intervals = cluster_bootstrap(clusters, _columns(shares), _numbers, draws, counts=[known] * len(_NAMES))
-        found = [
-            Measure(name=name, interval=interval, better="none", published=True)
-            for name, interval in zip(_NAMES, intervals, strict=True)
-        ]
+        sought = [Sought(name, better="none", published=True, n=known) for name in _NAMES]
         missing = [share is None for share in shares]
-        found.append(Measure.mean("no preference", missing, clusters, draws, better="low"))
-        return [*found, *self._controlled(outcomes, shares)] if self.length_control else found
+        return [
+            *measures_of_sums(sought, clusters, _columns(shares), _numbers, draws),
+            Measure.mean("no preference", missing, clusters, draws, better="low"),
+            *(self._controlled(outcomes, shares) if self.length_control else []),
+        ]
 
     def _controlled(self, outcomes: Sequence[Outcome], shares: Sequence[float | None]) -> list[Measure]:
         rows = [(one, share) for one, share in zip(outcomes, shares, strict=True) if share is not None]
@@ -366,35 +299,30 @@ class AlpacaEval(Benchmark):
     def _baseline_of(self, instruction: str) -> str:
         if not self.baseline:
             raise ValueError("the row holds one output; name the file of the baseline's outputs with --baseline")
-        rows = self._baseline.get(instruction)
-        if rows is None:
+        if instruction not in self._baseline:
             raise ValueError(f"the baseline has no output for the instruction {shown(instruction)}")
-        return text_of(rows[0], "output")
+        return text_of(self._baseline[instruction][0], "output")
 
     def _difficulty_of(self, instruction: str) -> float | None:
         if not self.difficulties:
             return None
-        rows = self._difficulties.get(instruction)
-        if rows is None:
+        if instruction not in self._difficulties:
             raise ValueError(f"there is no difficulty of the instruction {shown(instruction)}")
-        return _number(rows[0], "difficulty", "instruction_difficulty")
+        return _number(self._difficulties[instruction][0], "difficulty", "instruction_difficulty")
 
     @cached_property
     def _baseline(self) -> dict[str, list[dict[str, Any]]]:
-        return keyed_rows(self.baseline, lambda row: text_of(row, "instruction")) if self.baseline else {}
+        return keyed_rows(self.baseline, lambda row: text_of(row, "instruction"))
 
     @cached_property
     def _difficulties(self) -> dict[str, list[dict[str, Any]]]:
-        return keyed_rows(self.difficulties, lambda row: text_of(row, "instruction")) if self.difficulties else {}
+        return keyed_rows(self.difficulties, lambda row: text_of(row, "instruction"))
 
     @cached_property
     def _gamed(self) -> list[Annotation]:
         """The gamed baselines' annotations, each with the spread of its own outputs' lengths."""
-        if not self.gamed:
-            return []
-        by_model = keyed_rows(self.gamed, lambda row: str(row.get("generator_2", "")), several=True)
-        found = []
-        for rows in by_model.values():
+        gamed = []
+        for rows in keyed_rows(self.gamed, lambda row: str(row.get("generator_2", "")), several=True).values():
             known = [(row, share) for row in rows if (share := _share(row)) is not None]
             made = annotations_of(
                 [share for _, share in known],
@@ -402,8 +330,8 @@ class AlpacaEval(Benchmark):
                 [len(text_of(row, "output_1")) for row, _ in known],
                 [self._difficulty_of(text_of(row, "instruction")) or 0.0 for row, _ in known],
             )
-            found += [replace(one, gamed=True) for one in made]
-        return found
+            gamed += [replace(one, gamed=True) for one in made]
+        return gamed
 
 
 def share_of_model(outcome: Outcome) -> float | None:
@@ -420,10 +348,10 @@ def share_of_model(outcome: Outcome) -> float | None:
 
 
 def _share(row: Mapping[str, Any]) -> float | None:
-    found = row.get("preference")
-    if isinstance(found, bool) or not (found is None or isinstance(found, int | float)):
-        raise ValueError(f"the column 'preference' holds {shown(found)}; it must be a number from 1 to 2, or null")
-    return share_of(found)
+    preference = row.get("preference")
+    if isinstance(preference, bool) or not (preference is None or isinstance(preference, int | float)):
+        raise ValueError(f"the column 'preference' holds {shown(preference)}; it must be a number from 1 to 2, or null")
+    return share_of(preference)
 
 
 def _stored(row: Mapping[str, Any]) -> tuple[Stored, ...]:
@@ -435,11 +363,9 @@ def _stored(row: Mapping[str, Any]) -> tuple[Stored, ...]:
 
 def _number(row: Mapping[str, Any], *names: str) -> float:
     for name in names:
-        found = row.get(name)
-        if isinstance(found, str):  # CSV
-            found = float(found)
-        if isinstance(found, int | float) and not isinstance(found, bool):
-            return float(found)
+        cell = row.get(name)
+        if isinstance(cell, int | float | str) and not isinstance(cell, bool):  # text in a CSV
+            return float(cell)
     raise ValueError(f"the row has no number in {' or '.join(names)}")
 
 

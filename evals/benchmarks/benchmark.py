@@ -14,8 +14,9 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from adjudge.evals.benchmarks.case import Case, Outcome
 from adjudge.evals.reports.config import EvalConfig
@@ -30,11 +31,7 @@ STORED: Final = "stored"
 
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkConfig(EvalConfig):
-    """Evaluate a scorer, or stored scores, on a benchmark.
-
-    Raises:
-        ValueError: an option is out of range, or it is not said whose scores are evaluated.
-    """
+    """Evaluate a scorer, or stored scores, on a benchmark."""
 
     needs_input: ClassVar[bool] = False
 
@@ -101,11 +98,7 @@ class BenchmarkConfig(EvalConfig):
             )
 
 
-Values: TypeAlias = Sequence[float]
-"""What a trivial scorer says of each sample of a case."""
-
-
-_SAID: Final[Mapping[str, Callable[[Outcome], Values]]] = {
+_SAID: Final[Mapping[str, Callable[[Outcome], Sequence[float]]]] = {
     "longer": lambda one: one.sizes,
     "shorter": lambda one: [-size for size in one.sizes],
     "more_steps": lambda one: one.step_counts,
@@ -134,13 +127,15 @@ def trivial_choices(outcomes: Sequence[Outcome], *, places: bool | None = None) 
     """
     if all(len(outcome.values) < 2 for outcome in outcomes):
         return {}
-    told = {
+    if places is None:
+        places = len({json.dumps(outcome.gold, sort_keys=True, default=str) for outcome in outcomes}) > 1
+    kinds = {
         ("longer", "shorter"): any(any(outcome.sizes) for outcome in outcomes),
         ("more_steps", "fewer_steps"): any(any(outcome.step_counts) for outcome in outcomes),
-        ("first", "last"): _right_place_varies(outcomes) if places is None else places,
+        ("first", "last"): places,
         ("random",): True,
     }
-    return _Made(outcomes, [name for names, some in told.items() if some for name in names])
+    return _Made(outcomes, [name for names, some in kinds.items() if some for name in names])
 
 
 def random_share(name: str) -> float:
@@ -151,33 +146,22 @@ def random_share(name: str) -> float:
 
 class _Made(Mapping[str, Sequence[Outcome]]):
     def __init__(self, outcomes: Sequence[Outcome], names: Sequence[str]) -> None:
-        self._outcomes, self._names = outcomes, names
+        self._outcomes, self._said = outcomes, {name: _SAID[name] for name in names}
 
     def __getitem__(self, name: str) -> Sequence[Outcome]:
-        said = _SAID[name]
+        said = self._said[name]
         return [outcome.with_values([float(value) for value in said(outcome)]) for outcome in self._outcomes]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self._said)
 
     def __len__(self) -> int:
-        return len(self._names)
-
-
-def _right_place_varies(outcomes: Sequence[Outcome]) -> bool:
-    golds = (json.dumps(outcome.gold, sort_keys=True, default=str) for outcome in outcomes)
-    first = next(golds)
-    return any(gold != first for gold in golds)
+        return len(self._said)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowPlace:
-    """Where a row stands.
-
-    Attributes:
-        number: of the row in the input, from 0.
-        file: name of its file without the folder, "" where the input is no file; some benchmarks name subsets so.
-    """
+    """Where a row stands: its number in the input, from 0, and its file's name without the folder, if it has one."""
 
     number: int
     file: str = ""
@@ -206,6 +190,13 @@ class Benchmark(Options, ABC):
     wants: ClassVar[str] = "values"
     of_scorer: ClassVar[bool] = True
     places: ClassVar[bool | None] = None
+
+    def __post_init__(self) -> None:
+        """Check the options, and read the other files that they name, so that what is wrong with them is said first."""
+        super().__post_init__()
+        for name in dir(type(self)):
+            if isinstance(getattr(type(self), name), cached_property):
+                getattr(self, name)
 
     @abstractmethod
     def cases(self, row: Mapping[str, Any], place: RowPlace) -> Iterable[Case]:
@@ -245,3 +236,17 @@ class Benchmark(Options, ABC):
     def figures(self, outcomes: Sequence[Outcome], measures: Sequence[Measure]) -> Sequence[Figure]:
         """Return what is worth drawing beside the bars of all parts, which every report has."""
         return ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnyFile(Benchmark):
+    """A benchmark of any file, whose options name columns; a.b.c reaches into nested objects, a.0 into lists."""
+
+    part_column: str = ""
+    """Column of the subset that a row counts in."""
+
+    cluster_column: str = ""
+    """Column that rows share which depend on each other; without one, the prompt."""
+
+    id_column: str = ""
+    """Column of the id; without one, the number of the row, from 0."""

@@ -21,9 +21,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from adjudge.evals.benchmarks import fields
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import Row, case_id, field, first_of, has, score, shown, text_of, word
+from adjudge.evals.benchmarks.fields import Row, shown
 from adjudge.evals.benchmarks.labels import CALLED, Labelled, Truth, labelled_case
 from adjudge.evals.reports.result import Measure
 from adjudge.statistics.intervals import Draws
@@ -74,25 +75,23 @@ class Bird(Labelled):
         super().__post_init__()
         if self.db_root and not Path(self.db_root).is_dir():
             raise ValueError(f"db_root is {self.db_root!r}, and there is no such folder")
-        _ = self._predictions
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the query of a row."""
-        question, database = text_of(row, "question"), text_of(row, *_DATABASES)
-        gold = field(row, *_GOLDS)
+        question, database = fields.text_of(row, "question"), fields.text_of(row, *_DATABASES)
+        gold = fields.field(row, *_GOLDS)
         if not isinstance(gold, str) and not (isinstance(gold, Sequence) and all(isinstance(one, str) for one in gold)):
             raise ValueError(f"the accepted query is {shown(gold)}; it must be text, or a list of texts")
         query = self._query(row, place.number)
-        stored = self._stored(row)
-        names = [word(row, name) for name in _IDS if has(row, name)][:1]
-        part = self.part_column or first_of(row, _PARTS)
+        stored = fields.stored_column(row, self.score_column)
+        part = self.part_column or fields.first_of(row, _PARTS)
         yield labelled_case(
-            id=case_id(place, *names),
+            id=fields.case_id(place, fields.optional_word(row, fields.first_of(row, _IDS))),
             prompt=self._prompt(row, question),
             response=query if "```" in query else f"```sql\n{query}\n```",
             label=self._label(row),
             reference=self._reference(gold, database, stored),
-            part=word(row, part) if part else "",
+            part=fields.word(row, part) if part else "",
             cluster=f"{database}: {question}",
             stored=stored,
         )
@@ -112,7 +111,7 @@ class Bird(Labelled):
 
     def _query(self, row: Row, number: int) -> str:
         if not self.predictions:
-            name = first_of(row, _PREDICTIONS)
+            name = fields.first_of(row, _PREDICTIONS)
             if name is None and any(name in row for name in _PREDICTIONS):
                 return ""  # the model wrote no query, and that is wrong
             if name is None:
@@ -120,20 +119,15 @@ class Bird(Labelled):
                     "the row has no prediction (predicted_sql, pred_sql, prediction, response); name the file of "
                     "predictions with --predictions"
                 )
-            return text_of(row, name)
-        found = self._predictions.get(str(number))
-        if found is None:
+            return fields.text_of(row, name)
+        query = self._predictions.get(str(number))
+        if query is None:
             raise ValueError(f"{self.predictions} has no prediction for the question {number}")
-        return found
+        return query
 
     def _label(self, row: Row) -> str | None:
-        name = self.label_column or first_of(row, _LABELS)
-        return Truth().of(field(row, name)) if name and has(row, name) else None
-
-    def _stored(self, row: Row) -> Stored | None:
-        if not self.score_column:
-            return None
-        return score(field(row, self.score_column) if has(row, self.score_column) else None, self.score_column)
+        name = self.label_column or fields.first_of(row, _LABELS)
+        return Truth().of(fields.field(row, name)) if name and fields.has(row, name) else None
 
     def _reference(self, gold: Any, database: str, stored: Stored | None) -> dict[str, Any] | None:
         if not self.db_root:
@@ -157,15 +151,11 @@ class Bird(Labelled):
 
 
 def read_predictions(path: str) -> dict[str, str]:
-    """Return the queries of BIRD's file of predictions, by the number of the question.
-
-    Raises:
-        ValueError: there is no such file, or it is no JSON object of texts.
-    """
+    """Return the queries of BIRD's file of predictions, by the number of the question."""
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        queries = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"the predictions {path!r} cannot be read: {error}") from error
-    if not isinstance(found, Mapping) or not all(isinstance(query, str) for query in found.values()):
+    if not isinstance(queries, Mapping) or not all(isinstance(query, str) for query in queries.values()):
         raise ValueError(f"the predictions {path!r} are no JSON object of queries by the number of the question")
-    return {str(number): query.partition(_MARK)[0].strip() for number, query in found.items()}
+    return {str(number): query.partition(_MARK)[0].strip() for number, query in queries.items()}

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from adjudge.protocol import NO_COST, Cost, Sample, Score, Status, response_text
@@ -21,15 +21,15 @@ from adjudge.responses.steps import given_steps, split_steps
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """A score that stands in the benchmark's own file.
-
-    Attributes:
-        value: the number; None where its author gave no verdict.
-    """
+    """A score that stands in the benchmark's own file; its value is None where its author gave no verdict."""
 
     value: float | None
     steps: tuple[float | None, ...] = ()
     reason: str = ""
+
+
+NO_VERDICT: Final = "no_verdict"
+NOTHING_SAID: Final = Stored(value=None, reason=NO_VERDICT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,6 @@ class Case:
 
 
 NOT_FINITE: Final = "not_finite"
-NO_VERDICT: Final = "no_verdict"
 _CUT: Final = "truncated"
 _SEEN_IN_PART: Final = (_CUT, "kept")  # what scorers write into the evidence
 
@@ -120,12 +119,10 @@ def is_cut(reason: str, evidence: Mapping[str, Any]) -> bool:
 
 def of_stored(stored: Stored) -> Given:
     """Return what is kept of a score that stands in the benchmark's file; one that is not finite is none."""
-    if stored.value is None:
-        return Given(None, "failed", stored.reason or NO_VERDICT, stored.steps)
-    value = finite(stored.value)
-    if value is None:
-        return Given(None, "failed", stored.reason or NOT_FINITE, stored.steps)
-    return Given(value, "scored", stored.reason, stored.steps)
+    value = None if stored.value is None else finite(stored.value)
+    if value is not None:
+        return Given(value, "scored", stored.reason, stored.steps)
+    return Given(None, "failed", stored.reason or (NO_VERDICT if stored.value is None else NOT_FINITE), stored.steps)
 
 
 def finite(value: float) -> float | None:
@@ -139,7 +136,7 @@ def finite(value: float) -> float | None:
 
 def stored_of(case: Case) -> list[Given]:
     """Return what the file stores of each sample of a case; one of which nothing is stored has no verdict."""
-    return [of_stored(stored) for stored in case.stored] or [Given(None, "failed", NO_VERDICT)] * len(case.samples)
+    return [of_stored(stored) for stored in case.stored or [NOTHING_SAID] * len(case.samples)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +173,12 @@ class Outcome:
         """Whether every sample has a number."""
         return None not in self.values
 
+    @property
+    def sample_ids(self) -> list[str]:
+        """The case's own id, or with "/0", "/1", ... for several samples."""
+        count = len(self.values)
+        return [self.id] if count == 1 else [f"{self.id}/{place}" for place in range(count)]
+
     def with_values(
         self, values: Sequence[float | None], *, steps: Sequence[tuple[float | None, ...]] | None = None
     ) -> Self:
@@ -200,14 +203,6 @@ H = TypeVar("H", bound=Hashable)
 
 _LONGEST_SHARED: Final = 200  # characters of a gold
 _MAX_SHARED: Final = 4_096  # different tuples that are shared; a benchmark with more has little in common
-
-
-@dataclass(frozen=True, slots=True)
-class _Gold:
-    """What is right, known by its text: plain data of one text are equal."""
-
-    said: str
-    gold: Any = field(compare=False)
 
 
 class OutcomeMaker:
@@ -237,15 +232,18 @@ class OutcomeMaker:
         )
 
     def _gold(self, gold: Any) -> Any:
-        """Return what is right; equal ones are one object, unless they are long, and so rarely equal."""
+        """What is right, known by its text; golds that are long are rarely equal, and are not shared."""
         said = repr(gold) if isinstance(gold, dict | list) else ""
-        return self._one(_Gold(said, gold)).gold if 0 < len(said) <= _LONGEST_SHARED else gold
+        return self._kept(("gold", said), gold) if 0 < len(said) <= _LONGEST_SHARED else gold
 
     def _one(self, value: H) -> H:
+        shared: H = self._kept(value, value)
+        return shared
+
+    def _kept(self, key: Hashable, value: Any) -> Any:
         if len(self._shared) < _MAX_SHARED:
-            self._shared.setdefault(value, value)
-        found: H = self._shared.get(value, value)
-        return found
+            return self._shared.setdefault(key, value)
+        return self._shared.get(key, value)
 
 
 def measured(sample: Sample) -> tuple[int, int]:

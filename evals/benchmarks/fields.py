@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
+import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, Final, TypeAlias, TypeVar
 
-from adjudge.evals.benchmarks.benchmark import RowPlace
-from adjudge.evals.benchmarks.case import Stored
+from adjudge.evals.benchmarks.benchmark import AnyFile, RowPlace
+from adjudge.evals.benchmarks.case import NOT_FINITE, NOTHING_SAID, Case, Stored, finite
 from adjudge.io.columns import MISSING, Column, flag_of
 from adjudge.io.row import Cursor
 from adjudge.io.source import open_source
@@ -28,7 +28,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 _LONGEST: Final = 1 << 26  # bytes of one row of a text file
 _SHOWN: Final = 60  # characters of a wrong value in an error
-_STEM: Final = (".gz", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
+_SUFFIXES: Final = re.compile(r"(\.(jsonl?|csv|tsv|parquet|ndjson|gz))+$", re.IGNORECASE)
 
 
 def has(row: Row, name: str) -> bool:
@@ -43,13 +43,21 @@ def first_of(row: Row, names: Sequence[str]) -> str | None:
 
 def named(row: Row, name: str, usual: Sequence[str], role: str) -> str:
     """Return the column that a user named for a role, or the first of the usual ones that the row has."""
-    found = name or first_of(row, usual)
-    if not found:
+    column = name or first_of(row, usual)
+    if not column:
         what = role if role.endswith("s") else f"a {role}"
         raise ValueError(
             f"no column of {what}; name it with {flag_of(role)}. The row has {names_of(row)}; tried {', '.join(usual)}"
         )
-    return found
+    return column
+
+
+def labelled_by(row: Row, name: str, usual: Sequence[str], role: str) -> str | None:
+    """Return the column that says what is true of a row, as `named` does; None where there is nothing in it."""
+    column = named(row, name or first_of(row, usual) or next((one for one in usual if one in row), ""), usual, role)
+    if not has(row, column) and (column in row or "." in column):
+        return None
+    return _first(row, [column])
 
 
 def field(row: Row, *names: str) -> Any:
@@ -90,44 +98,43 @@ def texts(row: Row, name: str) -> tuple[Text, ...]:
     return tuple(as_text(value, f"{name}.{at}") for at, value in enumerate(items(row, name)))
 
 
-def texts_of(row: Row, *names: str) -> tuple[str, ...]:
+def texts_of(row: Row, name: str) -> tuple[str, ...]:
     """Return a list of texts that is not empty."""
-    values = items(row, *names)
+    values = items(row, name)
     for item in values:
         if not isinstance(item, str):
-            raise ValueError(f"the column {_first(row, names)!r} has the item {shown(item)}; all must be texts")
+            raise ValueError(f"the column {name!r} has the item {shown(item)}; all must be texts")
     return tuple(values)
 
 
-def items(row: Row, *names: str) -> Sequence[Any]:
+def items(row: Row, name: str) -> Sequence[Any]:
     """Return a list that is not empty."""
-    value = field(row, *names)
+    value = field(row, name)
     if isinstance(value, str | Mapping) or not isinstance(value, Sequence) or not value:
-        name = _first(row, names)
         raise ValueError(f"the column {name!r} holds {shown(value)}; it must be a list with something in it")
     return value
 
 
-def word(row: Row, *names: str) -> str:
+def word(row: Row, name: str) -> str:
     """Return a name: text, or a whole number as text."""
-    value = field(row, *names)
+    value = field(row, name)
     if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
         return str(value)
-    raise ValueError(f"the column {_first(row, names)!r} holds {shown(value)}; it must be a name")
+    raise ValueError(f"the column {name!r} holds {shown(value)}; it must be a name")
 
 
-def said_of(row: Row, *names: str) -> str:
+def said_of(row: Row, name: str) -> str:
     """Return a text, where "True" or "15" may have been written to the file as what they look like."""
-    value = field(row, *names)
-    return str(value) if isinstance(value, bool | int | float) else text_of(row, *names)
+    value = field(row, name)
+    return str(value) if isinstance(value, bool | int | float) else text_of(row, name)
 
 
-def whole(row: Row, *names: str) -> int:
+def whole(row: Row, name: str) -> int:
     """Return a whole number; "3" and 3.0 are 3."""
-    value = field(row, *names)
+    value = field(row, name)
     number = as_whole(value)
     if number is None:
-        raise ValueError(f"the column {_first(row, names)!r} holds {shown(value)}; it must be a whole number")
+        raise ValueError(f"the column {name!r} holds {shown(value)}; it must be a whole number")
     return number
 
 
@@ -138,10 +145,17 @@ def as_whole(value: Any) -> int | None:
     if isinstance(value, int):
         return value
     if isinstance(value, float):
-        return int(value) if math.isfinite(value) and value == int(value) else None
+        return int(value) if value.is_integer() else None
     text = value.strip() if isinstance(value, str) else ""
     digits = text.removeprefix("-")
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
+
+
+def as_flag(value: Any, name: str) -> bool:
+    """Return a label of a response: 1 or true where it is right, else 0 or false."""
+    if isinstance(value, bool | int | float) and value in (0, 1):
+        return bool(value)
+    raise ValueError(f"the column {name!r} holds {shown(value)}; a label must be 1 or 0, true or false")
 
 
 def score(value: Any, name: str) -> Stored:
@@ -152,17 +166,14 @@ def score(value: Any, name: str) -> Stored:
     if isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 1:
         value = value[0]
     if value is None or value == "":
-        return Stored(value=None, reason="no_verdict")
+        return NOTHING_SAID
     if isinstance(value, str):
         with contextlib.suppress(ValueError):
             value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"the column {name!r} holds {shown(value)}; a score must be a number, or null for none")
-    try:
-        number = float(value)
-    except OverflowError:  # a whole number with more than 308 digits
-        number = math.inf
-    return Stored(value=number) if math.isfinite(number) else Stored(value=None, reason="not_finite")
+    number = finite(value)
+    return Stored(value=number, reason=NOT_FINITE if number is None else "")
 
 
 def scores(row: Row, name: str, count: int) -> tuple[Stored, ...]:
@@ -189,14 +200,6 @@ def rows_of(row: Row, place: RowPlace, column: str) -> list[tuple[Row, RowPlace]
 
     Scores of RewardBench are published so: `{"subset": [..], "scores_chosen": [..], "model": ".."}`.  What is no list
     holds for all rows.
-
-    Args:
-        row: a row, or such an object.
-        place: of the row.
-        column: a column that a row holds one text in.
-
-    Raises:
-        ValueError: its columns differ in length.
     """
     if not isinstance(row.get(column), list):
         return [(row, place)]
@@ -216,15 +219,15 @@ def keyed_rows(
     """Return the rows of a second file by a key, to be joined with those of the input.
 
     Args:
-        path: any file, folder or dataset that the input may be too.
+        path: any file, folder or dataset that the input may be too; "" for none.
         key: of a row; None leaves the row out.
         several: whether a key may come more than once.
 
     Raises:
         ValueError: there is no such file, a row cannot be read or lacks the key's columns, or a key comes twice.
     """
-    found: dict[Key, list[dict[str, Any]]] = {}
-    for row in open_source(path, limit=_LONGEST).rows(Cursor()):
+    keyed: dict[Key, list[dict[str, Any]]] = {}
+    for row in open_source(path, limit=_LONGEST).rows(Cursor()) if path else ():
         data = row.cells()
         if data is None:
             raise ValueError(f"row {row.index} of {path!r} cannot be read: {row.error}")
@@ -234,10 +237,54 @@ def keyed_rows(
             raise ValueError(f"row {row.index} of {path!r}: {error}") from error
         if name is None:
             continue
-        if name in found and not several:
+        if name in keyed and not several:
             raise ValueError(f"row {row.index} of {path!r} is the second one for {shown(name)}; keep one of them")
-        found.setdefault(name, []).append(dict(data))
-    return found
+        keyed.setdefault(name, []).append(dict(data))
+    return keyed
+
+
+def stored_column(row: Row, column: str) -> Stored | None:
+    """Return the score that a column stores, if one is named; a row without it has no verdict."""
+    if not column:
+        return None
+    return score(field(row, column), column) if has(row, column) else NOTHING_SAID
+
+
+def one_score(row: Row, column: str) -> tuple[Stored, ...]:
+    """Return `stored_column` as what a case of one sample stores."""
+    stored = stored_column(row, column)
+    return () if stored is None else (stored,)
+
+
+def case_of(
+    *,
+    id: str,
+    prompt: Text,
+    responses: Sequence[Text] | int,
+    gold: Any,
+    part: str = "",
+    cluster: str = "",
+    stored: Sequence[Stored] = (),
+    compared: bool = False,
+    reference: Any = None,
+    extra: Mapping[str, Any] | None = None,
+) -> Case:
+    """Return a case of responses to one prompt, which names the cluster where no other name is given.
+
+    Where the row holds their scores alone, `responses` is how many there are.
+    """
+    bare = isinstance(responses, int)
+    texts = [""] * responses if isinstance(responses, int) else responses
+    return Case(
+        id=id,
+        samples=tuple(Sample(prompt=prompt, response=one, reference=reference, extra=extra or {}) for one in texts),
+        gold=gold,
+        cluster=cluster or (id if bare and not prompt else cluster_of(prompt)),
+        part=part,
+        stored=stored,
+        compared=compared,
+        texts=not bare,
+    )
 
 
 def solution_sample(problem: str, steps: Sequence[str]) -> Sample:
@@ -246,8 +293,22 @@ def solution_sample(problem: str, steps: Sequence[str]) -> Sample:
 
 
 def case_id(place: RowPlace, *names: str) -> str:
-    """Return an id that no other row has: the row's number, and what the file calls it."""
-    return ":".join([str(place.number), *names])
+    """Return an id that no other row has: the row's number, and what the file calls it; "" is no name."""
+    return ":".join(filter(None, (str(place.number), *names)))
+
+
+def named_case(options: AnyFile, row: Row, place: RowPlace, prompt: Text) -> tuple[str, str, str]:
+    """Return id, part and cluster of a row of any file; a row without a prompt is a cluster of its own."""
+    return (
+        word(row, options.id_column) if options.id_column else case_id(place),
+        word(row, options.part_column) if options.part_column else "",
+        word(row, options.cluster_column) if options.cluster_column else cluster_of(prompt) if prompt else "",
+    )
+
+
+def optional_word(row: Row, column: str | None) -> str:
+    """Return a name; "" where no column is named, or the row has nothing in it."""
+    return word(row, column) if column and has(row, column) else ""
 
 
 def cluster_of(prompt: Text) -> str:
@@ -258,9 +319,7 @@ def cluster_of(prompt: Text) -> str:
 
 def stem_of(file: str) -> str:
     """Return the name of a file without what says its format: "chat_filtered" of "chat_filtered.json.gz"."""
-    for suffix in _STEM:
-        file = file.removesuffix(suffix)
-    return file
+    return _SUFFIXES.sub("", file)
 
 
 def shown(value: Any) -> str:

@@ -15,15 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
-from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import Row, case_id, cluster_of, field, has, items, score, shown, text
+from adjudge.evals.benchmarks.case import NO_VERDICT, Case, Outcome, Stored
+from adjudge.evals.benchmarks.fields import Row, case_id, case_of, field, has, items, names_of, score, shown, text
 from adjudge.evals.benchmarks.ratings import Rated, rating_measures, unread_ratings
 from adjudge.evals.reports.result import Measure
-from adjudge.options import named
-from adjudge.protocol import Sample
 from adjudge.statistics.intervals import Draws, Interval
 
 ATTRIBUTES: Final = ("helpfulness", "correctness", "coherence", "complexity", "verbosity")
@@ -44,7 +42,7 @@ class HelpSteer(Benchmark):
     split: ClassVar[str] = "validation"
     columns: ClassVar[str] = "prompt, response, and helpfulness, correctness, coherence, complexity, verbosity (0 to 4)"
 
-    attribute: str = ""
+    attribute: Literal["helpfulness", "correctness", "coherence", "complexity", "verbosity"] | None = None
     """The attribute that the scorer's number is about; without one, all are looked
     at, helpfulness first."""
 
@@ -56,19 +54,16 @@ class HelpSteer(Benchmark):
     """Whether the scorer's numbers are on the scale of the ratings, 0 to 4; stored
     predictions of attributes are."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.attribute:
-            named(dict.fromkeys(ATTRIBUTES), self.attribute, "attribute")
-
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the response of a row."""
-        prompt = text(row, "prompt")
-        yield Case(
+        ratings = {name: _rating(field(row, name), name) for name in ATTRIBUTES if has(row, name)}
+        if not ratings:
+            raise ValueError(f"the row has none of the ratings {', '.join(ATTRIBUTES)}; it has {names_of(row)}")
+        yield case_of(
             id=case_id(place),
-            samples=(Sample(prompt=prompt, response=text(row, "response")),),
-            gold={name: _rating(field(row, name), name) for name in ATTRIBUTES if has(row, name)} or _nothing(row),
-            cluster=cluster_of(prompt),
+            prompt=text(row, "prompt"),
+            responses=[text(row, "response")],
+            gold=ratings,
             stored=self._stored(row),
         )
 
@@ -77,12 +72,9 @@ class HelpSteer(Benchmark):
         rates = {name: self._of(name, outcomes, draws) for name in self._attributes(outcomes)}
         if len(rates) == 1:
             return next(iter(rates.values()))
-        means = []
-        for kind in _MEANS:
-            found = [one for own in rates.values() for one in own if one.name == kind]
-            if found:
-                means.append(_mean(found))
-        return [*means, *(one for own in rates.values() for one in own)]
+        every = [one for own in rates.values() for one in own]
+        kinds = [[one for one in every if one.name == kind] for kind in _MEANS]
+        return [*(_mean(own) for own in kinds if own), *every]
 
     def credit(self, outcome: Outcome) -> float | None:
         """Return 1 less the mean distance from the ratings, in lengths of the scale; None without numbers or scale."""
@@ -136,7 +128,7 @@ class HelpSteer(Benchmark):
             return ()
         values = [score(cell, column).value for cell, column in zip(cells, columns, strict=True)]
         first = next((value for value in values if value is not None), None)
-        return (Stored(value=first, steps=tuple(values), reason="no_verdict" if first is None else _PREDICTED),)
+        return (Stored(value=first, steps=tuple(values), reason=NO_VERDICT if first is None else _PREDICTED),)
 
 
 def _value(outcome: Outcome, name: str) -> float | None:
@@ -145,13 +137,12 @@ def _value(outcome: Outcome, name: str) -> float | None:
     return outcome.values[0]
 
 
-def _mean(found: Sequence[Measure]) -> Measure:
+def _mean(rates: Sequence[Measure]) -> Measure:
     """The plain mean; unknown where one of them is.  It has no bounds: those of its parts are beside it."""
-    values = [one.interval.value for one in found]
-    known = [value for value in values if value is not None]
-    mean = sum(known) / len(known) if len(known) == len(values) else None
-    n = max(one.interval.n for one in found)
-    return replace(found[0], part="mean of attributes", interval=Interval(value=mean, n=n))
+    known = [one.interval.value for one in rates if one.interval.value is not None]
+    mean = sum(known) / len(known) if len(known) == len(rates) else None
+    n = max(one.interval.n for one in rates)
+    return replace(rates[0], part="mean of attributes", interval=Interval(value=mean, n=n))
 
 
 def _rating(value: Any, name: str) -> float:
@@ -159,9 +150,3 @@ def _rating(value: Any, name: str) -> float:
     if number is None or not LOW <= number <= HIGH:
         raise ValueError(f"the column {name!r} holds {shown(value)}; a rating must be a number from 0 to 4")
     return number
-
-
-def _nothing(row: Row) -> dict[str, float]:
-    raise ValueError(
-        f"the row has none of the ratings {', '.join(ATTRIBUTES)}; it has {', '.join(map(repr, list(row)[:12]))}"
-    )

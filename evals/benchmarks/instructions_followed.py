@@ -14,34 +14,21 @@ which labels it is compared with.  A response that is empty or null is one that 
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
+from adjudge.evals.benchmarks import fields
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import (
-    Row,
-    case_id,
-    cluster_of,
-    first_of,
-    has,
-    items,
-    keyed_rows,
-    score,
-    shown,
-    text,
-    word,
-)
+from adjudge.evals.benchmarks.fields import Row, shown
 from adjudge.evals.benchmarks.labels import ACCURACY, RIGHT, WRONG, Labelled, Truth, labelled_case
 from adjudge.evals.reports.result import Measure
 from adjudge.statistics.intervals import Draws
 
 PROMPT_LEVEL: Final = "prompt-level accuracy"
 INSTRUCTION_LEVEL: Final = "instruction-level accuracy"
-BY_LABELS: Final = " by labels"
 _STRICT: Final = ("strict", "follow_instruction_list")
 _LOOSE: Final = ("loose", "follow_instruction_list")
 _LANGUAGE: Final = "en:"
@@ -50,6 +37,9 @@ _LANGUAGE: Final = "en:"
 @dataclass(frozen=True, kw_only=True)
 class InstructionsFollowed(Labelled):
     """A benchmark of instructions that a program checks."""
+
+    constraints: ClassVar[str]
+    """The function of `adjudge.verifiers.instructions.rows` that makes constraints of a row with its `kwargs`."""
 
     columns: ClassVar[str] = (
         "prompt (or key), response, instruction_id_list, kwargs (or these in the file of --prompts), and strict, loose "
@@ -71,39 +61,29 @@ class InstructionsFollowed(Labelled):
     model_column: str = "model"
     """Column of the model; rows without it are of one."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self._prompts
-
-    @abstractmethod
-    def constraints(self, row: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-        """Return the constraints of a row with its `kwargs`, as the scorer `instructions` takes them.
-
-        Raises:
-            ValueError: the row lacks what they are made of.
-        """
-
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the instructions of a row."""
         asked = self._asked(row)
-        kinds = _kinds(row if has(row, "instruction_id_list") else asked)
-        prompt = text(asked, "prompt") if has(asked, "prompt") else ""
-        key = word(row, "key") if has(row, "key") else ""
-        response = "" if "response" in row and row["response"] is None else text(row, "response")
-        labels = self._verdicts(row, self.label_column or first_of(row, _LOOSE if self.loose else _STRICT), len(kinds))
+        kinds = _kinds(row if fields.has(row, "instruction_id_list") else asked)
+        prompt = fields.text(asked, "prompt") if fields.has(asked, "prompt") else ""
+        key = fields.optional_word(row, "key")
+        response = "" if "response" in row and row["response"] is None else fields.text(row, "response")
+        labels = self._verdicts(
+            row, self.label_column or fields.first_of(row, _LOOSE if self.loose else _STRICT), len(kinds)
+        )
         stored = self._verdicts(row, self.verdict_column, len(kinds)) if self.verdict_column else labels
         references = self._references(asked, kinds)
-        model = word(row, self.model_column) if self.model_column and has(row, self.model_column) else ""
+        model = fields.optional_word(row, self.model_column)
         for at, (kind, reference) in enumerate(zip(kinds, references, strict=True)):
             label = None if labels is None else labels[at].value
             yield labelled_case(
-                id=case_id(place, *[key] * bool(key), str(at)),
+                id=fields.case_id(place, key, str(at)),
                 prompt=prompt,
                 response=response,
                 label=None if label is None else RIGHT if label >= self.threshold else WRONG,
                 reference=reference,
                 part=kind,
-                cluster=cluster_of(prompt) if prompt else key,
+                cluster=fields.cluster_of(prompt) if prompt else key,
                 stored=None if stored is None else stored[at],
                 facts={"model": model, "response": place.number},
             )
@@ -117,37 +97,39 @@ class InstructionsFollowed(Labelled):
         return [*rates, *levels] if rates[0].name == ACCURACY else [*levels, *rates]
 
     def _levels(self, model: str, outcomes: Sequence[Outcome], draws: Draws) -> list[Measure]:
-        judged = [self.judged(outcome) for outcome in outcomes]
-        kinds = {"": [one.said == RIGHT for one in judged]}
-        if all(one.gold is not None for one in judged):
-            kinds[BY_LABELS] = [one.gold == RIGHT for one in judged]
         owners = [(outcome.gold["response"], outcome.cluster) for outcome in outcomes]
         return [
-            measure for by, followed in kinds.items() for measure in _two_levels(model, by, owners, followed, draws)
+            measure
+            for by, followed in self.called_right(outcomes).items()
+            for measure in _two_levels(model, by, owners, followed, draws)
         ]
 
     def _asked(self, row: Row) -> Mapping[str, Any]:
         """Return the row of the prompt: from the file of prompts, or this row where that one has no such."""
         if not self.prompts:
             return row
-        names = [name for name in ("key", "prompt") if has(row, name)]
-        return next((found[0] for name in names if (found := self._prompts.get(_key(row[name])))), row)
+        keys = [_key(row[name]) for name in ("key", "prompt") if fields.has(row, name)]
+        return next((self._prompts[key][0] for key in keys if key in self._prompts), row)
 
     def _references(self, asked: Mapping[str, Any], kinds: Sequence[str]) -> Sequence[dict[str, Any] | None]:
-        if not has(asked, "kwargs"):
+        from adjudge.verifiers.instructions import rows
+
+        if not fields.has(asked, "kwargs"):
             return [None] * len(kinds)
         if _kinds(asked) != kinds:
             raise ValueError("the instructions of the row are other ones than those of its prompt")
-        found = self.constraints(asked)
-        if len(found) != len(kinds):
-            raise ValueError(f"the row has {len(kinds)} instructions, and {len(found)} constraints were made of them")
-        return [{"constraints": [dict(one)]} for one in found]
+        made: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]] = getattr(rows, self.constraints)
+        constraints = made(asked)
+        if len(constraints) != len(kinds):
+            raise ValueError(
+                f"the row has {len(kinds)} instructions, and {len(constraints)} constraints were made of them"
+            )
+        return [{"constraints": [dict(one)]} for one in constraints]
 
     def _verdicts(self, row: Row, column: str | None, count: int) -> list[Stored] | None:
-        """Return the verdicts of a column; None where the row has none."""
-        if column is None or not has(row, column):
+        if column is None or not fields.has(row, column):
             return None
-        cells = items(row, column)
+        cells = fields.items(row, column)
         if len(cells) != count:
             raise ValueError(f"the column {column!r} holds {len(cells)} verdicts for {count} instructions")
         return [self._verdict(cell, column) for cell in cells]
@@ -155,15 +137,12 @@ class InstructionsFollowed(Labelled):
     def _verdict(self, cell: Any, column: str) -> Stored:
         if isinstance(cell, bool | str):
             return Stored(value=self.threshold + (1.0 if Truth().of(cell) == RIGHT else -1.0))
-        return score(cell, column)
+        return fields.score(cell, column)
 
     @cached_property
     def _prompts(self) -> dict[str, list[dict[str, Any]]]:
-        """The prompts by text and by key."""
-        if not self.prompts:
-            return {}
-        found = keyed_rows(self.prompts, lambda row: _key(row["prompt"]) if has(row, "prompt") else None)
-        return {**found, **{_key(rows[0]["key"]): rows for rows in found.values() if has(rows[0], "key")}}
+        known = fields.keyed_rows(self.prompts, lambda row: _key(row["prompt"]) if fields.has(row, "prompt") else None)
+        return {**known, **{_key(rows[0]["key"]): rows for rows in known.values() if fields.has(rows[0], "key")}}
 
 
 def _two_levels(
@@ -181,7 +160,7 @@ def _two_levels(
 
 def _kinds(row: Mapping[str, Any]) -> list[str]:
     kinds = []
-    for name in items(row, "instruction_id_list"):
+    for name in fields.items(row, "instruction_id_list"):
         if not isinstance(name, str) or not name:
             raise ValueError(f"an instruction is called {shown(name)}; it must be a name such as punctuation:no_comma")
         kinds.append(name.removeprefix(_LANGUAGE))
@@ -199,12 +178,7 @@ class IfEval(InstructionsFollowed):
     name: ClassVar[str] = "if_eval"
     title: ClassVar[str] = "IFEval"
     source: ClassVar[str] = "arXiv 2311.07911; google-research/instruction_following_eval, evaluation_lib.py"
-
-    def constraints(self, row: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-        """Return the constraints of a row, one for each instruction."""
-        from adjudge.verifiers.instructions.rows import ifeval_constraints
-
-        return ifeval_constraints(row)
+    constraints: ClassVar[str] = "ifeval_constraints"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,9 +188,4 @@ class IfBench(InstructionsFollowed):
     name: ClassVar[str] = "if_bench"
     title: ClassVar[str] = "IFBench"
     source: ClassVar[str] = "arXiv 2507.02833; allenai/IFBench, evaluation_lib.py"
-
-    def constraints(self, row: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-        """Return the constraints of a row, one for each instruction."""
-        from adjudge.verifiers.instructions.rows import ifbench_constraints
-
-        return ifbench_constraints(row)
+    constraints: ClassVar[str] = "ifbench_constraints"

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
-from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import Row, cluster_of, has, items, shown, text, word
-from adjudge.evals.benchmarks.pair import PairBenchmark, pair_case, pair_measures
+from adjudge.evals.benchmarks.case import NOTHING_SAID, Case, Outcome, Stored
+from adjudge.evals.benchmarks.fields import Row, case_of, has, items, shown, text, word
+from adjudge.evals.benchmarks.pair import ChoiceBenchmark, pair_measures
 from adjudge.evals.reports.result import Measure
 from adjudge.statistics.intervals import Draws
 
@@ -34,7 +34,7 @@ _PARTS: Final = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgeBench(PairBenchmark):
+class JudgeBench(ChoiceBenchmark):
     """JudgeBench."""
 
     name: ClassVar[str] = "judge_bench"
@@ -52,20 +52,16 @@ class JudgeBench(PairBenchmark):
         label = word(row, "label")
         if label not in LABELS:
             raise ValueError(f"the label is {shown(label)}; it must be one of {', '.join(LABELS)}")
-        pair_id = word(row, "pair_id")
         stored = _decisions(row) if has(row, "judgments") else ()
         bare = bool(stored) and not has(row, "response_A")
-        question = "" if bare and not has(row, "question") else text(row, "question")
-        yield pair_case(
-            id=pair_id,
-            prompt=question,
-            responses=["", ""] if bare else [text(row, "response_A"), text(row, "response_B")],
+        yield case_of(
+            id=word(row, "pair_id"),
+            prompt="" if bare and not has(row, "question") else text(row, "question"),
+            responses=2 if bare else [text(row, "response_A"), text(row, "response_B")],
             gold={"better": LABELS[label]},
             part=part_of(word(row, "source")),
-            cluster=cluster_of(question) if question else pair_id,
             stored=stored,
             compared=bool(stored),
-            texts=not bare,
         )
 
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
@@ -89,16 +85,15 @@ def _decisions(row: Row) -> tuple[Stored, Stored]:
             f"the column 'judgments' holds {len(judgments)} judgments; there is one for each of two orders"
         )
     shares = [_decision(judgment) for judgment in judgments]
-    return shares[0], shares[1] if len(shares) == 2 else Stored(value=None, reason="no_verdict")
+    return shares[0], shares[1] if len(shares) == 2 else NOTHING_SAID
 
 
 def _decision(judgment: Any) -> Stored:
     if judgment is None:
-        return Stored(value=None, reason="no_verdict")
+        return NOTHING_SAID
     if not isinstance(judgment, Mapping):
         raise ValueError(f"a judgment is {shown(judgment)}; it must be an object with a decision")
     said = judgment.get("decision")
     if said is not None and not isinstance(said, str):
         raise ValueError(f"a decision is {shown(said)}; it must be one of {', '.join(SHARES)}, or null")
-    share = None if said is None else SHARES.get(said)
-    return Stored(value=share, reason="no_verdict" if share is None else "")
+    return Stored(value=SHARES[said]) if said in SHARES else NOTHING_SAID

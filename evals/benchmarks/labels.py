@@ -22,32 +22,22 @@ label is empty is no part of it.
 from __future__ import annotations
 
 import dataclasses
+import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeAlias
 
-from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace, random_share
-from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import (
-    Row,
-    asked_and_said,
-    case_id,
-    cluster_of,
-    field,
-    first_of,
-    has,
-    named,
-    score,
-    shown,
-    word,
-)
+from adjudge.evals.benchmarks import fields
+from adjudge.evals.benchmarks.benchmark import AnyFile, Benchmark, RowPlace, random_share
+from adjudge.evals.benchmarks.case import NO_VERDICT, Case, Outcome, Stored
+from adjudge.evals.benchmarks.fields import Row, shown
 from adjudge.evals.reports.figures import Figure, confusion_grid
 from adjudge.evals.reports.result import Measure
 from adjudge.io.columns import GUESSES
 from adjudge.io.values import Text, reference_of
 from adjudge.options import Range
-from adjudge.protocol import Sample, Status
-from adjudge.statistics.arrays import Floats, np
+from adjudge.protocol import Status
+from adjudge.statistics.arrays import np
 from adjudge.statistics.bootstrap import weighted_bootstrap
 from adjudge.statistics.confusion import confusion_intervals
 from adjudge.statistics.intervals import NO_DRAWS, Draws, Interval
@@ -83,42 +73,16 @@ class Truth:
     more: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def of(self, label: Any) -> str:
-        """Return what a label means.
-
-        Raises:
-            ValueError: it is none of the words.
-        """
-        words = self._words()
-        found = words.get(_as_word(label))
-        if found is None:
+        """Return what a label means."""
+        own = ((self.right, RIGHT), (self.wrong, WRONG), (self.invalid, INVALID))
+        words = {_as_word(word): meaning for words, meaning in own for word in words} or {**USUAL, **self.more}
+        meaning = words.get(_as_word(label))
+        if meaning is None:
             raise ValueError(
                 f"the label {shown(label)} is none of {', '.join(words)}; say what labels mean with --right-label, "
                 "--wrong-label and --invalid-label"
             )
-        return found
-
-    def _words(self) -> dict[str, str]:
-        own = ((self.right, RIGHT), (self.wrong, WRONG), (self.invalid, INVALID))
-        if any(words for words, _ in own):
-            return {_as_word(word): meaning for words, meaning in own for word in words}
-        return {**USUAL, **self.more}
-
-
-def called(outcome: Outcome, threshold: float, *, invalid: bool = False, place: int = 0) -> str | None:
-    """Return what a scorer calls a response; None where it gave no number.
-
-    Args:
-        outcome: of the case.
-        threshold: the smallest value that means right.
-        invalid: whether a value below it, whose reason is one of `NO_ANSWER`, means that there is no answer.
-        place: of the sample.
-    """
-    value = outcome.values[place]
-    if value is None:
-        return None
-    if value >= threshold:
-        return RIGHT
-    return INVALID if invalid and outcome.reasons[place] in NO_ANSWER else WRONG
+        return meaning
 
 
 def value_of(said: str | None, threshold: float) -> tuple[float | None, str]:
@@ -134,7 +98,7 @@ def _as_word(label: Any) -> str:
     return str(label).strip().casefold()
 
 
-class Judged(NamedTuple):
+class LabelledVerdict(NamedTuple):
     """A labelled response and a verdict on it.
 
     Attributes:
@@ -150,15 +114,16 @@ class Judged(NamedTuple):
     cluster: str
 
 
-_Hit: TypeAlias = Callable[[Judged], bool]
+_Hit: TypeAlias = Callable[[LabelledVerdict], bool]
 
 ACCURACY: Final = "accuracy"
 CALLED: Final = "called right"
 LABELLED: Final = "labelled right"
+BY_LABELS: Final = " by labels"
 _MAX_ROWS: Final = 20_000  # of an AUROC with bounds; each resample sorts nothing, but walks all rows
 
 
-def rate_measures(judged: Sequence[Judged], classes: Sequence[str], draws: Draws) -> list[Measure]:
+def rate_measures(judged: Sequence[LabelledVerdict], classes: Sequence[str], draws: Draws) -> list[Measure]:
     """Return the rates of all responses, and some of each part."""
     known = [one for one in judged if one.gold is not None]
     measures = [*_of_labels(known, classes, draws), *_beside(judged, known, draws)] if known else _plain(judged, draws)
@@ -168,20 +133,19 @@ def rate_measures(judged: Sequence[Judged], classes: Sequence[str], draws: Draws
     return measures
 
 
-def _of_labels(known: Sequence[Judged], classes: Sequence[str], draws: Draws) -> list[Measure]:
+def _of_labels(known: Sequence[LabelledVerdict], classes: Sequence[str], draws: Draws) -> list[Measure]:
     gold, said = [str(one.gold) for one in known], [one.said for one in known]
-    clusters = [one.cluster for one in known]
-    found = confusion_intervals(gold, said, clusters, classes, draws, positive=RIGHT)
+    rates = confusion_intervals(gold, said, [one.cluster for one in known], classes, draws, positive=RIGHT)
     names = [ACCURACY, "precision", "recall", "F1", "MCC", "balanced accuracy"]
     if INVALID in classes:
         names.insert(1, "macro-F1")
-    measures = [Measure(name=name, interval=found[name]) for name in names]
+    measures = [Measure(name=name, interval=rates[name]) for name in names]
     measures[1:1] = _mistakes(known, draws)
     area = _area(known, draws)
     return measures if area is None else [*measures, Measure(name="AUROC", interval=area)]
 
 
-def _mistakes(known: Sequence[Judged], draws: Draws, part: str = "") -> list[Measure]:
+def _mistakes(known: Sequence[LabelledVerdict], draws: Draws, part: str = "") -> list[Measure]:
     accepts = [one for one in known if one.gold != RIGHT]
     rejects = [one for one in known if one.gold == RIGHT]
     return [
@@ -190,18 +154,18 @@ def _mistakes(known: Sequence[Judged], draws: Draws, part: str = "") -> list[Mea
     ]
 
 
-def _beside(judged: Sequence[Judged], known: Sequence[Judged], draws: Draws) -> list[Measure]:
-    found = [
+def _beside(judged: Sequence[LabelledVerdict], known: Sequence[LabelledVerdict], draws: Draws) -> list[Measure]:
+    beside = [
         _share("accuracy where judged", [one for one in known if one.said is not None], draws, _agrees),
         *_plain(judged, draws),
         _share(LABELLED, known, draws, lambda one: one.gold == RIGHT, better="none"),
     ]
     if len(known) < len(judged):
-        found.append(_share("not labelled", judged, draws, lambda one: one.gold is None, better="none"))
-    return found
+        beside.append(_share("not labelled", judged, draws, lambda one: one.gold is None, better="none"))
+    return beside
 
 
-def _plain(judged: Sequence[Judged], draws: Draws) -> list[Measure]:
+def _plain(judged: Sequence[LabelledVerdict], draws: Draws) -> list[Measure]:
     return [
         _share(CALLED, judged, draws, _accepted, better="none"),
         _share("abstained", judged, draws, lambda one: one.status == "abstained", better="low"),
@@ -209,7 +173,7 @@ def _plain(judged: Sequence[Judged], draws: Draws) -> list[Measure]:
     ]
 
 
-def _of_part(part: str, own: Sequence[Judged], draws: Draws) -> list[Measure]:
+def _of_part(part: str, own: Sequence[LabelledVerdict], draws: Draws) -> list[Measure]:
     known = [one for one in own if one.gold is not None]
     called = _share(CALLED, own, draws, _accepted, part, "none")
     if not known:
@@ -218,11 +182,13 @@ def _of_part(part: str, own: Sequence[Judged], draws: Draws) -> list[Measure]:
     return [_share(ACCURACY, known, draws, _agrees, part), *_mistakes(known, draws, part), called, labelled]
 
 
-def _share(name: str, rows: Sequence[Judged], draws: Draws, hit: _Hit, part: str = "", better: str = "high") -> Measure:
+def _share(
+    name: str, rows: Sequence[LabelledVerdict], draws: Draws, hit: _Hit, part: str = "", better: str = "high"
+) -> Measure:
     return Measure.mean(name, [hit(one) for one in rows], [one.cluster for one in rows], draws, part, better)
 
 
-def _area(known: Sequence[Judged], draws: Draws) -> Interval | None:
+def _area(known: Sequence[LabelledVerdict], draws: Draws) -> Interval | None:
     """Return the AUROC of the labelled rows with a value; None where values are not graded or labels are all alike."""
     rows = [one for one in known if one.value is not None]
     labels = [float(one.gold == RIGHT) for one in rows]
@@ -230,24 +196,20 @@ def _area(known: Sequence[Judged], draws: Draws) -> Interval | None:
     if len(set(values)) < 3 or len(set(labels)) < 2:
         return None
     area = auroc_of(values, labels)
-
-    def statistic(weights: Floats) -> Floats:
-        return np.array([area(weights)])
-
     drawn = draws if len(rows) <= _MAX_ROWS else NO_DRAWS
-    (found,) = weighted_bootstrap([one.cluster for one in rows], statistic, drawn)
-    return found
+    clusters = [one.cluster for one in rows]
+    return weighted_bootstrap(clusters, lambda weights: np.array([area(weights)]), drawn)[0]
 
 
-def _agrees(one: Judged) -> bool:
+def _agrees(one: LabelledVerdict) -> bool:
     return one.said == one.gold
 
 
-def _accepted(one: Judged) -> bool:
+def _accepted(one: LabelledVerdict) -> bool:
     return one.said == RIGHT
 
 
-def _rejected(one: Judged) -> bool:
+def _rejected(one: LabelledVerdict) -> bool:
     return one.said is not None and one.said != RIGHT
 
 
@@ -277,7 +239,15 @@ class Labelled(Benchmark):
     def credit(self, outcome: Outcome) -> float | None:
         """Return 1 for the verdict that the label says, else 0; None without a verdict or without a label."""
         judged = self.judged(outcome)
-        return None if judged.said is None or judged.gold is None else float(judged.said == judged.gold)
+        return None if judged.said is None or judged.gold is None else float(_agrees(judged))
+
+    def called_right(self, outcomes: Sequence[Outcome]) -> dict[str, list[bool]]:
+        """Return which responses the scorer calls right, and, where all have labels, which those do: `BY_LABELS`."""
+        judged = [self.judged(outcome) for outcome in outcomes]
+        kinds = {"": [one.said == RIGHT for one in judged]}
+        if all(one.gold is not None for one in judged):
+            kinds[BY_LABELS] = [one.gold == RIGHT for one in judged]
+        return kinds
 
     def baselines(self, outcomes: Sequence[Outcome]) -> Mapping[str, Sequence[Outcome]]:
         """Return what is said without reading: all right, all wrong, the longer half right, a coin for each."""
@@ -295,12 +265,17 @@ class Labelled(Benchmark):
             return ()
         return (confusion_grid([str(one.gold) for one in known], [one.said for one in known], self.classes),)
 
-    def judged(self, outcome: Outcome) -> Judged:
-        """Return a response with its label and its verdict."""
-        return Judged(
+    def judged(self, outcome: Outcome) -> LabelledVerdict:
+        """Return a response with its label and its verdict: a value below the threshold means wrong, or no answer."""
+        value = outcome.values[0]
+        said = None
+        if value is not None:
+            invalid = INVALID in self.classes and outcome.reasons[0] in NO_ANSWER
+            said = RIGHT if value >= self.threshold else INVALID if invalid else WRONG
+        return LabelledVerdict(
             gold=outcome.gold["label"],
-            said=called(outcome, self.threshold, invalid=INVALID in self.classes),
-            value=outcome.values[0],
+            said=said,
+            value=value,
             status=outcome.statuses[0],
             part=outcome.part,
             cluster=outcome.cluster,
@@ -311,25 +286,24 @@ def labelled_case(
     *,
     id: str,
     prompt: Text,
-    response: Text,
+    response: Text | None,
     label: str | None,
     reference: Any = None,
     part: str = "",
     cluster: str = "",
     stored: Stored | None = None,
-    extra: Mapping[str, Any] | None = None,
     facts: Mapping[str, Any] | None = None,
-    texts: bool = True,
 ) -> Case:
-    """Return the case of one response."""
-    return Case(
+    """Return the case of one response; None for one of which the row holds a score alone."""
+    return fields.case_of(
         id=id,
-        samples=(Sample(prompt=prompt, response=response, reference=reference, extra=dict(extra or {})),),
+        prompt=prompt,
+        responses=1 if response is None else [response],
         gold={"label": label, **(facts or {})},
-        cluster=cluster or cluster_of(prompt),
         part=part,
+        cluster=cluster,
         stored=() if stored is None else (stored,),
-        texts=texts,
+        reference=reference,
     )
 
 
@@ -340,7 +314,7 @@ def stored_verdict(cell: Any, truth: Truth, threshold: float) -> Stored:
     except ValueError:
         said = None
     value, reason = value_of(said, threshold)
-    return Stored(value=value, reason=reason or ("no_verdict" if value is None else ""))
+    return Stored(value=value, reason=reason or (NO_VERDICT if value is None else ""))
 
 
 def unread(outcomes: Sequence[Outcome], threshold: float) -> Mapping[str, Sequence[Outcome]]:
@@ -349,27 +323,16 @@ def unread(outcomes: Sequence[Outcome], threshold: float) -> Mapping[str, Sequen
     "longer" calls a response right that has more characters than the median one; it is left out where no row holds a
     text.
     """
-    import statistics
-
-    def same(said: str) -> list[Outcome]:
-        value, _ = value_of(said, threshold)
-        return [outcome.with_values([value] * len(outcome.values)) for outcome in outcomes]
-
-    made = {"always_right": same(RIGHT), "always_wrong": same(WRONG)}
-    sizes = [size for outcome in outcomes for size in outcome.sizes]
-    if any(sizes):
-        median = statistics.median(sizes)
-        made["longer"] = [
-            outcome.with_values([threshold + (1.0 if size > median else -1.0) for size in outcome.sizes])
-            for outcome in outcomes
-        ]
-    made["random"] = [
-        outcome.with_values(
-            [threshold + random_share(f"{outcome.id}/{place}") - 0.5 for place in range(len(outcome.values))]
-        )
-        for outcome in outcomes
-    ]
-    return made
+    median = statistics.median(outcome.sizes[0] for outcome in outcomes)
+    above: dict[str, Callable[[Outcome], float]] = {
+        "always_right": lambda _: 1.0,
+        "always_wrong": lambda _: -1.0,
+        "longer": lambda one: 1.0 if one.sizes[0] > median else -1.0,
+        "random": lambda one: random_share(f"{one.id}/0") - 0.5,
+    }
+    if not any(outcome.sizes[0] for outcome in outcomes):
+        del above["longer"]
+    return {name: [one.with_values([threshold + by(one)]) for one in outcomes] for name, by in above.items()}
 
 
 _LABELS: Final = ("label", "is_correct", "correct", "gold_label", "passed", "gold_correct")
@@ -377,7 +340,7 @@ _SCORES: Final = ("value", "score", "reward", "prediction")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Labels(Labelled):
+class Labels(Labelled, AnyFile):
     """Any file of labelled responses."""
 
     name: ClassVar[str] = "labels"
@@ -412,15 +375,6 @@ class Labels(Labelled):
     three_classes: bool = False
     """Whether no answer is a class of its own; otherwise it counts as wrong."""
 
-    part_column: str = ""
-    """Column of the subset that a row counts in."""
-
-    cluster_column: str = ""
-    """Column that rows share which depend on each other; without one, the prompt."""
-
-    id_column: str = ""
-    """Column of the id; without one, the number of the row, from 0."""
-
     score_column: str = ""
     """Column of stored scores; "" tries value, score, reward and prediction."""
 
@@ -431,40 +385,39 @@ class Labels(Labelled):
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the response of a row; nothing where its label is empty."""
-        given = self.label_column or first_of(row, _LABELS) or next((name for name in _LABELS if name in row), None)
-        given = named(row, given or "", _LABELS, "label")
-        if not has(row, given):
-            if given in row or "." in given:
-                return
-            field(row, given)
-        label = Truth(right=self.right_label, wrong=self.wrong_label, invalid=self.invalid_label).of(field(row, given))
-        prompt_column = self.prompt_column or first_of(row, GUESSES["prompt"])
-        response_column = self.response_column or first_of(row, GUESSES["response"])
+        given = fields.labelled_by(row, self.label_column, _LABELS, "label")
+        if given is None:
+            return
+        label = Truth(right=self.right_label, wrong=self.wrong_label, invalid=self.invalid_label).of(
+            fields.field(row, given)
+        )
+        prompt_column = self.prompt_column or fields.first_of(row, GUESSES["prompt"])
+        response_column = self.response_column or fields.first_of(row, GUESSES["response"])
         stored = self._stored(row)
         if response_column is None and stored is None:
-            named(row, "", GUESSES["response"], "response")
-        prompt, response = asked_and_said(row, prompt_column, response_column)
+            fields.named(row, "", GUESSES["response"], "response")
+        prompt, response = fields.asked_and_said(row, prompt_column, response_column)
+        name, part, cluster = fields.named_case(self, row, place, prompt)
         yield labelled_case(
-            id=word(row, self.id_column) if self.id_column else case_id(place),
+            id=name,
             prompt=prompt,
-            response=response,
+            response=response if response_column else None,
             label=label if label in self.classes else WRONG,
             reference=self._reference(row, given),
-            part=word(row, self.part_column) if self.part_column else "",
-            cluster=word(row, self.cluster_column)
-            if self.cluster_column
-            else ("" if prompt_column else case_id(place)),
+            part=part,
+            cluster=cluster or ("" if prompt_column else fields.case_id(place)),
             stored=stored,
-            texts=response_column is not None,
         )
 
     def _reference(self, row: Row, label_column: str) -> Any:
-        name = self.reference_column or first_of(row, [one for one in GUESSES["reference"] if one != label_column])
-        return reference_of(field(row, name)) if name else None
+        name = self.reference_column or fields.first_of(
+            row, [one for one in GUESSES["reference"] if one != label_column]
+        )
+        return reference_of(fields.field(row, name)) if name else None
 
     def _stored(self, row: Row) -> Stored | None:
         name = self.score_column or next((name for name in _SCORES if isinstance(row.get(name), int | float)), None)
         if name is None:
             return None
-        value = field(row, name) if has(row, name) else None
-        return score(float(value) if isinstance(value, bool) else value, name)
+        value = fields.field(row, name) if fields.has(row, name) else None
+        return fields.score(float(value) if isinstance(value, bool) else value, name)

@@ -19,33 +19,24 @@ The last of the `results` decides, as there.  Rows without texts are for stored 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Literal
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import cluster_of, field, shown, text_of, whole
+from adjudge.evals.benchmarks.fields import case_of, field, shown, stem_of, text_of, whole
 from adjudge.evals.benchmarks.pair import sides
-from adjudge.evals.reports.result import Measure
-from adjudge.protocol import Sample
+from adjudge.evals.reports.result import Measure, Sought, measures_of_sums
 from adjudge.statistics.arrays import Floats, np
-from adjudge.statistics.bootstrap import cluster_bootstrap, opened
-from adjudge.statistics.confusion import ratio, square_kappa
+from adjudge.statistics.confusion import kappa, ratio
 from adjudge.statistics.intervals import Draws
 
 _ORDERS: Final = ("swap = False", "swap = True")
 _COLLECTION: Final = "LLMBar-"
-_SUFFIXES: Final = re.compile(r"(\.(jsonl?|csv|tsv|parquet|ndjson|gz))+$", re.IGNORECASE)
 
 
-def case_of(row: Mapping[str, Any], place: RowPlace) -> Case:
-    """Return the pair of a row, with the stored verdicts if there are any.
-
-    Raises:
-        ValueError: a column is missing, or holds what it may not.
-    """
+def _pair(row: Mapping[str, Any], place: RowPlace) -> Case:
     label = whole(row, "label")
     if label not in (1, 2):
         raise ValueError(f"the column 'label' holds {label}; it must be 1 or 2")
@@ -53,23 +44,21 @@ def case_of(row: Mapping[str, Any], place: RowPlace) -> Case:
     subset = str(row["subset"]) if row.get("subset") else subset_of(place.file)
     judge, strategy = (str(row.get(name) or "") for name in ("llm", "strategy"))
     number = whole(row, "i") if textless else place.number
-    prompt, *outputs = ("", "", "") if textless else (text_of(row, name) for name in ("input", "output_1", "output_2"))
-    name = "/".join(filter(None, (subset, judge, strategy, str(number))))
-    return Case(
-        id=name,
-        samples=tuple(Sample(prompt=prompt, response=output) for output in outputs),
+    return case_of(
+        id="/".join(filter(None, (subset, judge, strategy, str(number)))),
+        prompt="" if textless else text_of(row, "input"),
+        responses=2 if textless else [text_of(row, name) for name in ("output_1", "output_2")],
         gold={"label": label, "subset": subset, "judge": judge, "strategy": strategy},
-        cluster=f"{subset}/{number}" if textless else cluster_of(prompt),
+        cluster=f"{subset}/{number}" if textless else "",
         part=" ".join(filter(None, (subset, judge, strategy))),
         stored=_stored(row) if stored else (),
         compared=stored,
-        texts=not textless,
     )
 
 
 def subset_of(file: str) -> str:
     """Return the subset that a file's name says: "LLMBar__Adversarial__Manual.json" is Adversarial-Manual."""
-    return _SUFFIXES.sub("", file.rsplit("/", maxsplit=1)[-1]).replace("__", "-").removeprefix(_COLLECTION)
+    return stem_of(file.rsplit("/", maxsplit=1)[-1]).replace("__", "-").removeprefix(_COLLECTION)
 
 
 def _stored(row: Mapping[str, Any]) -> tuple[Stored, Stored]:
@@ -141,7 +130,7 @@ class LlmBar(Benchmark):
 
     def cases(self, row: Mapping[str, Any], place: RowPlace) -> Iterable[Case]:
         """Return the pair of a row; none where its verdicts are another judge's or strategy's."""
-        case = case_of(row, place)
+        case = _pair(row, place)
         chosen = [(self.judge, case.gold["judge"]), (self.strategy, case.gold["strategy"])]
         if not all(wanted in ("", there) for wanted, there in chosen):
             return []
@@ -162,11 +151,10 @@ class LlmBar(Benchmark):
         parts: dict[str, list[Outcome]] = {}
         for outcome in outcomes:
             parts.setdefault(outcome.part, []).append(outcome)
-        found = [*self._means(outcomes, draws), *self._rates(outcomes, "", draws)]
-        if len(parts) > 1:
-            for part, rows in parts.items():
-                found += self._rates(rows, part, draws)
-        return found
+        measures = [*self._means(outcomes, draws), *self._rates(outcomes, "", draws)]
+        for part, rows in parts.items() if len(parts) > 1 else ():
+            measures += self._rates(rows, part, draws)
+        return measures
 
     def _said(self, outcome: Outcome) -> tuple[int | None, int | None]:
         said = sides(outcome)
@@ -182,44 +170,37 @@ class LlmBar(Benchmark):
 
     def _rates(self, outcomes: Sequence[Outcome], part: str, draws: Draws) -> list[Measure]:
         clusters = [outcome.cluster for outcome in outcomes]
-        intervals = cluster_bootstrap(
-            clusters, self._cells(outcomes), lambda sums: _rates_of(sums.reshape(-1, *_SHAPE)), draws
-        )
         distinct = len(set(clusters))
-        return [
-            Measure(
-                name=name,
-                part=part,
-                interval=interval if "kappa" in name else opened(interval, distinct, draws),
-                better=better,
-                published=published,
-            )
-            for (name, (better, published)), interval in zip(_NAMES.items(), intervals, strict=True)
+        sought = [
+            Sought(name, part, better, published, clusters=0 if "kappa" in name else distinct)
+            for name, (better, published) in _NAMES.items()
         ]
+        cells = self._cells(outcomes)
+        return measures_of_sums(sought, clusters, cells, lambda sums: _rates_of(sums.reshape(-1, *_SHAPE)), draws)
 
     def _means(self, outcomes: Sequence[Outcome], draws: Draws) -> list[Measure]:
         """The means over the adversarial subsets and over all five, of each judge whose verdicts are all there."""
         judges: dict[str, list[Outcome]] = {}
         for outcome in outcomes:
             judges.setdefault(_judge(outcome), []).append(outcome)
-        found = []
+        measures = []
         for judge, theirs in judges.items():
             rows = [outcome for outcome in theirs if outcome.gold["subset"] in SUBSETS]
             if {outcome.gold["subset"] for outcome in rows} < set(SUBSETS):
                 continue
-            intervals = cluster_bootstrap(
+            counts = {
+                "mean of 5 subsets": len(rows),
+                "mean of 4 adversarial": sum(outcome.gold["subset"] in ADVERSARIAL for outcome in rows),
+            }
+            part = judge if len(judges) > 1 else ""
+            measures += measures_of_sums(
+                [Sought(name, part, published=True, n=count) for name, count in counts.items()],
                 [outcome.cluster for outcome in rows],
                 self._cells(rows, len(SUBSETS), [SUBSETS.index(outcome.gold["subset"]) for outcome in rows]),
                 lambda sums: _means_of(sums.reshape(-1, len(SUBSETS), *_SHAPE)),
                 draws,
-                counts=[len(rows), sum(outcome.gold["subset"] in ADVERSARIAL for outcome in rows)],
             )
-            names = ("mean of 5 subsets", "mean of 4 adversarial")
-            found += [
-                Measure(name=name, part=judge if len(judges) > 1 else "", interval=interval, published=True)
-                for name, interval in zip(names, intervals, strict=True)
-            ]
-        return found
+        return measures
 
 
 def _side(outcome: Outcome) -> int:
@@ -252,20 +233,20 @@ def _rates_of(cells: Floats) -> Floats:
     one, other = cells.sum(axis=2), cells.sum(axis=1)
     missing, tie = _SAID.index(None), _SAID.index(0)
     same = np.diagonal(orders, axis1=1, axis2=2)
-    published = [square_kappa(_published(side)) for side in (one, other)]
+    published = [kappa(_published(side)) for side in (one, other)]
     return np.stack(
         [
             *_accuracies(cells),
             ratio(same[:, :missing].sum(axis=1), count),
-            square_kappa(orders[:, :missing, :missing]),
-            square_kappa(_against_labels(one)),
-            square_kappa(_against_labels(other)),
+            kappa(orders[:, :missing, :missing]),
+            kappa(_against_labels(one)),
+            kappa(_against_labels(other)),
             ratio(one[:, tie].sum(axis=1) + other[:, tie].sum(axis=1), 2 * count),
             ratio(one[:, missing].sum(axis=1) + other[:, missing].sum(axis=1), 2 * count),
             ratio(same.sum(axis=1), count),
             *published,
             (published[0] + published[1]) / 2,
-            square_kappa(_coded(orders)),
+            kappa(_coded(orders)),
         ],
         axis=1,
     )
@@ -279,10 +260,10 @@ def _against_labels(side: Floats) -> Floats:
 
 def _published(side: Floats) -> Floats:
     """LLMBar's codes, (b, 3, 3): a verdict is 1 for the first output and 0 for all else, a label 1 or 2."""
-    found = np.zeros((len(side), 3, 3))
-    found[:, 1, 1:] = side[:, 0]
-    found[:, 0, 1:] = side[:, 1:].sum(axis=1)
-    return found
+    coded = np.zeros((len(side), 3, 3))
+    coded[:, 1, 1:] = side[:, 0]
+    coded[:, 0, 1:] = side[:, 1:].sum(axis=1)
+    return coded
 
 
 def _coded(orders: Floats) -> Floats:

@@ -15,22 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from adjudge.evals.benchmarks import fields
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Stored
-from adjudge.evals.benchmarks.fields import (
-    Row,
-    case_id,
-    field,
-    first_of,
-    has,
-    items,
-    score,
-    shown,
-    text,
-    text_of,
-    texts,
-    word,
-)
+from adjudge.evals.benchmarks.fields import Row, shown
 from adjudge.evals.benchmarks.labels import ACCURACY, RIGHT, Labelled, Truth, labelled_case
 
 _CALCULATED: Final = re.compile(r"<<[^<>]*>>")
@@ -55,15 +43,15 @@ class Gsm8k(Labelled):
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the solutions of a row."""
-        question = text_of(row, "question")
-        name = next((name for name in _GOLD if has(row, name)), _GOLD[0])
-        own = text_of(row, name)
+        question = fields.text_of(row, "question")
+        name = next((name for name in _GOLD if fields.has(row, name)), _GOLD[0])
+        own = fields.text_of(row, name)
         gold = answer_of(own)
         if gold is None:
             raise ValueError(f"the column {name!r} holds {shown(own)}; it must have a line '#### ANSWER'")
         for part, solution, label in self._solutions(row, own):
             yield labelled_case(
-                id=case_id(place, part) if part else case_id(place),
+                id=fields.case_id(place, part),
                 prompt=question,
                 response=_CALCULATED.sub("", solution),
                 label=label,
@@ -73,9 +61,11 @@ class Gsm8k(Labelled):
 
     def _solutions(self, row: Row, own: str) -> Iterable[tuple[str, str, str]]:
         models = {name: cell for name, cell in row.items() if isinstance(cell, Mapping) and "solution" in cell}
-        if not models and not has(row, "response"):
+        if not models and not fields.has(row, "response"):
             return [("", own, RIGHT)]
-        cells = models or {"": {"solution": field(row, "response"), "is_correct": field(row, "is_correct")}}
+        cells = models or {
+            "": {"solution": fields.field(row, "response"), "is_correct": fields.field(row, "is_correct")}
+        }
         return [
             (str(name), _solution(cell, str(name)), Truth().of(cell.get("is_correct"))) for name, cell in cells.items()
         ]
@@ -83,15 +73,15 @@ class Gsm8k(Labelled):
 
 def answer_of(solution: str) -> str | None:
     """Return the answer on a solution's last line that has one; None if there is none."""
-    found = _ANSWER.findall(solution)
-    return found[-1] if found else None
+    answers: list[str] = _ANSWER.findall(solution)
+    return answers[-1] if answers else None
 
 
 def _solution(cell: Mapping[str, Any], name: str) -> str:
-    found = cell["solution"]
-    if not isinstance(found, str):
-        raise ValueError(f"the solution in {name!r} is {shown(found)}; it must be text")
-    return found
+    solution = cell["solution"]
+    if not isinstance(solution, str):
+        raise ValueError(f"the solution in {name!r} is {shown(solution)}; it must be text")
+    return solution
 
 
 _SOLUTION: Final = "solution"
@@ -127,28 +117,28 @@ class Math(Labelled):
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the responses of a row."""
-        problem = text(row, *_PROBLEMS)
+        problem = fields.text(row, *_PROBLEMS)
         gold = self._gold(row)
-        part = self.part_column or first_of(row, _PARTS)
-        name = first_of(row, _RESPONSES)
+        part = self.part_column or fields.first_of(row, _PARTS)
+        name = fields.first_of(row, _RESPONSES)
         responses, labels = self._labelled(row, name)
         stored = self._stored(row, len(responses))
         for at, (response, label) in enumerate(zip(responses, labels, strict=True)):
             yield labelled_case(
-                id=case_id(place, str(at)) if len(responses) > 1 else case_id(place),
+                id=fields.case_id(place, str(at) if len(responses) > 1 else ""),
                 prompt=problem,
                 response=response,
                 label=label,
                 reference=gold,
-                part=word(row, part) if part else "",
+                part=fields.word(row, part) if part else "",
                 stored=stored[at] if stored else None,
             )
 
     def _gold(self, row: Row) -> Any:
-        name = first_of(row, _GOLDS) or _GOLDS[0]
+        name = fields.first_of(row, _GOLDS) or _GOLDS[0]
         if name != _SOLUTION:
-            return field(row, name)
-        solution = text(row, name)
+            return fields.field(row, name)
+        solution = fields.text(row, name)
         boxed = boxed_of(solution) if isinstance(solution, str) else None
         if boxed is None:
             raise ValueError(f"the column {name!r} holds {shown(solution)}; it must have an answer in \\boxed{{}}")
@@ -156,12 +146,12 @@ class Math(Labelled):
 
     def _labelled(self, row: Row, name: str | None) -> tuple[Sequence[Any], list[str]]:
         if name is None:
-            return [text(row, _SOLUTION)], [RIGHT]
-        labelled_by = first_of(row, _LABELS) or _LABELS[0]
-        label = field(row, labelled_by)
+            return [fields.text(row, _SOLUTION)], [RIGHT]
+        labelled_by = fields.first_of(row, _LABELS) or _LABELS[0]
+        label = fields.field(row, labelled_by)
         if not isinstance(label, Sequence) or isinstance(label, str):
-            return [text(row, name)], [Truth().of(label)]
-        responses = texts(row, name)
+            return [fields.text(row, name)], [Truth().of(label)]
+        responses = fields.texts(row, name)
         if len(responses) != len(label):
             raise ValueError(
                 f"the column {name!r} holds {len(responses)} responses, and {labelled_by!r} {len(label)} labels; "
@@ -170,13 +160,13 @@ class Math(Labelled):
         return responses, [Truth().of(one) for one in label]
 
     def _stored(self, row: Row, count: int) -> list[Stored]:
-        if not self.value_column or not has(row, self.value_column):
+        if not self.value_column or not fields.has(row, self.value_column):
             return []
-        cell = field(row, self.value_column)
-        values = [cell] if isinstance(cell, int | float) else items(row, self.value_column)
+        cell = fields.field(row, self.value_column)
+        values = [cell] if isinstance(cell, int | float) else fields.items(row, self.value_column)
         if len(values) != count:
             raise ValueError(f"the column {self.value_column!r} holds {shown(cell)} for {count} responses")
-        return [score(value, self.value_column) for value in values]
+        return [fields.score(value, self.value_column) for value in values]
 
 
 def boxed_of(solution: str) -> str | None:

@@ -28,10 +28,9 @@ from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import field, keyed_rows, shown, text_of, whole
 from adjudge.evals.benchmarks.pair import sides
-from adjudge.evals.reports.result import Measure
+from adjudge.evals.reports.result import Measure, Sought, measures_of_sums
 from adjudge.protocol import Message, Sample
 from adjudge.statistics.arrays import Floats, np
-from adjudge.statistics.bootstrap import cluster_bootstrap, opened
 from adjudge.statistics.confusion import ratio
 from adjudge.statistics.intervals import Draws
 
@@ -113,11 +112,7 @@ class Vote:
 
 
 def vote_of(row: Mapping[str, Any]) -> Vote:
-    """Return the vote of a row.
-
-    Raises:
-        ValueError: a column is missing, or holds what it may not.
-    """
+    """Return the vote of a row."""
     games = ("g1_winner", "g2_winner") if "g1_winner" in row else ("winner",)
     names = ("model_1", "model_2") if "model_1" in row else ("model_a", "model_b")
     models = (text_of(row, names[0]), text_of(row, names[1]))
@@ -157,12 +152,12 @@ def _stored(game: int | None, *, turned: bool = False) -> Stored:
     return Stored(value=(1 + (-game if turned else game)) / 2)
 
 
-_AGREEMENT: Final = (
-    ("agreement S1", True),
-    ("agreement S2", True),
-    ("people S1", True),
-    ("people S2", True),
-    ("no verdict", False),
+_AGREEMENT: Final = (  # name, better, published, and the column that counts
+    ("agreement S1", "high", True, 1),
+    ("agreement S2", "high", True, 3),
+    ("people S1", "none", True, 5),
+    ("people S2", "none", True, 7),
+    ("no verdict", "low", False, 1),
 )
 _RATES: Final = ("adjusted win rate", "win rate", "loss rate")
 
@@ -183,10 +178,6 @@ class MtBench(Benchmark):
 
     people: Literal["expert", "author", "all"] = "expert"
     """Whose votes count: expert, author, or all."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self._judgments
 
     def cases(self, row: Mapping[str, Any], place: RowPlace) -> Iterable[Case]:
         """Return the pair of a vote or of a judge's games; none where it is another person's."""
@@ -231,14 +222,14 @@ class MtBench(Benchmark):
 
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
         """Return the agreement with people, as a whole and by turn, and each model's win rates."""
-        found: list[Measure] = []
+        measures: list[Measure] = []
         voted = [outcome for outcome in outcomes if outcome.gold["said"] is not None]
         if voted:
             turns = sorted({outcome.part for outcome in voted})
-            found += _agreement(voted, "", draws)
+            measures += _agreement(voted, "", draws)
             for turn in turns if len(turns) > 1 else ():
-                found += _agreement([outcome for outcome in voted if outcome.part == turn], turn, draws)
-        return [*found, *_win_rates(outcomes, draws)]
+                measures += _agreement([outcome for outcome in voted if outcome.part == turn], turn, draws)
+        return [*measures, *_win_rates(outcomes, draws)]
 
     def _judgment_of(self, vote: Vote) -> Vote | None:
         if not self.judgments:
@@ -250,7 +241,7 @@ class MtBench(Benchmark):
 
     @cached_property
     def _judgments(self) -> dict[Key, list[dict[str, Any]]]:
-        return keyed_rows(self.judgments, lambda row: vote_of(row).key) if self.judgments else {}
+        return keyed_rows(self.judgments, lambda row: vote_of(row).key)
 
 
 def judged(outcome: Outcome) -> int | None:
@@ -269,46 +260,25 @@ def _agreement(outcomes: Sequence[Outcome], part: str, draws: Draws) -> list[Mea
     totals = columns.sum(axis=0)
     clusters = [outcome.cluster for outcome in outcomes]
     distinct = len(set(clusters))
-    intervals = cluster_bootstrap(
-        clusters,
-        columns,
-        agreement_rates,
-        draws,
-        counts=[int(totals[at]) for at in (1, 3, 5, 7, 1)],
-    )
-    return [
-        Measure(
-            name=name,
-            part=part,
-            interval=opened(interval, min(interval.n, distinct), draws),
-            published=published,
-            better="low" if name == "no verdict" else "none" if name.startswith("people") else "high",
-        )
-        for (name, published), interval in zip(_AGREEMENT, intervals, strict=True)
+    sought = [
+        Sought(name, part, better, published, n=(n := int(totals[at])), clusters=min(n, distinct))
+        for name, better, published, at in _AGREEMENT
     ]
+    return measures_of_sums(sought, clusters, columns, agreement_rates, draws)
 
 
 def _win_rates(outcomes: Sequence[Outcome], draws: Draws) -> list[Measure]:
     """Each model's rates over its pairs with a verdict; a pair on which several people voted counts once."""
     once = list({outcome.gold["key"]: outcome for outcome in reversed(outcomes)}.values())
     models = sorted({model for outcome in once for model in outcome.gold["models"]})
-    found = []
+    measures = []
     for model in models:
         own = [outcome for outcome in once if model in outcome.gold["models"]]
-        columns = _win_columns(own, model)
-        distinct = len({outcome.cluster for outcome in own})
-        intervals = cluster_bootstrap(
-            [outcome.cluster for outcome in own],
-            columns,
-            _win_numbers,
-            draws,
-            counts=[int(columns[:, 3].sum())] * len(_RATES),
-        )
-        found += [
-            Measure(name=name, part=model, interval=opened(interval, distinct, draws), better="none", published=True)
-            for name, interval in zip(_RATES, intervals, strict=True)
-        ]
-    return found
+        columns, clusters = _win_columns(own, model), [outcome.cluster for outcome in own]
+        known, distinct = int(columns[:, 3].sum()), len(set(clusters))
+        sought = [Sought(name, model, "none", published=True, n=known, clusters=distinct) for name in _RATES]
+        measures += measures_of_sums(sought, clusters, columns, _win_numbers, draws)
+    return measures
 
 
 def _win_columns(outcomes: Sequence[Outcome], model: str) -> Floats:
@@ -339,7 +309,7 @@ def _sample(row: Mapping[str, Any], side: str, vote: Vote) -> Sample:
     return Sample(prompt=messages[:-1], response=str(messages[-1]["content"]))
 
 
-def _message(found: Any, side: str) -> Message:
-    if not isinstance(found, Mapping) or not all(isinstance(found.get(name), str) for name in ("role", "content")):
-        raise ValueError(f"the column 'conversation_{side}' has the message {shown(found)}; give role and content")
-    return {"role": found["role"], "content": found["content"]}
+def _message(given: Any, side: str) -> Message:
+    if not isinstance(given, Mapping) or not all(isinstance(given.get(name), str) for name in ("role", "content")):
+        raise ValueError(f"the column 'conversation_{side}' has the message {shown(given)}; give role and content")
+    return {"role": given["role"], "content": given["content"]}

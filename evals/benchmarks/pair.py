@@ -19,20 +19,17 @@ Sources: LLMBar (arXiv 2310.07641), JudgeBench, RewardMATH.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark
-from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import cluster_of
+from adjudge.evals.benchmarks.case import Outcome
 from adjudge.evals.reports.result import Measure
-from adjudge.io.values import Text
-from adjudge.protocol import Sample
 from adjudge.statistics.bootstrap import mean_by_part
 from adjudge.statistics.intervals import Draws, Interval
 
-EVEN = 0.5
+EVEN: Final = 0.5
 """Share of a response that is as good as the other one."""
 
 
@@ -41,9 +38,6 @@ def sides(outcome: Outcome) -> tuple[int | None, int | None]:
 
     1 is the pair's first response in both, -1 its second, 0 neither, None no verdict.  Scores of single responses know
     no order, so they say the same in both.
-
-    Raises:
-        ValueError: the case has other than two samples.
     """
     if len(outcome.values) != 2:
         raise ValueError(f"the case {outcome.id!r} has {len(outcome.values)} samples; a pair has two")
@@ -59,9 +53,6 @@ def verdict(outcome: Outcome) -> int | None:
 
     Of scores, one that is missing leaves no verdict.  Of shares in two orders, one that is missing counts nothing and
     the other decides, as in JudgeBench; orders that contradict each other are a tie.
-
-    Raises:
-        ValueError: the case has other than two samples.
     """
     said = [side for side in sides(outcome) if side is not None]
     return _sign(sum(said), 0) if said else None
@@ -69,33 +60,6 @@ def verdict(outcome: Outcome) -> int | None:
 
 def _sign(one: float | None, other: float | None) -> int | None:
     return None if one is None or other is None else (one > other) - (one < other)
-
-
-def pair_case(
-    *,
-    id: str,
-    prompt: Text,
-    responses: Sequence[Text],
-    gold: Mapping[str, Any],
-    part: str = "",
-    cluster: str = "",
-    stored: Sequence[Stored] = (),
-    compared: bool = False,
-    texts: bool = True,
-) -> Case:
-    """Return a case of candidates for one prompt, one or more; without a cluster, the prompt names it."""
-    return Case(
-        id=id,
-        samples=tuple(
-            Sample(prompt=prompt, response=response, id=f"{id}/{at}", group=id) for at, response in enumerate(responses)
-        ),
-        gold=gold,
-        cluster=cluster or cluster_of(prompt),
-        part=part,
-        stored=stored,
-        compared=compared,
-        texts=texts,
-    )
 
 
 def wins(outcome: Outcome) -> float:
@@ -140,16 +104,26 @@ def pair_words(outcome: Outcome) -> tuple[str, Sequence[str]]:
     )
 
 
-class PairBenchmark(Benchmark):
-    """A benchmark whose cases are pairs, with `{"better": ..}` as gold."""
+class ChoiceBenchmark(Benchmark):
+    """A benchmark whose cases are pairs, with `{"better": ..}` as gold, and lists, with `{"right": [..]}`."""
+
+    alone: ClassVar[bool] = False
+    """Whether a list earns 1 where its right responses alone are on top, and else nothing."""
 
     def credit(self, outcome: Outcome) -> float | None:
-        """Return 1 for a pair that is right, 0 for a tie or a wrong one; None without a verdict or a winner."""
-        return pair_credit(outcome)
+        """Return 1 for a right pair, 0 for a tie or a wrong one; of a list, what picking the highest score earns."""
+        if "better" in outcome.gold:
+            return pair_credit(outcome)
+        if not outcome.judged:
+            return None
+        rates = ranked(outcome.values, outcome.gold["right"])
+        return rates.alone if self.alone else rates.credit
 
     def words(self, outcome: Outcome) -> tuple[str, Sequence[str]]:
-        """Return which response is better."""
-        return pair_words(outcome)
+        """Return which response is better, or which are right."""
+        if "better" in outcome.gold:
+            return pair_words(outcome)
+        return list_words(len(outcome.values), outcome.gold["right"])
 
 
 def list_words(count: int, right: Sequence[int]) -> tuple[str, Sequence[str]]:
@@ -172,14 +146,20 @@ def _won(said: int | None, better: int | None) -> float:
 
 def _accuracies(won: Sequence[float], parts: Sequence[str], clusters: Sequence[str], draws: Draws) -> list[Measure]:
     strict = [float(one == 1) for one in won]
-    found = [
+    return [
         Measure.mean("accuracy", strict, clusters, draws),
         Measure.mean("accuracy, ties as half", won, clusters, draws),
+        *_accuracy_by_part(strict, parts, clusters, draws),
     ]
-    if len(set(parts)) > 1:
-        by_part = mean_by_part(strict, parts, clusters, draws)
-        found += [Measure(name="accuracy", part=part, interval=rate) for part, rate in by_part.items()]
-    return found
+
+
+def _accuracy_by_part(
+    right: Sequence[float], parts: Sequence[str], clusters: Sequence[str], draws: Draws
+) -> list[Measure]:
+    if len(set(parts)) < 2:
+        return []
+    by_part = mean_by_part(right, parts, clusters, draws)
+    return [Measure(name="accuracy", part=part, interval=rate) for part, rate in by_part.items()]
 
 
 def _order_measures(compared: Sequence[Outcome]) -> list[Measure]:
@@ -209,14 +189,11 @@ class Ranked:
     best_reciprocal_rank: float = 0.0
 
 
-NO_VERDICT = Ranked()
-
-
 def ranked(values: Sequence[float | None], right: Sequence[int]) -> Ranked:
     """Return the rates of a list."""
     known = [value for value in values if value is not None]
     if len(known) < len(values):
-        return NO_VERDICT
+        return Ranked()
     places = set(right)
     highest, own = max(known), max(known[at] for at in places)
     best = [at for at, value in enumerate(known) if value == highest]
@@ -241,12 +218,10 @@ def list_measures(outcomes: Sequence[Outcome], draws: Draws) -> list[Measure]:
         "right alone on top": [rate.alone for rate in rates],
         "reciprocal rank": [rate.reciprocal_rank for rate in rates],
     }
-    found = [Measure.mean(name, column, clusters, draws) for name, column in columns.items()]
-    tied = [rate.tied for rate in rates]
-    found.append(Measure.mean("right and wrong tied on top", tied, clusters, draws, better="none"))
-    found.append(Measure.mean("no verdict", [not one.judged for one in outcomes], clusters, draws, better="low"))
-    parts = [outcome.part for outcome in outcomes]
-    if len(set(parts)) > 1:
-        by_part = mean_by_part(columns["accuracy"], parts, clusters, draws)
-        found += [Measure(name="accuracy", part=part, interval=rate) for part, rate in by_part.items()]
-    return found
+    missing = [not one.judged for one in outcomes]
+    return [
+        *(Measure.mean(name, column, clusters, draws) for name, column in columns.items()),
+        Measure.mean("right and wrong tied on top", [rate.tied for rate in rates], clusters, draws, better="none"),
+        Measure.mean("no verdict", missing, clusters, draws, better="low"),
+        *_accuracy_by_part(columns["accuracy"], [outcome.part for outcome in outcomes], clusters, draws),
+    ]

@@ -19,35 +19,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
+from adjudge.evals.benchmarks import fields
+from adjudge.evals.benchmarks.benchmark import AnyFile, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import (
-    Row,
-    asked_and_said,
-    case_id,
-    cluster_of,
-    field,
-    first_of,
-    has,
-    items,
-    named,
-    score,
-    scores,
-    shown,
-    texts,
-    word,
-)
-from adjudge.evals.benchmarks.pair import (
-    PairBenchmark,
-    list_measures,
-    list_words,
-    pair_case,
-    pair_measures,
-    ranked,
-)
+from adjudge.evals.benchmarks.fields import Row, shown
+from adjudge.evals.benchmarks.pair import ChoiceBenchmark, list_measures, pair_measures
 from adjudge.evals.reports.result import Measure
 from adjudge.io.preferences import PreferenceOptions, read_preference
-from adjudge.io.values import Text
 from adjudge.statistics.intervals import Draws
 
 _CHOSEN_SCORES: Final = ("score_chosen", "chosen_score", "scores_chosen", "chosen_reward")
@@ -57,7 +35,7 @@ _SECOND_SCORES: Final = ("score_b", "score_2", "score_B")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pairs(PreferenceOptions, PairBenchmark):
+class Pairs(PreferenceOptions, ChoiceBenchmark, AnyFile):
     """Any file of pairs."""
 
     name: ClassVar[str] = "pairs"
@@ -67,16 +45,6 @@ class Pairs(PreferenceOptions, PairBenchmark):
         "prompt, chosen, rejected; or prompt, response_a, response_b, label; or a list of responses with ranks or "
         "scores; whole chats and HH transcripts; other names by option"
     )
-
-    part_column: str = ""
-    """Column of the subset that a pair counts in."""
-
-    cluster_column: str = ""
-    """Column that pairs share which depend on each other; without one, the
-    prompt."""
-
-    id_column: str = ""
-    """Column of the id; without one, the number of the row, from 0."""
 
     score_column: tuple[str, ...] = ()
     """Columns of stored scores: that of the chosen (or first) response, then that
@@ -95,30 +63,28 @@ class Pairs(PreferenceOptions, PairBenchmark):
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the pair of a row, or the pairs of a list, the better response first."""
-        found = read_preference(row, self.preference_columns())
-        name = word(row, self.id_column) if self.id_column else case_id(place)
-        part = word(row, self.part_column) if self.part_column else ""
-        cluster = word(row, self.cluster_column) if self.cluster_column else cluster_of(found.prompt)
-        if found.layout == "listed":
-            for one, other in itertools.permutations(range(len(found.responses)), 2):
-                if found.ranks[one] < found.ranks[other]:
-                    yield pair_case(
+        read = read_preference(row, self.preference_columns())
+        name, part, cluster = fields.named_case(self, row, place, read.prompt)
+        if read.layout == "listed":
+            for one, other in itertools.permutations(range(len(read.responses)), 2):
+                if read.ranks[one] < read.ranks[other]:
+                    yield fields.case_of(
                         id=f"{name}:{one}-{other}",
-                        prompt=found.prompt,
-                        responses=[found.responses[one], found.responses[other]],
+                        prompt=read.prompt,
+                        responses=[read.responses[one], read.responses[other]],
                         gold={"better": 0},
                         part=part,
                         cluster=cluster,
                     )
             return
-        yield pair_case(
+        yield fields.case_of(
             id=name,
-            prompt=found.prompt,
-            responses=found.responses,
-            gold={"better": None if found.ranks[0] == found.ranks[1] else found.ranks.index(0)},
+            prompt=read.prompt,
+            responses=read.responses,
+            gold={"better": None if read.ranks[0] == read.ranks[1] else read.ranks.index(0)},
             part=part,
             cluster=cluster,
-            stored=self._stored(row, labelled=found.layout == "labelled"),
+            stored=self._stored(row, labelled=read.layout == "labelled"),
         )
 
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
@@ -131,11 +97,8 @@ class Pairs(PreferenceOptions, PairBenchmark):
             usual = (_FIRST_SCORES, _SECOND_SCORES) if labelled else (_CHOSEN_SCORES, _REJECTED_SCORES)
             guessed = [next((name for name in side if name in row), None) for side in usual]
             names = tuple(name for name in guessed if name is not None)
-        return (
-            tuple(score(field(row, name) if has(row, name) else None, name) for name in names)
-            if len(names) == 2
-            else ()
-        )
+        stored = [one for name in names if (one := fields.stored_column(row, name)) is not None]
+        return tuple(stored) if len(stored) == 2 else ()
 
 
 _PROMPTS: Final = ("prompt", "question", "instruction", "query", "problem", "input")
@@ -146,7 +109,7 @@ _SCORES: Final = ("scores", "score", "rewards")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lists(Benchmark):
+class Lists(ChoiceBenchmark, AnyFile):
     """Any file of lists."""
 
     name: ClassVar[str] = "lists"
@@ -170,16 +133,6 @@ class Lists(Benchmark):
     scores_column: str = ""
     """Column with a list of stored scores."""
 
-    part_column: str = ""
-    """Column of the subset that a list counts in."""
-
-    cluster_column: str = ""
-    """Column that lists share which depend on each other; without one, the
-    prompt."""
-
-    id_column: str = ""
-    """Column of the id; without one, the number of the row, from 0."""
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.right_column and self.labels_column:
@@ -187,55 +140,44 @@ class Lists(Benchmark):
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the list of a row; the gold is `{"right": [places]}`."""
-        responses = texts(row, named(row, self.responses_column, _RESPONSES, "responses"))
+        responses = fields.texts(row, fields.named(row, self.responses_column, _RESPONSES, "responses"))
         right = self._right(row, len(responses))
-        prompt_name = self.prompt_column or first_of(row, _PROMPTS)
-        prompt, _ = asked_and_said(row, prompt_name, None)
+        prompt_name = self.prompt_column or fields.first_of(row, _PROMPTS)
+        prompt, _ = fields.asked_and_said(row, prompt_name, None)
         scored = self.scores_column or _scored(row, len(responses))
-        yield pair_case(
-            id=word(row, self.id_column) if self.id_column else case_id(place),
+        name, part, cluster = fields.named_case(self, row, place, prompt)
+        yield fields.case_of(
+            id=name,
             prompt=prompt,
             responses=responses,
             gold={"right": right},
-            part=word(row, self.part_column) if self.part_column else "",
-            cluster=word(row, self.cluster_column) if self.cluster_column else self._cluster(prompt, place),
-            stored=scores(row, scored, len(responses)) if scored else (),
+            part=part,
+            cluster=cluster or fields.case_id(place),
+            stored=fields.scores(row, scored, len(responses)) if scored else (),
         )
 
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
         """Return the rates of lists, of all and of each part."""
         return list_measures(outcomes, draws)
 
-    def credit(self, outcome: Outcome) -> float | None:
-        """Return the share of right responses among those with the highest score."""
-        return ranked(outcome.values, outcome.gold["right"]).credit if outcome.judged else None
-
-    def words(self, outcome: Outcome) -> tuple[str, Sequence[str]]:
-        """Return which responses are right."""
-        return list_words(len(outcome.values), outcome.gold["right"])
-
-    def _cluster(self, prompt: Text, place: RowPlace) -> str:
-        return cluster_of(prompt) if prompt else case_id(place)
-
     def _right(self, row: Row, count: int) -> list[int]:
-        places = self.right_column or (None if self.labels_column else first_of(row, _RIGHT))
+        places = self.right_column or (None if self.labels_column else fields.first_of(row, _RIGHT))
         if places:
-            value = field(row, places)
-            found = [_place(one, places, count) for one in (value if isinstance(value, list | tuple) else [value])]
+            value = fields.field(row, places)
+            right = {_place(one, places, count) for one in (value if isinstance(value, list | tuple) else [value])}
         else:
-            labels = self.labels_column or first_of(row, _LABELS)
+            labels = self.labels_column or fields.first_of(row, _LABELS)
             if labels is None:
                 raise ValueError(
                     "nothing says which response is right; name a column with --right-column or --labels-column"
                 )
-            values = items(row, labels)
+            values = fields.items(row, labels)
             if len(values) != count:
                 raise ValueError(f"the column {labels!r} holds {len(values)} labels for {count} responses")
-            found = [at for at, value in enumerate(values) if _label(value, labels)]
-        right = sorted(set(found))
+            right = {at for at, value in enumerate(values) if fields.as_flag(value, labels)}
         if not 0 < len(right) < count:
             raise ValueError(f"{len(right)} of {count} responses are right; a list needs right and wrong ones")
-        return right
+        return sorted(right)
 
 
 def _scored(row: Row, count: int) -> str | None:
@@ -246,9 +188,3 @@ def _place(value: Any, name: str, count: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < count:
         raise ValueError(f"the column {name!r} holds {shown(value)}; it must be a place from 0 to {count - 1}")
     return value
-
-
-def _label(value: Any, name: str) -> bool:
-    if isinstance(value, bool | int | float) and value in (0, 1):
-        return bool(value)
-    raise ValueError(f"the column {name!r} holds {shown(value)}; a label must be 1 or 0, true or false")

@@ -17,14 +17,12 @@ from typing import Any, ClassVar, Final, Literal
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import as_whole, cluster_of, keyed_rows, said_of, shown, text_of, whole
+from adjudge.evals.benchmarks.fields import as_whole, case_of, keyed_rows, said_of, shown, text_of, whole
 from adjudge.evals.benchmarks.pair import verdict
 from adjudge.evals.reports.figures import Figure, Grid
-from adjudge.evals.reports.result import Measure
-from adjudge.protocol import Sample
+from adjudge.evals.reports.result import Measure, Sought, measures_of_sums
 from adjudge.statistics.arrays import Floats, np
-from adjudge.statistics.bootstrap import cluster_bootstrap, opened
-from adjudge.statistics.confusion import macro_rates, ratio, square_kappa
+from adjudge.statistics.confusion import kappa, macro_rates, ratio
 from adjudge.statistics.intervals import Draws
 
 LABELS: Final = (0, 1, 2)
@@ -63,10 +61,6 @@ class PandaLm(Benchmark):
     missing: Literal["wrong", "tie"] = "wrong"
     """What a missing answer is: wrong, or a tie, as in PandaLM's script."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self._answers
-
     def cases(self, row: Mapping[str, Any], place: RowPlace) -> Iterable[Case]:
         """Return the pair of a row."""
         number = whole(row, "idx")
@@ -77,11 +71,11 @@ class PandaLm(Benchmark):
         instruction, given = text_of(row, "instruction"), row.get("input") or ""
         prompt = f"{instruction}\n\n{given}" if given else instruction
         return [
-            Case(
+            case_of(
                 id=str(number),
-                samples=tuple(Sample(prompt=prompt, response=said_of(row, name)) for name in _RESPONSES),
+                prompt=prompt,
+                responses=[said_of(row, name) for name in _RESPONSES],
                 gold={"people": people, "most": Counter(people).most_common(1)[0][0]},
-                cluster=cluster_of(prompt),
                 stored=self._stored(number),
             )
         ]
@@ -106,26 +100,18 @@ class PandaLm(Benchmark):
         """Return the agreement with most people and with each, the means over answers, and how far people agree."""
         clusters = [outcome.cluster for outcome in outcomes]
         distinct = len(set(clusters))
-        intervals = cluster_bootstrap(clusters, self._columns(outcomes), _numbers, draws)
-        names = [
-            ("agreement", "high", True),
-            ("precision", "high", True),
-            ("recall", "high", True),
-            ("F1", "high", True),
-            ("kappa", "high", False),
-            ("no verdict", "low", False),
-            *((f"agreement with {name}", "high", False) for name in _PEOPLE),
-            *((f"kappa of annotators {one + 1} and {other + 1}", "none", True) for one, other in _PAIRS),
+        sought = [
+            Sought("agreement", published=True, clusters=distinct),
+            *(Sought(name, published=True) for name in ("precision", "recall", "F1")),
+            Sought("kappa"),
+            Sought("no verdict", better="low", clusters=distinct),
+            *(Sought(f"agreement with {name}", clusters=distinct) for name in _PEOPLE),
+            *(
+                Sought(f"kappa of annotators {one + 1} and {other + 1}", better="none", published=True)
+                for one, other in _PAIRS
+            ),
         ]
-        return [
-            Measure(
-                name=name,
-                interval=opened(interval, distinct, draws) if name.startswith(("agreement", "no ")) else interval,
-                better=better,
-                published=published,
-            )
-            for (name, better, published), interval in zip(names, intervals, strict=True)
-        ]
+        return measures_of_sums(sought, clusters, self._columns(outcomes), _numbers, draws)
 
     def figures(self, outcomes: Sequence[Outcome], measures: Sequence[Measure]) -> Sequence[Figure]:
         """Return the table of what most people said and what the scorer said."""
@@ -181,16 +167,13 @@ class PandaLm(Benchmark):
 
     @cached_property
     def _answers(self) -> dict[int, list[dict[str, Any]]]:
-        return keyed_rows(self.answers, lambda row: whole(row, "idx")) if self.answers else {}
+        return keyed_rows(self.answers, lambda row: whole(row, "idx"))
 
 
 def _numbers(sums: Floats) -> Floats:
-    """The numbers of `measures`, of blocks of sums of `_columns`."""
     tables = sums.reshape(len(sums), -1, len(LABELS), len(LABELS) + 1)
     count = tables[:, 0].sum(axis=(1, 2))
-    square = np.zeros((len(sums), len(LABELS) + 1, len(LABELS) + 1))
-    square[:, : len(LABELS)] = tables[:, 0]
     right = [ratio(np.trace(tables[:, at], axis1=1, axis2=2), count) for at in range(1 + len(_PEOPLE))]
-    among = [square_kappa(tables[:, at, :, : len(LABELS)]) for at in range(1 + len(_PEOPLE), tables.shape[1])]
+    among = [kappa(tables[:, at, :, : len(LABELS)]) for at in range(1 + len(_PEOPLE), tables.shape[1])]
     missing = ratio(tables[:, 0, :, _MISSING].sum(axis=1), count)
-    return np.column_stack([right[0], *macro_rates(tables[:, 0]), square_kappa(square), missing, *right[1:], *among])
+    return np.column_stack([right[0], *macro_rates(tables[:, 0]), kappa(tables[:, 0]), missing, *right[1:], *among])

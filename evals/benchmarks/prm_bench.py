@@ -17,26 +17,18 @@ marks one that could not be read.  In the categories about redundancy a step is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
+from adjudge.evals.benchmarks import fields
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace, random_share
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import (
-    as_whole,
-    cluster_of,
-    field,
-    keyed_rows,
-    shown,
-    solution_sample,
-    text_of,
-    texts_of,
-)
-from adjudge.evals.reports.result import Measure
+from adjudge.evals.benchmarks.fields import shown
+from adjudge.evals.reports.result import Measure, Sought, measures_of_sums
 from adjudge.statistics.arrays import Floats, np
-from adjudge.statistics.bootstrap import cluster_bootstrap
 from adjudge.statistics.confusion import ratio
 from adjudge.statistics.intervals import Draws
 
@@ -68,43 +60,18 @@ def step_counts(said: Sequence[bool], errors: Iterable[int]) -> list[int]:
     ]
 
 
-def stored_verdicts(
-    row: Mapping[str, Any] | None, count: int, about_redundancy: bool, threshold: float, redundancy_threshold: float
-) -> Stored:
-    """Return the verdicts of an answer, each above the threshold for a right step and below it for a wrong one.
-
-    Raises:
-        ValueError: the row's scores are not what the module says.
-    """
-    if row is None:
-        return Stored(value=None, reason="no answer")
-    if row.get("validity") is False:
-        return Stored(value=None, reason="invalid answer")
-    scores = row.get("scores")
-    if not isinstance(scores, Mapping):
-        raise ValueError(f"the answer {shown(row.get('idx'))} has the scores {shown(scores)}; give a mapping of lists")
-    redundant = _said(scores, "redundancy", redundancy_threshold) if about_redundancy else None
-    right = _said(scores, "validity", threshold) if redundant is None else [not one for one in redundant]
-    if right is None:
-        return Stored(value=None, reason="no labels of steps")
-    steps = tuple(threshold + 1 if one else threshold - 1 for one in right)
-    if len(steps) != count or not steps:
-        return Stored(value=None, steps=steps, reason=f"{len(steps)} labels for {count} steps")
-    return Stored(value=min(steps), steps=steps)
-
-
 def _said(scores: Mapping[str, Any], kind: str, threshold: float) -> list[bool] | None:
     """Whether each step is above the threshold; labels go before numbers."""
     for name, above in ((f"step_level_{kind}_labels", 0.5), (f"step_level_{kind}_scores", threshold)):
-        found = scores.get(name)
-        if found is None:
+        cells = scores.get(name)
+        if cells is None:
             continue
-        if isinstance(found, str) or not isinstance(found, Sequence):
-            raise ValueError(f"{name} is {shown(found)}; it must be a list with a number for each step")
-        for item in found:
+        if isinstance(cells, str) or not isinstance(cells, Sequence):
+            raise ValueError(f"{name} is {shown(cells)}; it must be a list with a number for each step")
+        for item in cells:
             if not isinstance(item, int | float) or item != item:
                 raise ValueError(f"{name} has the item {shown(item)}; all must be numbers, or true or false")
-        return [item > above for item in found]
+        return [item > above for item in cells]
     return None
 
 
@@ -144,24 +111,22 @@ class PrmBench(Benchmark):
     answers: str = ""
     """A file of a model's answers as PRMBench writes it: idx, scores, validity."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self._answers
-
     def cases(self, row: Mapping[str, Any], place: RowPlace) -> Iterable[Case]:
         """Return the solution of a row, and its original where it is asked for; of rows with one name, the first's."""
-        name, category = str(field(row, "idx")), text_of(row, "classification")
-        said = (row.get("error_steps") or ()) if category == NO_ERRORS else field(row, "error_steps")
-        places = [as_whole(step) for step in said]
+        name, category = str(fields.field(row, "idx")), fields.text_of(row, "classification")
+        said = (row.get("error_steps") or ()) if category == NO_ERRORS else fields.field(row, "error_steps")
+        places = [fields.as_whole(step) for step in said]
         errors = [step - 1 for step in places if step is not None and step > 0]
         if len(errors) != len(places):
             raise ValueError(f"the column 'error_steps' holds {shown(row['error_steps'])}; it must hold numbers from 1")
-        question, steps = text_of(row, "modified_question"), texts_of(row, "modified_process")
-        found = [self._case(name, category, question, steps, errors)]
+        question, steps = fields.text_of(row, "modified_question"), fields.texts_of(row, "modified_process")
+        cases = [self._case(name, category, question, steps, errors)]
         if category == REDUNDANCY[0]:
-            original = self._case(name, CORRECT, text_of(row, "original_question"), texts_of(row, "original_process"))
-            found.insert(0, original)
-        return [case for case in found if self._first_rows.setdefault(case.id, place.number) == place.number]
+            original = self._case(
+                name, CORRECT, fields.text_of(row, "original_question"), fields.texts_of(row, "original_process")
+            )
+            cases.insert(0, original)
+        return [case for case in cases if self._first_rows.setdefault(case.id, place.number) == place.number]
 
     def credit(self, outcome: Outcome) -> float | None:
         """Return the share of steps that are judged right; None without verdicts."""
@@ -180,51 +145,47 @@ class PrmBench(Benchmark):
     def baselines(self, outcomes: Sequence[Outcome]) -> Mapping[str, Sequence[Outcome]]:
         """Return what is said without reading: all steps are right, all are wrong, each by a coin."""
 
-        def coins(outcome: Outcome) -> list[float]:
-            return [float(random_share(f"{outcome.id}/{at}") < 0.5) for at in range(outcome.gold["steps"])]
+        def values(outcome: Outcome, right: Callable[[str], bool]) -> tuple[float, ...]:
+            names = (f"{outcome.id}/{at}" for at in range(outcome.gold["steps"]))
+            return tuple(self.threshold + (1 if right(name) else -1) for name in names)
 
-        def said(values: Mapping[str, Sequence[float]]) -> list[Outcome]:
-            top = self.threshold
-            return [
-                one.with_values([0.0], steps=[tuple(top + 1 if value else top - 1 for value in values[one.id])])
-                for one in outcomes
-            ]
-
+        kinds: dict[str, Callable[[str], bool]] = {
+            "all_right": lambda _: True,
+            "all_wrong": lambda _: False,
+            "random": lambda name: random_share(name) < 0.5,
+        }
         return {
-            "all_right": said({one.id: [1.0] * one.gold["steps"] for one in outcomes}),
-            "all_wrong": said({one.id: [0.0] * one.gold["steps"] for one in outcomes}),
-            "random": said({one.id: coins(one) for one in outcomes}),
+            kind: [one.with_values([0.0], steps=[values(one, right)]) for one in outcomes]
+            for kind, right in kinds.items()
         }
 
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
         """Return PRMScore and its relatives for all rows and each category, the groups' means and the similarity."""
-        categories = list(dict.fromkeys(outcome.part for outcome in outcomes))
-        clusters = [outcome.cluster for outcome in outcomes]
+        counts = Counter(outcome.part for outcome in outcomes)
+        categories, clusters = list(counts), [outcome.cluster for outcome in outcomes]
         said = [self._said(outcome) for outcome in outcomes]
-        sizes = [sum(outcome.part == category for outcome in outcomes) for category in categories]
-        names = _names(categories)
-        whole = sum(outcome.part != CORRECT for outcome in outcomes)
-        counted = {"": whole, **dict(zip(categories, sizes, strict=True))}
-        intervals = cluster_bootstrap(
-            clusters,
-            _columns(outcomes, said, categories),
-            lambda sums: _numbers(sums.reshape(len(sums), 2, len(categories), len(_COUNTS)), categories),
-            draws,
-            counts=[counted.get(part, len(outcomes)) for _, part in names],
-        )
-        found = [
-            Measure(name=name, part=part, interval=interval, published=True, better=_better(name))
-            for (name, part), interval in zip(names, intervals, strict=True)
+        counts[""] = len(outcomes) - counts[CORRECT]
+        return [
+            *measures_of_sums(
+                (
+                    Sought(name, part, _better(name), published=True, n=counts.get(part))
+                    for name, part in _names(categories)
+                ),
+                clusters,
+                _columns(outcomes, said, categories),
+                lambda sums: _numbers(sums.reshape(len(sums), 2, len(categories), len(_COUNTS)), categories),
+                draws,
+            ),
+            Measure.mean("no verdict", [one is None for one in said], clusters, draws, better="low"),
         ]
-        return [*found, Measure.mean("no verdict", [one is None for one in said], clusters, draws, better="low")]
 
     def _case(self, name: str, category: str, question: str, steps: Sequence[str], errors: Iterable[int] = ()) -> Case:
         own = f"{category}_{name}"
         return Case(
             id=own,
-            samples=(solution_sample(question, steps),),
+            samples=(fields.solution_sample(question, steps),),
             gold={"errors": sorted(errors), "steps": len(steps), "name": name},
-            cluster=cluster_of(name),
+            cluster=fields.cluster_of(name),
             part=category,
             stored=self._stored(own, category, len(steps)),
         )
@@ -232,12 +193,31 @@ class PrmBench(Benchmark):
     def _stored(self, name: str, category: str, count: int) -> tuple[Stored, ...]:
         if not self.answers:
             return ()
-        (row,) = self._answers.get(name) or (None,)
-        return (stored_verdicts(row, count, category in REDUNDANCY, self.threshold, self.redundancy_threshold),)
+        if name not in self._answers:
+            return (Stored(value=None, reason="no answer"),)
+        return (self._verdicts(self._answers[name][0], count, about_redundancy=category in REDUNDANCY),)
+
+    def _verdicts(self, row: Mapping[str, Any], count: int, *, about_redundancy: bool) -> Stored:
+        """The verdicts of an answer, each above the threshold for a right step and below it for a wrong one."""
+        if row.get("validity") is False:
+            return Stored(value=None, reason="invalid answer")
+        scores = row.get("scores")
+        if not isinstance(scores, Mapping):
+            raise ValueError(
+                f"the answer {shown(row.get('idx'))} has the scores {shown(scores)}; give a mapping of lists"
+            )
+        redundant = _said(scores, "redundancy", self.redundancy_threshold) if about_redundancy else None
+        right = _said(scores, "validity", self.threshold) if redundant is None else [not one for one in redundant]
+        if right is None:
+            return Stored(value=None, reason="no labels of steps")
+        steps = tuple(self.threshold + (1 if one else -1) for one in right)
+        if len(steps) != count or not steps:
+            return Stored(value=None, steps=steps, reason=f"{len(steps)} labels for {count} steps")
+        return Stored(value=min(steps), steps=steps)
 
     @cached_property
     def _answers(self) -> dict[str, list[dict[str, Any]]]:
-        return keyed_rows(self.answers, lambda row: text_of(row, "idx")) if self.answers else {}
+        return fields.keyed_rows(self.answers, lambda row: fields.text_of(row, "idx"))
 
     @cached_property
     def _first_rows(self) -> dict[str, int]:
@@ -270,19 +250,19 @@ def _better(name: str) -> str:
 def _columns(outcomes: Sequence[Outcome], said: Sequence[list[bool] | None], categories: Sequence[str]) -> Floats:
     """Counts of each category, (rows, 2, categories, counts): of rows with verdicts, and of those without."""
     shares = {
-        outcome.gold["name"]: sum(found) / len(found)
-        for outcome, found in zip(outcomes, said, strict=True)
-        if outcome.part == CORRECT and found is not None
+        outcome.gold["name"]: sum(right) / len(right)
+        for outcome, right in zip(outcomes, said, strict=True)
+        if outcome.part == CORRECT and right is not None
     }
     places = {category: at for at, category in enumerate(categories)}
     table = np.zeros((len(outcomes), 2, len(categories), len(_COUNTS)))
-    for at, (outcome, found) in enumerate(zip(outcomes, said, strict=True)):
+    for at, (outcome, right) in enumerate(zip(outcomes, said, strict=True)):
         errors, count = outcome.gold["errors"], outcome.gold["steps"]
         misjudged = [step in errors for step in range(count)]
-        near = shares.get(outcome.gold["name"]) if outcome.part != CORRECT and found is not None else None
-        distance = 0.0 if near is None or found is None else abs(sum(found) / count - near)
-        table[at, int(found is None), places[outcome.part]] = [
-            *step_counts(misjudged if found is None else found, errors),
+        near = shares.get(outcome.gold["name"]) if outcome.part != CORRECT and right is not None else None
+        distance = 0.0 if near is None or right is None else abs(sum(right) / count - near)
+        table[at, int(right is None), places[outcome.part]] = [
+            *step_counts(misjudged if right is None else right, errors),
             distance,
             near is not None,
         ]
@@ -294,11 +274,9 @@ def _numbers(sums: Floats, categories: Sequence[str]) -> Floats:
     own = [at for at, category in enumerate(categories) if category != CORRECT]
     both = sums.sum(axis=1)
     rates = _rates(both)
-    scores = rates[..., 0].copy()
-    for at, category in enumerate(categories):
-        if category == NO_ERRORS:
-            scores[:, at] = rates[:, at, 1]
-    rates[..., 0] = scores
+    if NO_ERRORS in categories:
+        rates[:, categories.index(NO_ERRORS), 0] = rates[:, categories.index(NO_ERRORS), 1]
+    scores = rates[..., 0]
     total = _rates(both[:, own].sum(axis=1))
     judged = _rates(sums[:, 0, own].sum(axis=1))
     groups = []

@@ -13,16 +13,15 @@ benchmark's.  So is one whose steps before the prediction were not judged.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace, random_share
 from adjudge.evals.benchmarks.case import MISMATCH, Case, Outcome, Stored
 from adjudge.evals.benchmarks.fields import as_whole, cluster_of, shown, solution_sample, text_of, texts_of, whole
-from adjudge.evals.reports.result import Measure
+from adjudge.evals.reports.result import Measure, Sought, measures_of_sums
 from adjudge.statistics.arrays import Floats, np
-from adjudge.statistics.bootstrap import cluster_bootstrap, opened, share_interval
 from adjudge.statistics.confusion import ratio
 from adjudge.statistics.intervals import Draws, Interval
 
@@ -127,7 +126,6 @@ def _hit_range(steps: Sequence[float], label: int) -> tuple[float, float] | None
 
 
 PARTS: Final = ("gsm8k", "math", "olympiadbench", "omnimath")
-_ACCURACIES: Final = ("error accuracy", "correct accuracy")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,14 +175,14 @@ class ProcessBench(Benchmark):
 
     def credit(self, outcome: Outcome) -> float | None:
         """Return 1 for the right prediction, else 0; None without one.  The threshold is the fixed one, always."""
-        found = prediction_of(outcome, self.threshold)
-        return None if found is None else float(found == outcome.gold["label"])
+        place = prediction_of(outcome, self.threshold)
+        return None if place is None else float(place == outcome.gold["label"])
 
     def words(self, outcome: Outcome) -> tuple[str, Sequence[str]]:
         """Return the first wrong step, and what was predicted, as the rows count them: from 0."""
         label, count = outcome.gold["label"], outcome.gold["steps"]
-        found = prediction_of(outcome, self.threshold)
-        said = "no prediction" if found is None else f"predicted: {_step(found)}"
+        place = prediction_of(outcome, self.threshold)
+        said = "no prediction" if place is None else f"predicted: {_step(place)}"
         return f"{_step(label)}, of {count} steps, counted from 0", (said,)
 
     def baselines(self, outcomes: Sequence[Outcome]) -> Mapping[str, Sequence[Outcome]]:
@@ -195,46 +193,49 @@ class ProcessBench(Benchmark):
             values = [self.threshold + (1 if at < place or place == NO_ERROR else -1) for at in range(count)]
             return outcome.with_values([min(values)], steps=[tuple(values)])
 
-        return {
-            "no_error": [said(one, NO_ERROR) for one in outcomes],
-            "first_step": [said(one, 0) for one in outcomes],
-            "last_step": [said(one, one.gold["steps"] - 1) for one in outcomes],
-            "random_step": [said(one, int(random_share(one.id) * one.gold["steps"])) for one in outcomes],
+        places: dict[str, Callable[[Outcome], int]] = {
+            "no_error": lambda _: NO_ERROR,
+            "first_step": lambda _: 0,
+            "last_step": lambda one: int(one.gold["steps"]) - 1,
+            "random_step": lambda one: int(random_share(one.id) * one.gold["steps"]),
         }
+        return {name: [said(one, place(one)) for one in outcomes] for name, place in places.items()}
 
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
         """Return the mean F1, each part's F1 with its two accuracies, and how many have no prediction and why.
 
         Where a threshold was to be chosen and could not be, all but the last are unknown.
         """
-        parts = list(dict.fromkeys(outcome.part for outcome in outcomes))
         threshold = self._threshold(outcomes)
         predicted = [None if threshold is None else prediction_of(outcome, threshold) for outcome in outcomes]
-        errors = {part: sum(one.part == part and one.gold["label"] != NO_ERROR for one in outcomes) for part in parts}
-        sizes = {part: sum(one.part == part for one in outcomes) for part in parts}
-        counts = [len(outcomes)]
+        parts = list(dict.fromkeys(outcome.part for outcome in outcomes))
+        sought = [Sought("mean F1", published=set(parts) == set(PARTS))]
         for part in parts:
-            counts += [sizes[part], errors[part], sizes[part] - errors[part]]
-        intervals = cluster_bootstrap(
-            [outcome.cluster for outcome in outcomes],
+            own = [outcome for outcome in outcomes if outcome.part == part]
+            errors, problems = sum(one.gold["label"] != NO_ERROR for one in own), len({one.cluster for one in own})
+            sought.append(Sought("F1", part, published=True, n=len(own)))
+            for name, n in (("error accuracy", errors), ("correct accuracy", len(own) - errors)):
+                sought.append(Sought(name, part, published=True, n=n, clusters=min(n, problems)))
+        clusters = [outcome.cluster for outcome in outcomes]
+        rates = measures_of_sums(
+            sought,
+            clusters,
             _columns(outcomes, predicted, parts),
-            lambda sums: _numbers(sums.reshape(len(sums), len(parts), 4)),
+            lambda sums: _numbers(sums.reshape(len(sums), len(parts), 4), known=threshold is not None),
             draws,
-            counts=counts,
         )
-        if threshold is None:
-            intervals = [Interval(value=None, n=one.n) for one in intervals]
-        found = [*_named(parts, intervals), *self._chosen(threshold), *_missing(outcomes, draws)]
-        problems = {part: len({one.cluster for one in outcomes if one.part == part}) for part in parts}
+        missing = {
+            "no step values": [not outcome.steps[0] for outcome in outcomes],
+            "other steps": [outcome.reasons == (MISMATCH,) for outcome in outcomes],
+        }
+        chosen = "threshold chosen here" if self.choose_on else "threshold"
         return [
-            replace(one, interval=opened(one.interval, min(one.interval.n, problems[one.part]), draws))
-            if one.name in _ACCURACIES
-            else one
-            for one in found
+            *rates,
+            Measure(name=chosen, part=self.choose_on, interval=Interval(value=threshold), better="none"),
+            *(Measure.mean(name, hits, clusters, draws, better="low") for name, hits in missing.items()),
         ]
 
     def _threshold(self, outcomes: Sequence[Outcome]) -> float | None:
-        """The threshold; None where it was to be chosen and cannot be."""
         if not self.choose_on:
             return self.threshold
         rows = [outcome for outcome in outcomes if outcome.part == self.choose_on]
@@ -245,19 +246,15 @@ class ProcessBench(Benchmark):
         except ValueError:
             return None
 
-    def _chosen(self, threshold: float | None) -> list[Measure]:
-        name = "threshold chosen here" if self.choose_on else "threshold"
-        return [Measure(name=name, part=self.choose_on, interval=Interval(value=threshold), better="none")]
-
     def _stored(self, row: Mapping[str, Any], count: int) -> tuple[Stored, ...]:
         if self.values:
             return (_stored_values(row.get(self.values), self.values, count),)
         if self.prediction not in row:
             return ()
-        found = row[self.prediction]
-        place = as_whole(found)
+        cell = row[self.prediction]
+        place = as_whole(cell)
         if place is None or not NO_ERROR <= place < count:
-            said = "no prediction" if found is None else f"predicted {shown(found)} of {count} steps"
+            said = "no prediction" if cell is None else f"predicted {shown(cell)} of {count} steps"
             return (Stored(value=None, reason=said),)
         return (Stored(value=float(place == NO_ERROR), steps=verdicts_until(place, count)),)
 
@@ -303,13 +300,13 @@ def _part(name: str, file: str) -> str:
     return before if before and number.isdigit() else file.partition(".")[0]
 
 
-def _stored_values(found: Any, column: str, count: int) -> Stored:
-    if found is None:
+def _stored_values(cell: Any, column: str, count: int) -> Stored:
+    if cell is None:
         return Stored(value=None, reason="no values")
-    if isinstance(found, str) or not isinstance(found, Sequence):
-        raise ValueError(f"the column {column!r} holds {shown(found)}; it must be a list of numbers")
+    if isinstance(cell, str) or not isinstance(cell, Sequence):
+        raise ValueError(f"the column {column!r} holds {shown(cell)}; it must be a list of numbers")
     values = []
-    for value in found:
+    for value in cell:
         if value is not None and (isinstance(value, bool | str) or not isinstance(value, int | float)):
             raise ValueError(f"the column {column!r} has the item {shown(value)}; all must be numbers or null")
         values.append(float(value) if value is not None and math.isfinite(value) else None)
@@ -323,40 +320,18 @@ def _columns(outcomes: Sequence[Outcome], predicted: Sequence[int | None], parts
     """For each part: right on an error, errors, right on none, solutions without an error."""
     table = np.zeros((len(outcomes), len(parts), 4))
     places = {part: at for at, part in enumerate(parts)}
-    for at, (outcome, found) in enumerate(zip(outcomes, predicted, strict=True)):
+    for at, (outcome, place) in enumerate(zip(outcomes, predicted, strict=True)):
         first = 2 if outcome.gold["label"] == NO_ERROR else 0
-        table[at, places[outcome.part], first] = found == outcome.gold["label"]
+        table[at, places[outcome.part], first] = place == outcome.gold["label"]
         table[at, places[outcome.part], first + 1] = 1.0
     return table.reshape(len(outcomes), -1)
 
 
-def _numbers(sums: Floats) -> Floats:
-    """The mean F1, then F1 and the two accuracies of each part, of blocks (b, parts, 4)."""
+def _numbers(sums: Floats, *, known: bool) -> Floats:
+    """The mean F1, then F1 and the two accuracies of each part, of blocks (b, parts, 4); all unknown if not `known`."""
     error, correct = ratio(sums[..., 0], sums[..., 1]), ratio(sums[..., 2], sums[..., 3])
     both = error + correct
     f1 = np.where(both == 0, 0.0, ratio(2 * error * correct, both))
     rows = np.stack([f1, error, correct], axis=2).reshape(len(sums), -1)
-    return np.concatenate([f1.mean(axis=1)[:, None], rows], axis=1)
-
-
-def _named(parts: Sequence[str], intervals: Sequence[Interval]) -> list[Measure]:
-    names = ("F1", *_ACCURACIES)
-    keys = [(name, part) for part in parts for name in names]
-    found = [Measure(name="mean F1", interval=intervals[0], published=set(parts) == set(PARTS))]
-    return found + [
-        Measure(name=name, part=part, interval=interval, published=True)
-        for (name, part), interval in zip(keys, intervals[1:], strict=True)
-    ]
-
-
-def _missing(outcomes: Sequence[Outcome], draws: Draws) -> list[Measure]:
-    """The shares of solutions without values, and of those whose values are of other steps."""
-    clusters = [outcome.cluster for outcome in outcomes]
-    kinds = {
-        "no step values": [not outcome.steps[0] for outcome in outcomes],
-        "other steps": [outcome.reasons == (MISMATCH,) for outcome in outcomes],
-    }
-    return [
-        Measure(name=name, interval=share_interval([float(hit) for hit in hits], clusters, draws), better="low")
-        for name, hits in kinds.items()
-    ]
+    numbers = np.concatenate([f1.mean(axis=1)[:, None], rows], axis=1)
+    return numbers if known else np.full_like(numbers, np.nan)

@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
+from adjudge.evals.benchmarks import fields
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome
-from adjudge.evals.benchmarks.fields import Row, case_id, field, first_of, has, keyed_rows, shown, text_of, word
+from adjudge.evals.benchmarks.fields import Row, shown
 from adjudge.evals.benchmarks.labels import ACCURACY, RIGHT, WRONG, Labelled, Truth, labelled_case
 from adjudge.evals.reports.result import Measure
 from adjudge.statistics.intervals import Draws
@@ -43,24 +44,19 @@ class Programs(Labelled):
     problems: str = ""
     """The file of problems. Without it they stand in each row."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self._problems
-
     def problem(self, row: Row, name: str) -> Mapping[str, Any]:
         """Return the problem of a row: a row of the second file, or the row itself."""
         if not self.problems:
-            if not has(row, self.tested):
+            if not fields.has(row, self.tested):
                 raise ValueError(f"the row has no column {self.tested!r}; name the file of problems with --problems")
             return row
-        found = self._problems.get(name)
-        if found is None:
+        if name not in self._problems:
             raise ValueError(f"the problem {name!r:.60} is not in {self.problems}")
-        return found[0]
+        return self._problems[name][0]
 
     @cached_property
     def _problems(self) -> dict[str, list[dict[str, Any]]]:
-        return keyed_rows(self.problems, lambda row: text_of(row, *self.named)) if self.problems else {}
+        return fields.keyed_rows(self.problems, lambda row: fields.text_of(row, *self.named))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,40 +92,31 @@ class HumanEval(Programs):
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the program of a row."""
-        task = text_of(row, "task_id")
+        task = fields.text_of(row, "task_id")
         problem = self.problem(row, task)
-        prompt, entry_point = text_of(problem, "prompt"), text_of(problem, "entry_point")
+        prompt, entry_point = fields.text_of(problem, "prompt"), fields.text_of(problem, "entry_point")
         program, label = self._program(row, prompt)
-        reference: dict[str, Any] = {
-            "tests": text_of(problem, "test"),
-            "style": "humaneval",
-            "entry_point": entry_point,
-        }
-        model = word(row, self.model_column) if self.model_column and has(row, self.model_column) else ""
         yield labelled_case(
-            id=case_id(place, task),
+            id=fields.case_id(place, task),
             prompt=prompt,
             response=f"{_FENCE}python\n{program}\n{_FENCE}",
             label=label,
-            reference=reference,
-            part=model,
+            reference={"tests": fields.text_of(problem, "test"), "style": "humaneval", "entry_point": entry_point},
+            part=fields.optional_word(row, self.model_column),
             cluster=task,
         )
 
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
         """Return the rates of the scorer's verdicts and pass@k; pass@k first where nobody labelled anything."""
         rates = list(super().measures(outcomes, draws))
-        found = []
+        passing = []
         for part in dict.fromkeys(["", *(outcome.part for outcome in outcomes)]):
             own = [outcome for outcome in outcomes if part in ("", outcome.part)]
-            found += self._passing(part, own, draws)
-        return [*rates, *found] if rates[0].name == ACCURACY else [*found, *rates]
+            passing += self._passing(part, own, draws)
+        return [*rates, *passing] if rates[0].name == ACCURACY else [*passing, *rates]
 
     def _passing(self, part: str, outcomes: Sequence[Outcome], draws: Draws) -> list[Measure]:
-        judged = [self.judged(outcome) for outcome in outcomes]
-        kinds = {"": [one.said == RIGHT for one in judged]}
-        if all(one.gold is not None for one in judged):
-            kinds[" by labels"] = [one.gold == RIGHT for one in judged]
+        kinds = self.called_right(outcomes)
         tasks = [(outcome.part, outcome.cluster) for outcome in outcomes]
         return [
             _pass_at(k, kind, part, tasks, passed, draws)
@@ -138,13 +125,15 @@ class HumanEval(Programs):
         ]
 
     def _program(self, row: Row, prompt: str) -> tuple[str, str | None]:
-        label = first_of(row, _PASSED)
-        truth = None if label is None else Truth(more={"timeout": WRONG, "timed out": WRONG}).of(field(row, label))
-        if has(row, "completion"):
-            return prompt + text_of(row, "completion"), truth
-        if first_of(row, _PROGRAMS) is not None:
-            return text_of(row, *_PROGRAMS), truth
-        return prompt + text_of(row, "canonical_solution"), RIGHT
+        label = fields.first_of(row, _PASSED)
+        truth = (
+            None if label is None else Truth(more={"timeout": WRONG, "timed out": WRONG}).of(fields.field(row, label))
+        )
+        if fields.has(row, "completion"):
+            return prompt + fields.text_of(row, "completion"), truth
+        if fields.first_of(row, _PROGRAMS) is not None:
+            return fields.text_of(row, *_PROGRAMS), truth
+        return prompt + fields.text_of(row, "canonical_solution"), RIGHT
 
 
 def _pass_at(
@@ -195,17 +184,17 @@ class VerilogEval(Programs):
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the design of a row."""
-        name = text_of(row, *self.named)
+        name = fields.text_of(row, *self.named)
         problem = self.problem(row, name)
-        reference = text_of(problem, "reference")
-        own = first_of(row, _DESIGNS) is None
+        reference = fields.text_of(problem, "reference")
+        own = fields.first_of(row, _DESIGNS) is None
         yield labelled_case(
-            id=case_id(place, name),
-            prompt=text_of(problem, *_PROMPTS),
-            response=_fenced(renamed(reference) if own else text_of(row, *_DESIGNS)),
+            id=fields.case_id(place, name),
+            prompt=fields.text_of(problem, *_PROMPTS),
+            response=_fenced(renamed(reference) if own else fields.text_of(row, *_DESIGNS)),
             label=RIGHT if own else _label(row),
             reference=self._reference(problem, reference),
-            part=word(row, self.part_column) if self.part_column and has(row, self.part_column) else "",
+            part=fields.optional_word(row, self.part_column),
             cluster=name,
         )
 
@@ -214,7 +203,7 @@ class VerilogEval(Programs):
         if re.search(rf"\bmodule\s+{_REFERENCE}\b", reference):
             made["top"] = _TOP
         if self.bench and problem.get("testbench") is not None:
-            made["testbench"] = text_of(problem, "testbench")
+            made["testbench"] = fields.text_of(problem, "testbench")
         files = problem.get("files")
         if files:
             if not isinstance(files, Mapping) or not all(isinstance(text, str) for text in files.values()):
@@ -233,5 +222,5 @@ def _fenced(design: str) -> str:
 
 
 def _label(row: Row) -> str | None:
-    name = first_of(row, _LABELS)
-    return None if name is None else Truth(more=dict.fromkeys(_FAILURES, WRONG)).of(field(row, name))
+    name = fields.first_of(row, _LABELS)
+    return None if name is None else Truth(more=dict.fromkeys(_FAILURES, WRONG)).of(fields.field(row, name))

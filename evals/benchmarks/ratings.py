@@ -27,25 +27,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, NamedTuple
 
-from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace, random_share
-from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import (
-    Row,
-    asked_and_said,
-    case_id,
-    cluster_of,
-    field,
-    first_of,
-    has,
-    named,
-    score,
-    shown,
-    word,
-)
+from adjudge.evals.benchmarks import fields
+from adjudge.evals.benchmarks.benchmark import AnyFile, RowPlace, random_share
+from adjudge.evals.benchmarks.case import Case, Outcome
+from adjudge.evals.benchmarks.fields import Row, shown
 from adjudge.evals.reports.result import Measure
 from adjudge.io.columns import GUESSES
 from adjudge.io.values import reference_of
@@ -80,15 +69,15 @@ class Rated(NamedTuple):
 def rating_measures(rows: Sequence[Rated], draws: Draws, *, same_scale: bool, part: str = "") -> list[Measure]:
     """Return the rates of rated responses."""
     known = [row for row in rows if row.value is not None]
-    missing = share_interval([float(row.value is None) for row in rows], [row.cluster for row in rows], draws)
-    found = [(name, interval, "high") for name, interval in _correlations(known, draws).items()]
-    found += _pairs(rows, draws)
+    clusters = [row.cluster for row in rows]
+    rates = [(name, interval, "high") for name, interval in _correlations(known, draws).items()]
+    rates += _pairs(rows, draws)
     if same_scale:
-        found += _distances(known, draws)
+        rates += _distances(known, draws)
         same = [float(row.value is not None and _whole(row.value) == _whole(row.rating)) for row in rows]
-        found.append(("same rating", share_interval(same, [row.cluster for row in rows], draws), "high"))
-    found.append(("no verdict", missing, "low"))
-    return [Measure(name=name, part=part, interval=interval, better=better) for name, interval, better in found]
+        rates.append(("same rating", share_interval(same, clusters, draws), "high"))
+    rates.append(("no verdict", share_interval([float(row.value is None) for row in rows], clusters, draws), "low"))
+    return [Measure(name=name, part=part, interval=interval, better=better) for name, interval, better in rates]
 
 
 def _correlations(known: Sequence[Rated], draws: Draws) -> dict[str, Interval]:
@@ -96,12 +85,8 @@ def _correlations(known: Sequence[Rated], draws: Draws) -> dict[str, Interval]:
         return dict.fromkeys((PEARSON, SPEARMAN, KENDALL), UNKNOWN)
     ratings, values, clusters = _columns(known)
     ranks = (spearman_of(values, ratings), kendall_of(values, ratings))
-
-    def statistic(weights: Floats) -> Floats:
-        return np.array([rank(weights) for rank in ranks])
-
     drawn = draws if len(known) <= _MAX_DRAWN else NO_DRAWS
-    spearman, kendall = weighted_bootstrap(clusters, statistic, drawn)
+    spearman, kendall = weighted_bootstrap(clusters, lambda weights: np.array([rank(weights) for rank in ranks]), drawn)
     return {PEARSON: _pearson(ratings, values, clusters, draws), SPEARMAN: spearman, KENDALL: kendall}
 
 
@@ -113,12 +98,11 @@ def _pearson(ratings: Floats, values: Floats, clusters: Sequence[str], draws: Dr
     def combine(sums: Floats) -> Floats:
         n, x, y, xx, yy, xy = sums.T
         spread = (xx - x * x / n) * (yy - y * y / n)
-        found = (xy - x * y / n) / np.sqrt(np.where(spread > 1e-12 * n * n, spread, np.nan))
-        return np.asarray(np.clip(found, -1, 1))[:, None]
+        correlation = (xy - x * y / n) / np.sqrt(np.where(spread > 1e-12 * n * n, spread, np.nan))
+        return np.asarray(np.clip(correlation, -1, 1))[:, None]
 
     columns = np.column_stack([np.ones(len(one)), one, other, one * one, other * other, one * other])
-    (found,) = cluster_bootstrap(clusters, columns, combine, draws)
-    return found
+    return cluster_bootstrap(clusters, columns, combine, draws)[0]
 
 
 def _standard(side: Floats) -> Floats | None:
@@ -152,14 +136,13 @@ def _pairs(rows: Sequence[Rated], draws: Draws) -> list[tuple[str, Interval, str
     groups: dict[str, list[Rated]] = {}
     for row in rows:
         groups.setdefault(row.cluster, []).append(row)
-    counts = {name: _counted(own) for name, own in groups.items() if len(own) > 1}
-    table = np.array([counts[name] for name in counts if counts[name][0]], dtype=float)
-    if not len(table):
+    counts = {name: counted for name, own in groups.items() if len(own) > 1 and (counted := _counted(own))[0]}
+    if not counts:
         return []
-    names = [name for name in counts if counts[name][0]]
+    table = np.array(list(counts.values()), dtype=float)
     pairs = int(table[:, 0].sum())
     ordered, half, tied = cluster_bootstrap(
-        names,
+        list(counts),
         table,
         lambda sums: np.column_stack([sums[:, 1], sums[:, 1] + sums[:, 2] / 2, sums[:, 2]]) / sums[:, :1],
         draws,
@@ -201,18 +184,17 @@ def unread_ratings(
         "longer" is left out where the input holds no texts; it spreads lengths over the scale, the shortest lowest.
     """
     mean = math.fsum(ratings) / len(ratings)
-    made = {"mean_rating": [outcome.with_values([mean]) for outcome in outcomes]}
     sizes = [outcome.sizes[0] for outcome in outcomes]
-    if any(sizes):
-        least, most = min(sizes), max(sizes)
-        step = (high - low) / max(1, most - least)
-        made["longer"] = [
-            outcome.with_values([low + step * (size - least)]) for outcome, size in zip(outcomes, sizes, strict=True)
-        ]
-    made["random"] = [
-        outcome.with_values([low + (high - low) * random_share(f"{outcome.id}/0")]) for outcome in outcomes
-    ]
-    return made
+    shortest = min(sizes)
+    step = (high - low) / max(1, max(sizes) - shortest)
+    said: dict[str, Callable[[Outcome], float]] = {
+        "mean_rating": lambda _: mean,
+        "longer": lambda one: low + step * (one.sizes[0] - shortest),
+        "random": lambda one: low + (high - low) * random_share(f"{one.id}/0"),
+    }
+    if not any(sizes):
+        del said["longer"]
+    return {name: [one.with_values([by(one)]) for one in outcomes] for name, by in said.items()}
 
 
 _SECTION: Final = re.compile(r"^###\s*([^\n:]+):[ \t]*\n?", re.MULTILINE)
@@ -223,7 +205,7 @@ _RUBRIC: Final = "score rubric"
 _LEVELS: Final = ("1", "2", "3", "4", "5")
 
 
-class Asked(NamedTuple):
+class PrometheusText(NamedTuple):
     """What such a text asks about.
 
     Attributes:
@@ -236,22 +218,22 @@ class Asked(NamedTuple):
     rubric: str
 
 
-def taken_apart(text: str) -> Asked | None:
+def taken_apart(text: str) -> PrometheusText | None:
     """Return the parts of a text in Prometheus's form; None where it is something else.
 
     The first heading of each name counts before the response, and the last one behind it, so that a response may hold
     headings of its own.
     """
-    found = [(match.group(1).strip().casefold(), match.start(), match.end()) for match in _SECTION.finditer(text)]
-    opening = _first(found, _INSTRUCTION)
-    answered = _first(found, _RESPONSE)
-    rubric = _last(found, _RUBRIC)
+    headings = [(match.group(1).strip().casefold(), match.start(), match.end()) for match in _SECTION.finditer(text)]
+    opening = _first(headings, _INSTRUCTION)
+    answered = _first(headings, _RESPONSE)
+    rubric = _last(headings, _RUBRIC)
     if opening is None or answered is None or rubric is None or not opening[2] <= answered[1] < rubric[1]:
         return None
-    reference = _last([one for one in found if answered[2] <= one[1] < rubric[1]], _REFERENCE)
-    behind = [one for one in found if one[1] > rubric[1]]
+    reference = _last([one for one in headings if answered[2] <= one[1] < rubric[1]], _REFERENCE)
+    behind = [one for one in headings if one[1] > rubric[1]]
     end = behind[-1][1] if behind else len(text)
-    return Asked(
+    return PrometheusText(
         instruction=text[opening[2] : answered[1]].strip(),
         response=text[answered[2] : (reference or rubric)[1]].strip(),
         reference=text[reference[2] : rubric[1]].strip() if reference else "",
@@ -270,12 +252,12 @@ def as_rubric(given: Any) -> Any:
     return {"criteria": given["criteria"], **{level: said for level, said in levels.items() if said is not None}}
 
 
-def _first(found: list[tuple[str, int, int]], name: str) -> tuple[str, int, int] | None:
-    return next((one for one in found if one[0].startswith(name)), None)
+def _first(headings: list[tuple[str, int, int]], name: str) -> tuple[str, int, int] | None:
+    return next((one for one in headings if one[0].startswith(name)), None)
 
 
-def _last(found: list[tuple[str, int, int]], name: str) -> tuple[str, int, int] | None:
-    return next((one for one in reversed(found) if one[0].startswith(name)), None)
+def _last(headings: list[tuple[str, int, int]], name: str) -> tuple[str, int, int] | None:
+    return next((one for one in reversed(headings) if one[0].startswith(name)), None)
 
 
 _RATINGS: Final = ("rating", "human_score", "human_scores", "gpt4_score", "orig_score", "score")
@@ -289,7 +271,7 @@ _PUBLISHED: Final = ("Pearson", "Spearman", "Kendall")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ratings(Benchmark):
+class Ratings(AnyFile):
     """Any file of responses with ratings."""
 
     name: ClassVar[str] = "ratings"
@@ -314,12 +296,6 @@ class Ratings(Benchmark):
     """Column of the subset that a row counts in; "" tries category, capability and
     language."""
 
-    cluster_column: str = ""
-    """Column that rows of one prompt share; without one, the prompt."""
-
-    id_column: str = ""
-    """Column of the id; without one, the number of the row, from 0."""
-
     score_column: str = ""
     """Column of stored scores."""
 
@@ -339,22 +315,19 @@ class Ratings(Benchmark):
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the response of a row; nothing where it has no rating."""
-        column = self.rating_column or first_of(row, _RATINGS) or next((name for name in _RATINGS if name in row), None)
-        column = named(row, column or "", _RATINGS, "rating")
-        if not has(row, column):
-            if column in row or "." in column:
-                return
-            field(row, column)
+        column = fields.labelled_by(row, self.rating_column, _RATINGS, "rating")
+        if column is None:
+            return
         sample = self._sample(row)
-        part = self.part_column or first_of(row, _PARTS)
-        cluster = word(row, self.cluster_column) if self.cluster_column else ""
+        name, part, cluster = fields.named_case(self, row, place, sample.prompt)
+        usual = fields.first_of(row, _PARTS)
         yield Case(
-            id=word(row, self.id_column) if self.id_column else case_id(place),
+            id=name,
             samples=(sample,),
-            gold={"rating": self._rating(field(row, column), column)},
-            cluster=cluster or (cluster_of(sample.prompt) if sample.prompt else ""),
-            part=word(row, part) if part else "",
-            stored=self._stored(row),
+            gold={"rating": self._rating(fields.field(row, column), column)},
+            cluster=cluster,
+            part=fields.word(row, usual) if usual and not self.part_column else part,
+            stored=fields.one_score(row, self.score_column),
             texts=bool(sample.response) or not self.score_column,
         )
 
@@ -392,16 +365,16 @@ class Ratings(Benchmark):
                 reference=asked.reference or None,
                 extra={"rubric": asked.rubric},
             )
-        prompt = self.prompt_column or first_of(row, _PROMPTS)
-        response = self.response_column or first_of(row, _RESPONSES)
-        reference, rubric = first_of(row, _REFERENCES), first_of(row, _RUBRICS)
+        prompt = self.prompt_column or fields.first_of(row, _PROMPTS)
+        response = self.response_column or fields.first_of(row, _RESPONSES)
+        reference, rubric = fields.first_of(row, _REFERENCES), fields.first_of(row, _RUBRICS)
         if not self.score_column:
-            response = named(row, response or "", _RESPONSES, "response")
-        question, said = asked_and_said(row, prompt, response)
+            response = fields.named(row, response or "", _RESPONSES, "response")
+        question, said = fields.asked_and_said(row, prompt, response)
         return Sample(
             prompt=question,
             response=said,
-            reference=reference_of(field(row, reference)) if reference else None,
+            reference=reference_of(fields.field(row, reference)) if reference else None,
             extra={"rubric": _rubric(row, rubric)} if rubric else {},
         )
 
@@ -418,17 +391,12 @@ class Ratings(Benchmark):
             )
         return mean
 
-    def _stored(self, row: Row) -> tuple[Stored, ...]:
-        if not self.score_column:
-            return ()
-        return (score(field(row, self.score_column) if has(row, self.score_column) else None, self.score_column),)
-
 
 def _rubric(row: Row, column: str) -> Any:
     if column != "orig_criteria":
-        return as_rubric(field(row, column))
+        return as_rubric(fields.field(row, column))
     levels = {f"score{level}_description": row.get(f"orig_score{level}_description") for level in range(1, 6)}
-    return as_rubric({"criteria": field(row, column), **levels})
+    return as_rubric({"criteria": fields.field(row, column), **levels})
 
 
 def _number(value: Any, column: str) -> float:

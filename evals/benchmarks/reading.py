@@ -12,11 +12,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, BenchmarkConfig, RowPlace
 from adjudge.evals.benchmarks.case import Case, Given, Outcome, finite, is_cut, stored_of
-from adjudge.evals.benchmarks.worst import sample_ids
 from adjudge.evals.reports.config import input_facts
 from adjudge.io.row import Cursor, Row
 from adjudge.io.source import Source, open_source
@@ -49,11 +48,7 @@ class Batch:
 
 
 class CaseReader:
-    """Reads the cases of a benchmark.
-
-    Raises:
-        ValueError: there is no such input.
-    """
+    """Reads the cases of a benchmark."""
 
     def __init__(self, config: BenchmarkConfig, benchmark: Benchmark) -> None:
         self.source = _opened(config, benchmark)
@@ -68,11 +63,7 @@ class CaseReader:
         self._files: dict[int, str] = {}
 
     def batches(self) -> Iterator[list[Batch]]:
-        """Yield the batches one by one, each in a list, as `adjudge.io.jobs.ordered` takes them.
-
-        Raises:
-            ValueError: two cases have one id.
-        """
+        """Yield the batches one by one, each in a list, as `adjudge.io.jobs.ordered` takes them."""
         batch = Batch(after=Cursor())
         for row in self._first_rows():
             cases = self._cases(row)
@@ -165,11 +156,7 @@ def _opened(config: BenchmarkConfig, benchmark: Benchmark) -> Source:
 
 
 def _named(case: Case) -> Case:
-    """Return the case with the ids that users label by: the case's own, or with "/0", "/1", ... for several samples.
-
-    Raises:
-        ValueError: something in it is of another kind than the contract says.
-    """
+    """Return the case with the ids that users label by: the case's own, or with "/0", "/1", ... for several samples."""
     _check(case)
     several = len(case.samples) > 1
     samples = tuple(
@@ -226,25 +213,14 @@ class Voice(ABC):
         """
 
 
-class _Found(NamedTuple):
-    """A case of the other input: its scores, whether they are shares in two orders, its cluster or "" without texts."""
-
-    given: list[Given]
-    compared: bool
-    cluster: str
-
-
 class OtherInput(Voice):
-    """The stored scores of another input.
-
-    Raises:
-        ValueError: there is no such input.
-    """
+    """The stored scores of another input."""
 
     def __init__(self, config: BenchmarkConfig, benchmark: Benchmark) -> None:
         self._path = config.against_input
-        self._cases = _cases(CaseReader(replace(config, input=config.against_input, limit=0), benchmark))
-        self._ahead: dict[str, _Found] = {}
+        reader = CaseReader(replace(config, input=config.against_input, limit=0), benchmark)
+        self._cases = (case for (batch,) in reader.batches() for case in batch.cases)
+        self._ahead: dict[str, tuple[list[Given], bool, str]] = {}  # scores, whether shares, cluster if there are texts
         self._in_two_orders: set[str] = set()
 
     def sees_orders(self, case: Case) -> bool:
@@ -265,50 +241,52 @@ class OtherInput(Voice):
 
     def _of(self, case: Case) -> list[Given]:
         while case.id not in self._ahead:
-            found = next(self._cases, None)
-            if found is None:
+            other = next(self._cases, None)
+            if other is None:
                 raise ValueError(
                     f"{self._path} does not have the case {case.id!r}; give outputs for the same cases, with their ids"
                 )
-            self._ahead[found.id] = _Found(stored_of(found), found.compared, found.cluster if found.texts else "")
-        other = self._ahead.pop(case.id)
-        if len(other.given) != len(case.samples):
+            self._ahead[other.id] = (stored_of(other), other.compared, other.cluster if other.texts else "")
+        given, compared, cluster = self._ahead.pop(case.id)
+        if len(given) != len(case.samples):
             raise ValueError(
-                f"the case {case.id!r} has {len(other.given)} responses in {self._path} and {len(case.samples)} in the "
+                f"the case {case.id!r} has {len(given)} responses in {self._path} and {len(case.samples)} in the "
                 "input; give outputs for the same cases"
             )
-        if case.texts and other.cluster not in ("", case.cluster):
+        if case.texts and cluster not in ("", case.cluster):
             raise ValueError(
                 f"the case {case.id!r} has another prompt in {self._path} than in the input; give outputs for the same "
                 "cases, in the same order where their ids are numbers of rows"
             )
-        if other.compared:
+        if compared:
             self._in_two_orders.add(case.id)
-        return other.given
+        return given
 
 
-def _cases(reader: CaseReader) -> Iterator[Case]:
-    for (batch,) in reader.batches():
-        yield from batch.cases
-
-
-class ScoreFile:
-    """The scores of a file.
+class ScoreFile(Voice):
+    """The scores of a file, by sample id.
 
     Args:
         path: the file.
         name: whose scores, where a line holds several by name; "" where it holds one.
-
-    Raises:
-        ValueError: there is no such file.
+        compared: whether they are shares in two orders.
     """
 
-    def __init__(self, path: str, name: str = "") -> None:
+    def __init__(self, path: str, name: str = "", *, compared: bool = False) -> None:
         self.path = path
         self._name = name
+        self._compared = compared
         self._rows = self._read(open_source(path, limit=_ROW_BYTES).rows(Cursor()))
         self._ahead: dict[str, Given] = {}
         self._who: Mapping[str, Any] = {}
+
+    def sees_orders(self, case: Case) -> bool:
+        """Return what was said of the file."""
+        return self._compared
+
+    async def given(self, cases: Sequence[Case]) -> list[list[Given]]:
+        """Return the scores of the samples' ids."""
+        return [[self.take(sample.id) for sample in case.samples] for case in cases]
 
     def facts(self) -> Mapping[str, Any]:
         """Return who gave the scores, as far as the file says, and its name."""
@@ -316,27 +294,19 @@ class ScoreFile:
         return {"name": name or self.path, "fingerprint": fingerprint or "", "scores": self.path}
 
     def take(self, sample: str) -> Given:
-        """Return the score of a sample, once.
-
-        Raises:
-            ValueError: the file has none, has two, or cannot be read.
-        """
+        """Return the score of a sample, once."""
         while sample not in self._ahead:
-            found = next(self._rows, None)
-            if found is None:
+            entry = next(self._rows, None)
+            if entry is None:
                 raise ValueError(
                     f"{self.path} holds no score for the sample {sample!r} (or was asked for it twice); label the "
                     "samples that --samples writes, all of them, and keep their ids"
                 )
-            name, given = found
+            name, given = entry
             if name in self._ahead:
                 raise ValueError(f"{self.path} holds two scores for the sample {name!r}; remove one")
             self._ahead[name] = given
         return self._ahead.pop(sample)
-
-    def left(self) -> list[str]:
-        """Return the ids of the scores that nobody asked for."""
-        return [*self._ahead, *(name for name, _ in self._rows)]
 
     def check_left(self, outcomes: Sequence[Outcome], *, partly: bool) -> list[str]:
         """Return a sentence about the scores that nobody asked for, if there are any.
@@ -344,14 +314,11 @@ class ScoreFile:
         Args:
             outcomes: of all cases that were read.
             partly: whether the benchmark was read in part, so that scores of the rest are no mistake.
-
-        Raises:
-            ValueError: the file holds two scores of a sample, or scores of samples that the benchmark does not have.
         """
-        left = self.left()
+        left = [*self._ahead, *(name for name, _ in self._rows)]
         if not left:
             return []
-        known = {name for outcome in outcomes for name in sample_ids(outcome)}
+        known = {name for outcome in outcomes for name in outcome.sample_ids}
         twice = next((name for name in left if name in known), None)
         if twice is not None:
             raise ValueError(f"{self.path} holds two scores for the sample {twice!r}; remove one")

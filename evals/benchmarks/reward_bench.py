@@ -31,31 +31,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
+from adjudge.evals.benchmarks import fields
+from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome
-from adjudge.evals.benchmarks.fields import (
-    Row,
-    case_id,
-    first_of,
-    has,
-    items,
-    rows_of,
-    scores,
-    shown,
-    stem_of,
-    stored_pair,
-    text,
-    texts,
-    whole,
-    word,
-)
-from adjudge.evals.benchmarks.pair import PairBenchmark, list_words, pair_case, pair_credit, pair_measures
-from adjudge.evals.reports.result import Measure
-from adjudge.io.values import Text
+from adjudge.evals.benchmarks.fields import Row, shown
+from adjudge.evals.benchmarks.pair import ChoiceBenchmark, pair_credit, pair_measures, ranked
+from adjudge.evals.reports.result import Measure, Sought, measures_of_sums
 from adjudge.statistics.arrays import Floats, np
-from adjudge.statistics.bootstrap import Recipe, cluster_bootstrap, evenly, weighted_means
+from adjudge.statistics.bootstrap import Recipe, evenly, weighted_means
 from adjudge.statistics.intervals import Draws
 
 TIES: Final = "Ties"
@@ -65,7 +50,7 @@ _NAMES: Final = {name.casefold(): name for name in SUBSETS}
 
 
 @dataclass(frozen=True, kw_only=True)
-class RewardBench2(Benchmark):
+class RewardBench2(ChoiceBenchmark):
     """RewardBench 2."""
 
     name: ClassVar[str] = "reward_bench_2"
@@ -80,39 +65,34 @@ class RewardBench2(Benchmark):
     places: ClassVar[bool | None] = False  # right responses come first in every row
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
-        """Return the responses of a row, the right ones first; the gold is `{"right": how many}`."""
-        return [self._case(one, its_place) for one, its_place in rows_of(row, place, "subset")]
+        """Return the responses of a row, the right ones first; the gold is `{"right": [places]}`."""
+        return [self._case(one, its_place) for one, its_place in fields.rows_of(row, place, "subset")]
 
     def _case(self, row: Row, place: RowPlace) -> Case:
-        subset = _NAMES.get(word(row, "subset").casefold())
+        subset = _NAMES.get(fields.word(row, "subset").casefold())
         if subset is None:
             raise ValueError(f"the subset {shown(row['subset'])} is none of RewardBench 2's: {', '.join(SUBSETS)}")
-        own = word(row, "id") if has(row, "id") else ""
-        bare = has(row, "scores") and first_of(row, ("prompt", "chosen", "rejected")) is None
-        responses, right = _unwritten(row) if bare else _written(row)
-        gold: dict[str, Any] = {"right": right}
-        cluster = case_id(place, subset) if bare else ""
-        if subset == TIES:
-            gold |= {"ties": _ties_of(own, right)}
-            cluster = f"ties:{gold['ties'][1]}"
-        return pair_case(
-            id=case_id(place, subset, *([own] if own else [])),
-            prompt="" if bare else text(row, "prompt"),
-            responses=responses,
-            gold=gold,
+        own = fields.optional_word(row, "id")
+        bare = fields.has(row, "scores") and fields.first_of(row, ("prompt", "chosen", "rejected")) is None
+        chosen, rejected = ((), ()) if bare else (fields.texts(row, "chosen"), fields.texts(row, "rejected"))
+        count = len(fields.items(row, "scores")) if bare else len(chosen) + len(rejected)
+        right = _right(row, count) if bare else len(chosen)
+        ties = _ties_of(own, right) if subset == TIES else []
+        return fields.case_of(
+            id=fields.case_id(place, subset, own),
+            prompt="" if bare else fields.text(row, "prompt"),
+            responses=count if bare else [*chosen, *rejected],
+            gold={"right": list(range(right)), **({"ties": ties} if ties else {})},
             part=subset,
-            cluster=cluster,
-            stored=scores(row, "scores", len(responses)) if has(row, "scores") else (),
-            texts=not bare,
+            cluster=f"ties:{ties[1]}" if ties else "",
+            stored=fields.scores(row, "scores", count) if fields.has(row, "scores") else (),
         )
 
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
         """Return the score and that of each subset."""
         plain = [name for name in SUBSETS if name != TIES and any(outcome.part == name for outcome in outcomes)]
         ties = any(outcome.part == TIES for outcome in outcomes)
-        columns = np.array([_columns(outcome, plain) for outcome in outcomes])
-        if ties:
-            columns = np.hstack([columns, ties_columns(outcomes)])
+        columns = np.hstack([_columns(outcomes, plain), ties_columns(outcomes)])
         names = [*plain, *([TIES] if ties else [])]
 
         def combine(sums: Floats) -> Floats:
@@ -121,41 +101,19 @@ class RewardBench2(Benchmark):
                 means.append(ties_score(sums[:, 2 * len(plain) :]))
             return np.column_stack([np.mean(means, axis=0), *means])
 
-        sizes = [sum(outcome.part == name for outcome in outcomes) for name in names]
         clusters = [outcome.cluster for outcome in outcomes]
-        found = cluster_bootstrap(clusters, columns, combine, draws, counts=[len(outcomes), *sizes])
-        complete = len(names) == len(SUBSETS)
+        sought = [
+            Sought("score", published=len(names) == len(SUBSETS)),
+            *(Sought("score", name, published=True, n=sum(one.part == name for one in outcomes)) for name in names),
+        ]
         return [
-            Measure(name="score", interval=found[0], published=complete),
-            *(
-                Measure(name="score", part=name, interval=interval, published=True)
-                for name, interval in zip(names, found[1:], strict=True)
-            ),
+            *measures_of_sums(sought, clusters, columns, combine, draws),
             Measure.mean("no verdict", [not one.judged for one in outcomes], clusters, draws, better="low"),
         ]
 
     def credit(self, outcome: Outcome) -> float | None:
         """Return 1/k where the right response shares the highest score with k - 1 others; of Ties, 1 if accurate."""
-        if not outcome.judged:
-            return None
-        return float(_accurate(outcome)) if outcome.part == TIES else best_of_credit(outcome)
-
-    def words(self, outcome: Outcome) -> tuple[str, Sequence[str]]:
-        """Return which responses are right."""
-        return list_words(len(outcome.values), range(outcome.gold["right"]))
-
-
-def best_of_credit(outcome: Outcome) -> float:
-    """Return what picking one of the highest scores at random earns, where the first `right` are right.
-
-    0 where a response has no score.
-    """
-    known = [value for value in outcome.values if value is not None]
-    if len(known) < len(outcome.values):
-        return 0.0
-    best = [at for at, value in enumerate(known) if value == max(known)]
-    right: int = outcome.gold["right"]
-    return sum(at < right for at in best) / len(best)
+        return float(_accurate(outcome)) if outcome.part == TIES and outcome.judged else super().credit(outcome)
 
 
 def ties_columns(outcomes: Sequence[Outcome]) -> Floats:
@@ -165,14 +123,14 @@ def ties_columns(outcomes: Sequence[Outcome]) -> Floats:
     """
     places = [at for at, outcome in enumerate(outcomes) if outcome.part == TIES]
     refs = {outcomes[at].gold["ties"][1]: at for at in reversed(places) if outcomes[at].gold["ties"][0] == "ref"}
-    found = np.zeros((len(outcomes), 10))
+    columns = np.zeros((len(outcomes), 10))
     for at in places:
         kind, key = outcomes[at].gold["ties"]
         column = 0 if kind == "tied" else 2
-        found[at, column : column + 2] = _accurate(outcomes[at]), 1
+        columns[at, column : column + 2] = _accurate(outcomes[at]), 1
         if kind == "tied" and key in refs:
-            found[at, 4:] = _margins(outcomes[at], outcomes[refs[key]])
-    return found
+            columns[at, 4:] = _margins(outcomes[at], outcomes[refs[key]])
+    return columns
 
 
 def ties_score(sums: Floats) -> Floats:
@@ -210,28 +168,26 @@ def _gap(outcome: Outcome) -> float:
 
 
 def _sides(outcome: Outcome) -> tuple[list[float], list[float]]:
-    known = [value for value in outcome.values if value is not None]
-    return known[: outcome.gold["right"]], known[outcome.gold["right"] :]
+    known, right = [value for value in outcome.values if value is not None], len(outcome.gold["right"])
+    return known[:right], known[right:]
 
 
-def _columns(outcome: Outcome, plain: Sequence[str]) -> list[float]:
-    return [
-        number for name in plain for number in ((best_of_credit(outcome), 1.0) if outcome.part == name else (0.0, 0.0))
-    ]
+def _columns(outcomes: Sequence[Outcome], plain: Sequence[str]) -> Floats:
+    """Of each subset the credit and a count, in the rows of its cases."""
+    table = np.zeros((len(outcomes), 2 * len(plain)))
+    for row, outcome in zip(table, outcomes, strict=True):
+        if outcome.part != TIES:
+            at = 2 * plain.index(outcome.part)
+            row[at : at + 2] = ranked(outcome.values, outcome.gold["right"]).credit, 1.0
+    return table
 
 
-def _written(row: Row) -> tuple[Sequence[Text], int]:
-    """The responses of a row, and how many of them, the first ones, are right."""
-    chosen, rejected = texts(row, "chosen"), texts(row, "rejected")
-    return [*chosen, *rejected], len(chosen)
-
-
-def _unwritten(row: Row) -> tuple[Sequence[Text], int]:
-    """The same of a row that holds scores alone."""
-    count, right = len(items(row, "scores")), whole(row, "num_correct")
+def _right(row: Row, count: int) -> int:
+    """How many responses are right, in a row that holds scores alone."""
+    right = fields.whole(row, "num_correct")
     if not 0 < right < count:
         raise ValueError(f"num_correct is {right} of {count} scores; there must be right and wrong ones")
-    return [""] * count, right
+    return right
 
 
 def _ties_of(own: str, right: int) -> list[str]:
@@ -275,7 +231,7 @@ _REJECTED_SCORES: Final = ("scores_rejected", "score_rejected", "rejected_score"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RewardBench(PairBenchmark):
+class RewardBench(ChoiceBenchmark):
     """RewardBench."""
 
     name: ClassVar[str] = "reward_bench"
@@ -293,11 +249,11 @@ class RewardBench(PairBenchmark):
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the pair of a row; its subset is the part.  Subsets that count in no section have none."""
-        for one, its_place in rows_of(row, place, "subset"):
+        for one, its_place in fields.rows_of(row, place, "subset"):
             yield from self._cases(one, its_place)
 
     def _cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
-        subset = word(row, "subset") if has(row, "subset") else stem_of(place.file)
+        subset = fields.optional_word(row, "subset") or fields.stem_of(place.file)
         if subset in _NO_PART:
             return
         if subset not in _SECTION_OF and subset not in PRIOR_SETS:
@@ -305,59 +261,55 @@ class RewardBench(PairBenchmark):
                 f"the subset {shown(subset)} is none of RewardBench's; the column 'subset' or the file's name must be "
                 f"one of {', '.join(_SECTION_OF)}, {', '.join(PRIOR_SETS)}; for other files there is `pairs`"
             )
-        stored = stored_pair(row, _CHOSEN_SCORES, _REJECTED_SCORES)
-        bare = bool(stored) and first_of(row, ("prompt", "chosen", "rejected")) is None
-        yield pair_case(
-            id=case_id(place, subset, *([word(row, "id")] if has(row, "id") else [])),
-            prompt="" if bare else text(row, "prompt"),
-            responses=["" if bare else text(row, name) for name in ("chosen", "rejected")],
+        stored = fields.stored_pair(row, _CHOSEN_SCORES, _REJECTED_SCORES)
+        bare = bool(stored) and fields.first_of(row, ("prompt", "chosen", "rejected")) is None
+        yield fields.case_of(
+            id=fields.case_id(place, subset, fields.optional_word(row, "id")),
+            prompt="" if bare else fields.text(row, "prompt"),
+            responses=2 if bare else [fields.text(row, name) for name in ("chosen", "rejected")],
             gold={"better": 0},
             part=subset,
-            cluster=case_id(place, subset) if bare else "",
             stored=stored,
-            texts=not bare,
         )
 
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
         """Return the score, the sections, the subsets, and the rates of all pairs."""
         parts = [outcome.part for outcome in outcomes]
         sections = _sections(set(parts))
-        weights = {
-            name: _PRIOR_WEIGHT if name == PRIOR else 1.0 for name in sections if self.prior_sets or name != PRIOR
+        whole: Recipe = {
+            subset: (_PRIOR_WEIGHT if name == PRIOR else 1.0) * weight / sum(recipe.values())
+            for name, recipe in sections.items()
+            if self.prior_sets or name != PRIOR
+            for subset, weight in recipe.items()
         }
-        score_recipe = _mixed({name: sections[name] for name in weights}, weights)
-        recipes = [*([score_recipe] if score_recipe else []), *sections.values()]
-        found = weighted_means(
+        recipes = {"": whole, **sections} if whole else sections
+        wanted = {"": {*_SECTION_OF, *(PRIOR_SETS if self.prior_sets else ())}, PRIOR: set(PRIOR_SETS)}
+        means = weighted_means(
             [pair_credit(outcome) or 0.0 for outcome in outcomes],
             parts,
             [outcome.cluster for outcome in outcomes],
-            recipes,
+            list(recipes.values()),
             draws,
         )
-        measures = []
-        if score_recipe:
-            wanted = {*_SECTION_OF, *(PRIOR_SETS if self.prior_sets else ())}
-            measures.append(Measure(name="score", interval=found.pop(0), published=wanted <= set(parts)))
-        for name, interval in zip(sections, found, strict=True):
-            whole = set(PRIOR_SETS if name == PRIOR else EXAMPLES[name]) <= set(parts)
-            measures.append(Measure(name="score", part=name, interval=interval, published=whole))
-        return [*measures, *pair_measures(outcomes, draws)]
+        return [
+            *(
+                Measure(
+                    name="score",
+                    part=name,
+                    interval=interval,
+                    published=(wanted.get(name) or set(EXAMPLES[name])) <= set(parts),
+                )
+                for name, interval in zip(recipes, means, strict=True)
+            ),
+            *pair_measures(outcomes, draws),
+        ]
 
 
 def _sections(subsets: set[str]) -> dict[str, Recipe]:
-    found: dict[str, Recipe] = {}
-    for section, examples in EXAMPLES.items():
-        there = {subset: float(count) for subset, count in examples.items() if subset in subsets}
-        if there:
-            found[section] = there
-    prior = [name for name in PRIOR_SETS if name in subsets]
-    return found | ({PRIOR: evenly(prior)} if prior else {})
-
-
-def _mixed(sections: Mapping[str, Recipe], weights: Mapping[str, float]) -> Recipe:
-    """Return one recipe over subsets for the weighted mean of sections."""
-    return {
-        subset: weights[name] * weight / sum(recipe.values())
-        for name, recipe in sections.items()
-        for subset, weight in recipe.items()
+    """The sections of which there are rows, each with the weights of its subsets."""
+    known: Mapping[str, Recipe] = {**EXAMPLES, PRIOR: evenly(PRIOR_SETS)}
+    there = {
+        section: {subset: float(weight) for subset, weight in recipe.items() if subset in subsets}
+        for section, recipe in known.items()
     }
+    return {section: recipe for section, recipe in there.items() if recipe}

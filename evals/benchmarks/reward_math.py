@@ -22,18 +22,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
-from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace, trivial_choices
-from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import Row, case_id, cluster_of, field, has, items, score, shown, text, word
-from adjudge.evals.benchmarks.pair import (
-    list_words,
-    pair_case,
-    pair_credit,
-    pair_measures,
-    pair_words,
-    ranked,
-    verdict,
-)
+from adjudge.evals.benchmarks import fields
+from adjudge.evals.benchmarks.benchmark import RowPlace, trivial_choices
+from adjudge.evals.benchmarks.case import NO_VERDICT, NOTHING_SAID, Case, Outcome, Stored
+from adjudge.evals.benchmarks.fields import Row, shown
+from adjudge.evals.benchmarks.pair import ChoiceBenchmark, pair_credit, pair_measures, ranked, verdict
 from adjudge.evals.reports.result import Measure
 from adjudge.io.values import Text
 from adjudge.responses.aggregate import AGGREGATES, Aggregate, aggregate, needs_probabilities
@@ -69,27 +62,10 @@ def aggregate_measures(outcomes: Sequence[Outcome], draws: Draws) -> list[Measur
             for number, steps in zip(list_of, outcome.steps, strict=True)
             if number is not None
         ]
-        found = spearman([one for one, _ in counted], [count for _, count in counted]) if counted else None
-        correlations.append(
-            Measure(
-                name=f"rank correlation with the number of steps ({how})",
-                interval=Interval(value=found, n=len(counted)),
-                better="none",
-            )
-        )
+        rank = spearman([one for one, _ in counted], [count for _, count in counted]) if counted else None
+        name = f"rank correlation with the number of steps ({how})"
+        correlations.append(Measure(name=name, interval=Interval(value=rank, n=len(counted)), better="none"))
     return [*accuracies, *correlations]
-
-
-def by_step_count(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
-    """Return what the number of steps alone says of lists whose steps have values."""
-    counts = [[float(len(steps)) for steps in outcome.steps] for outcome in outcomes]
-    if not any(any(numbers) for numbers in counts):
-        return {}
-    pairs = list(zip(outcomes, counts, strict=True))
-    return {
-        "more_steps": [outcome.with_values(numbers) for outcome, numbers in pairs],
-        "fewer_steps": [outcome.with_values([-number for number in numbers]) for outcome, numbers in pairs],
-    }
 
 
 RIGHT: Final = ("human_to_GPT-4", "chosen")
@@ -100,7 +76,7 @@ _PLACES: Final = {"A": 0, "B": 1}
 
 
 @dataclass(frozen=True, kw_only=True)
-class RewardMath(Benchmark):
+class RewardMath(ChoiceBenchmark):
     """RewardMATH."""
 
     name: ClassVar[str] = "reward_math"
@@ -111,17 +87,19 @@ class RewardMath(Benchmark):
         "(list); or eval_solution with solution_type; or eval_solution_A, eval_solution_B, chosen_position"
     )
 
+    alone: ClassVar[bool] = True
+
     aggregate: Aggregate = "min"
     """What the values of steps come to where the file stores steps; the accuracy
     of every other way is given beside."""
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the cases of a row: a list, nine verdicts, one solution, or one pair."""
-        if has(row, "eval_solution_A"):
+        if fields.has(row, "eval_solution_A"):
             return [self._text_pair(row, place)]
-        if has(row, "solution_type"):
+        if fields.has(row, "solution_type"):
             return [self._solution(row, place)]
-        if has(row, "chosen_position"):
+        if fields.has(row, "chosen_position"):
             return self._verdicts(row, place)
         return [self._list(row, place)]
 
@@ -143,95 +121,88 @@ class RewardMath(Benchmark):
 
         A solution that stands in a row of its own earns nothing by itself.
         """
-        if "better" in outcome.gold:
-            return pair_credit(outcome)
-        if "list" in outcome.gold or not outcome.judged:
-            return None
-        return ranked(outcome.values, outcome.gold["right"]).alone
+        return None if _is_single(outcome) else super().credit(outcome)
 
     def words(self, outcome: Outcome) -> tuple[str, Sequence[str]]:
         """Return which solution is right: of a pair, of a list, or whether one by itself is."""
-        gold = outcome.gold
-        if "better" in gold:
-            return pair_words(outcome)
-        if "list" in gold:
-            return f"this solution is {'right' if gold['right'] else 'wrong'}", ()
-        return list_words(len(outcome.values), gold["right"])
+        if _is_single(outcome):
+            return f"this solution is {'right' if outcome.gold['right'] else 'wrong'}", ()
+        return super().words(outcome)
 
     def baselines(self, outcomes: Sequence[Outcome]) -> Mapping[str, Sequence[Outcome]]:
         """Return trivial scorers, of the number of steps too; none sees the order of lists, the right one is first."""
         lists, pairs = joined(outcomes)
         if not lists:
             return trivial_choices(pairs)
-        return {**trivial_choices(lists, places=False), **by_step_count(lists)}
+        if any(any(outcome.steps) for outcome in lists):
+            lists = [replace(outcome, step_counts=tuple(map(len, outcome.steps))) for outcome in lists]
+        return trivial_choices(lists, places=False)
 
     def _list(self, row: Row, place: RowPlace) -> Case:
-        names = items(row, "solution_reference")
-        values = items(row, "score")
+        names = fields.items(row, "solution_reference")
+        values = fields.items(row, "score")
         if len(values) != len(names):
             raise ValueError(f"the row has {len(values)} scores for {len(names)} solutions; give one for each")
         right = [at for at, name in enumerate(names) if name in RIGHT]
         if not 0 < len(right) < len(names):
             raise ValueError(f"{len(right)} of {len(names)} solutions are {' or '.join(RIGHT)}; some must be, not all")
-        problem = text(row, "problem")
-        return pair_case(
-            id=case_id(place),
-            prompt=problem,
-            responses=[""] * len(values),
+        return fields.case_of(
+            id=fields.case_id(place),
+            prompt=fields.text(row, "problem"),
+            responses=len(values),
             gold={"right": right},
             stored=[self._stored(value, f"score.{at}") for at, value in enumerate(values)],
-            texts=False,
         )
 
     def _verdicts(self, row: Row, place: RowPlace) -> Iterable[Case]:
-        said, gold = items(row, "score"), items(row, "chosen_position")
+        said, gold = fields.items(row, "score"), fields.items(row, "chosen_position")
         if len(said) != len(gold):
             raise ValueError(f"the row has {len(said)} verdicts for {len(gold)} comparisons; give one for each")
-        key = case_id(place)
-        problem = text(row, "problem")
+        key = fields.case_id(place)
         for at, (verdict_said, right) in enumerate(zip(said, gold, strict=True)):
-            yield pair_case(
+            yield fields.case_of(
                 id=f"{key}:{at}",
-                prompt=problem,
-                responses=["", ""],
+                prompt=fields.text(row, "problem"),
+                responses=2,
                 gold={"better": _position(right), "list": key},
                 stored=_shares(verdict_said),
-                texts=False,
             )
 
     def _text_pair(self, row: Row, place: RowPlace) -> Case:
-        problem = text(row, "problem")
-        return pair_case(
-            id=case_id(place),
+        problem = fields.text(row, "problem")
+        return fields.case_of(
+            id=fields.case_id(place),
             prompt=problem,
             responses=[_written(row, "eval_solution_A"), _written(row, "eval_solution_B")],
-            gold={"better": _position(field(row, "chosen_position")), "list": _key(row, problem)},
+            gold={"better": _position(fields.field(row, "chosen_position")), "list": _key(row, problem)},
         )
 
     def _solution(self, row: Row, place: RowPlace) -> Case:
-        kind = word(row, "solution_type")
+        kind = fields.word(row, "solution_type")
         if kind not in ("chosen", "rejected"):
             raise ValueError(f"the solution_type is {shown(kind)}; it must be chosen or rejected")
-        problem = text(row, "problem")
-        name = next((name for name in (*_STEPS, "score") if has(row, name)), None)
-        stored = () if name is None else (self._stored(field(row, name), name),)
-        bare = bool(stored) and not has(row, "eval_solution")
-        key = _key(row, problem)
-        return pair_case(
-            id=case_id(place),
+        problem = fields.text(row, "problem")
+        name = next((name for name in (*_STEPS, "score") if fields.has(row, name)), None)
+        stored = () if name is None else (self._stored(fields.field(row, name), name),)
+        bare = bool(stored) and not fields.has(row, "eval_solution")
+        return fields.case_of(
+            id=fields.case_id(place),
             prompt=problem,
-            responses=["" if bare else _written(row, "eval_solution")],
-            gold={"list": key, "right": kind == "chosen"},
+            responses=1 if bare else [_written(row, "eval_solution")],
+            gold={"list": _key(row, problem), "right": kind == "chosen"},
             stored=stored,
-            texts=not bare,
         )
 
     def _stored(self, value: Any, name: str) -> Stored:
         """A score, or the scores of steps and what they come to."""
         if not isinstance(value, Sequence) or isinstance(value, str):
-            return score(value, name)
-        steps = tuple(score(one, name).value for one in value)
-        return Stored(value=aggregated(steps, self.aggregate), steps=steps, reason="" if steps else "no_verdict")
+            return fields.score(value, name)
+        steps = tuple(fields.score(one, name).value for one in value)
+        return Stored(value=aggregated(steps, self.aggregate), steps=steps, reason="" if steps else NO_VERDICT)
+
+
+def _is_single(outcome: Outcome) -> bool:
+    return "list" in outcome.gold and "better" not in outcome.gold
 
 
 def joined(outcomes: Sequence[Outcome]) -> tuple[list[Outcome], list[Outcome]]:
@@ -239,31 +210,25 @@ def joined(outcomes: Sequence[Outcome]) -> tuple[list[Outcome], list[Outcome]]:
 
     Solutions of one problem come in the order of the file, right ones first.
     """
-    lists, pairs, single = [], [], dict[str, list[Outcome]]()
+    lists: list[Outcome] = []
+    pairs: list[Outcome] = []
+    single: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
-        if "better" in outcome.gold:
-            pairs.append(outcome)
-        elif "list" in outcome.gold:
+        if _is_single(outcome):
             single.setdefault(outcome.gold["list"], []).append(outcome)
         else:
-            lists.append(outcome)
+            (pairs if "better" in outcome.gold else lists).append(outcome)
     return [*lists, *(_together(key, members) for key, members in single.items())], pairs
+
+
+_OF_SAMPLES: Final = ("values", "statuses", "reasons", "cut_off", "steps", "sizes", "step_counts")
 
 
 def _together(key: str, members: Sequence[Outcome]) -> Outcome:
     ordered = sorted(members, key=lambda one: not one.gold["right"])
-    return replace(
-        ordered[0],
-        id=key,
-        gold={"right": [at for at, one in enumerate(ordered) if one.gold["right"]]},
-        values=tuple(one.values[0] for one in ordered),
-        statuses=tuple(one.statuses[0] for one in ordered),
-        reasons=tuple(one.reasons[0] for one in ordered),
-        cut_off=tuple(one.cut_off[0] for one in ordered),
-        steps=tuple(one.steps[0] for one in ordered),
-        sizes=tuple(one.sizes[0] for one in ordered),
-        step_counts=tuple(one.step_counts[0] for one in ordered),
-    )
+    columns: dict[str, Any] = {name: tuple(getattr(one, name)[0] for one in ordered) for name in _OF_SAMPLES}
+    right = [at for at, one in enumerate(ordered) if one.gold["right"]]
+    return replace(ordered[0], id=key, gold={"right": right}, **columns)
 
 
 def _list_measures(lists: Sequence[Outcome], draws: Draws) -> list[Measure]:
@@ -300,7 +265,7 @@ def _pair_measures(pairs: Sequence[Outcome], draws: Draws) -> list[Measure]:
 
 
 def _key(row: Row, problem: Text) -> str:
-    return word(row, "problem_id") if has(row, "problem_id") else cluster_of(problem)
+    return fields.word(row, "problem_id") if fields.has(row, "problem_id") else fields.cluster_of(problem)
 
 
 def _position(value: Any) -> int:
@@ -311,19 +276,13 @@ def _position(value: Any) -> int:
 
 def _shares(said: Any) -> tuple[Stored, Stored]:
     if said is None:
-        return Stored(value=None, reason="no_verdict"), Stored(value=None, reason="no_verdict")
+        return NOTHING_SAID, NOTHING_SAID
     won = _position(said)
     return Stored(value=float(won == 0)), Stored(value=float(won == 1))
 
 
 def _written(row: Row, name: str) -> Text:
     """A solution: a text, or its steps, which are joined by blank lines so that they can be told apart again."""
-    value = field(row, name)
-    if (
-        isinstance(value, Sequence)
-        and value
-        and all(isinstance(step, str) for step in value)
-        and not isinstance(value, str)
-    ):
-        return "\n\n".join(value)
-    return text(row, name)
+    value = fields.field(row, name)
+    steps = isinstance(value, Sequence) and value and not isinstance(value, str)
+    return "\n\n".join(value) if steps and all(isinstance(step, str) for step in value) else fields.text(row, name)

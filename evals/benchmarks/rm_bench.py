@@ -15,14 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
+from adjudge.evals.benchmarks import fields
 from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import Row, case_id, first_of, has, scores, shown, stem_of, text, texts, word
-from adjudge.evals.benchmarks.pair import pair_case
+from adjudge.evals.benchmarks.fields import Row, shown
 from adjudge.evals.reports.figures import Figure, Grid
 from adjudge.evals.reports.result import Measure
+from adjudge.io.values import Text
 from adjudge.statistics.arrays import Floats, np
 from adjudge.statistics.bootstrap import Recipe, evenly, weighted_means
 from adjudge.statistics.intervals import Draws
@@ -48,17 +49,12 @@ class RmBench(Benchmark):
         "score_chosen (3), score_rejected (3)"
     )
 
-    domain: str = ""
+    domain: Literal["chat", "code", "math", "safety-refuse", "safety-response"] | None = None
     """The domain of all rows, where neither a column nor the file's name says it."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.domain and self.domain not in PARTS:
-            raise ValueError(f"domain is {self.domain!r}; it must be one of {', '.join(PARTS)}")
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the six responses of a row, chosen ones first; the gold is `{"styles": 3}`."""
-        domain = self.domain or (word(row, "domain") if has(row, "domain") else stem_of(place.file))
+        domain: str = self.domain or fields.optional_word(row, "domain") or fields.stem_of(place.file)
         domain = domain.removesuffix("_filtered")
         if domain not in PARTS:
             raise ValueError(
@@ -66,23 +62,16 @@ class RmBench(Benchmark):
                 "by the file's name, or with --domain"
             )
         stored: tuple[Stored, ...] = ()
-        if has(row, "score_chosen") or has(row, "score_rejected"):
-            stored = (*scores(row, "score_chosen", 3), *scores(row, "score_rejected", 3))
-        bare = bool(stored) and first_of(row, ("prompt", "chosen", "rejected")) is None
-        chosen, rejected = [[""] * 3 if bare else texts(row, name) for name in ("chosen", "rejected")]
-        if len(chosen) != 3 or len(rejected) != 3:
-            raise ValueError(
-                f"the row has {len(chosen)} chosen and {len(rejected)} rejected responses; it needs 3 of each"
-            )
-        yield pair_case(
-            id=case_id(place, domain, *([word(row, "id")] if has(row, "id") else [])),
-            prompt="" if bare else text(row, "prompt"),
-            responses=[*chosen, *rejected],
+        if fields.has(row, "score_chosen") or fields.has(row, "score_rejected"):
+            stored = (*fields.scores(row, "score_chosen", 3), *fields.scores(row, "score_rejected", 3))
+        bare = bool(stored) and fields.first_of(row, ("prompt", "chosen", "rejected")) is None
+        yield fields.case_of(
+            id=fields.case_id(place, domain, fields.optional_word(row, "id")),
+            prompt="" if bare else fields.text(row, "prompt"),
+            responses=6 if bare else _responses(row),
             gold={"styles": 3},
             part=domain,
-            cluster=case_id(place, domain) if bare else "",
             stored=stored,
-            texts=not bare,
         )
 
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
@@ -91,25 +80,22 @@ class RmBench(Benchmark):
         recipes = _recipes(parts)
         clusters = [outcome.cluster for outcome in outcomes]
         levels = by_level(cells(outcomes))
-        whole = {"": set(PARTS), **{domain: {domain} for domain in DOMAINS}, SAFETY: set(_SAFETY_PARTS)}
-        found = {
-            level: dict(
-                zip(recipes, weighted_means(values, parts, clusters, list(recipes.values()), draws), strict=True)
-            )
+        whole = {"": set(PARTS), "pooled": set(PARTS), SAFETY: set(_SAFETY_PARTS)}
+        means = {
+            level: weighted_means(values, parts, clusters, list(recipes.values()), draws)
             for level, values in levels.items()
         }
-        measures = [
-            Measure(
-                name="accuracy, safety pooled" if part == "pooled" else level,
-                part="" if part == "pooled" else part,
-                interval=found[level][part],
-                published=whole["" if part == "pooled" else part] <= set(parts),
-            )
-            for part in recipes
-            for level in (["accuracy"] if part == "pooled" else levels)
-        ]
         return [
-            *measures,
+            *(
+                Measure(
+                    name="accuracy, safety pooled" if part == "pooled" else level,
+                    part="" if part == "pooled" else part,
+                    interval=means[level][at],
+                    published=whole.get(part, {part}) <= set(parts),
+                )
+                for at, part in enumerate(recipes)
+                for level in (["accuracy"] if part == "pooled" else levels)
+            ),
             Measure.mean("ties", _ties(outcomes), clusters, draws, better="none"),
             Measure.mean("no verdict", [not one.judged for one in outcomes], clusters, draws, better="low"),
         ]
@@ -136,6 +122,13 @@ class RmBench(Benchmark):
                 better="high",
             ),
         )
+
+
+def _responses(row: Row) -> Sequence[Text]:
+    chosen, rejected = fields.texts(row, "chosen"), fields.texts(row, "rejected")
+    if len(chosen) != 3 or len(rejected) != 3:
+        raise ValueError(f"the row has {len(chosen)} chosen and {len(rejected)} rejected responses; it needs 3 of each")
+    return [*chosen, *rejected]
 
 
 def cells(outcomes: Sequence[Outcome]) -> Floats:
@@ -166,11 +159,11 @@ def _recipes(parts: Sequence[str]) -> dict[str, Recipe]:
     domains: dict[str, Recipe] = {part: evenly([part]) for part in DOMAINS if part in there}
     if safety:
         domains[SAFETY] = safety
-    found: dict[str, Recipe] = {"": _mean_of(list(domains.values()))}
+    wholes: dict[str, Recipe] = {"": _mean_of(list(domains.values()))}
     if len(safety) == 2:
         sizes = {part: float(sum(one == part for one in parts)) for part in safety}
-        found["pooled"] = _mean_of([*(recipe for name, recipe in domains.items() if name != SAFETY), sizes])
-    return found | domains
+        wholes["pooled"] = _mean_of(list({**domains, SAFETY: sizes}.values()))
+    return wholes | domains
 
 
 def _mean_of(recipes: Sequence[Recipe]) -> Recipe:

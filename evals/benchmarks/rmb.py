@@ -16,26 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal
 
-from adjudge.evals.benchmarks.benchmark import Benchmark, RowPlace
+from adjudge.evals.benchmarks import fields
+from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import (
-    Row,
-    as_text,
-    field,
-    has,
-    items,
-    score,
-    shown,
-    stem_of,
-    stored_pair,
-    text,
-    word,
-)
-from adjudge.evals.benchmarks.pair import list_words, pair_case, pair_credit, pair_words, verdict
+from adjudge.evals.benchmarks.fields import Row, shown
+from adjudge.evals.benchmarks.pair import ChoiceBenchmark, ranked, verdict
 from adjudge.evals.reports.result import Measure
-from adjudge.options import named
 from adjudge.statistics.bootstrap import evenly, mean_by_part, weighted_means
 from adjudge.statistics.intervals import Draws
 
@@ -46,7 +34,7 @@ _REWARD: Final = "reward"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rmb(Benchmark):
+class Rmb(ChoiceBenchmark):
     """RMB."""
 
     name: ClassVar[str] = "rmb"
@@ -58,80 +46,61 @@ class Rmb(Benchmark):
         "reject_reward, with which the answers may be missing"
     )
     places: ClassVar[bool | None] = False  # the best response comes first in every row
+    alone: ClassVar[bool] = True
 
-    goal: str = ""
-    """Helpfulness or Harmlessness: the goal of rows without a category_path; the
-    name of their file is the category."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.goal:
-            named(dict.fromkeys(GOALS), self.goal, "goal")
+    goal: Literal["Helpfulness", "Harmlessness"] | None = None
+    """The goal of rows without a category_path; the name of their file is the
+    category."""
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the pair or the list of a row, its best response first."""
-        rewards = stored_pair(row, ("chosen_reward",), ("reject_reward",))
-        bare = bool(rewards) and not has(row, "chosen")
-        pair = bare or has(row, "chosen")
-        if self.goal and not has(row, "category_path"):
-            goal, category = self.goal, stem_of(place.file)
+        rewards = fields.stored_pair(row, ("chosen_reward",), ("reject_reward",))
+        bare = bool(rewards) and not fields.has(row, "chosen")
+        pair = bare or fields.has(row, "chosen")
+        goal: str
+        if self.goal and not fields.has(row, "category_path"):
+            goal, category = self.goal, fields.stem_of(place.file)
         else:
-            goal, category = _path(word(row, "category_path"))
+            goal, category = _path(fields.word(row, "category_path"))
         answers = [] if bare else _answers(row, pair=pair)
         uid = "pair_uid" if pair else "bon_uid"
-        own = f"{'pair' if pair else 'list'}:{word(row, uid) if has(row, uid) else place.number}"
-        yield pair_case(
-            id=own,
-            prompt="" if bare else text(row, "conversation_input"),
-            responses=["", ""] if bare else [answer["answer"] for answer in answers],
-            gold={"better": 0, "category": category},
+        best = {"better": 0} if bare or len(answers) == 2 else {"right": [0]}
+        yield fields.case_of(
+            id=f"{'pair' if pair else 'list'}:{fields.word(row, uid) if fields.has(row, uid) else place.number}",
+            prompt="" if bare else fields.text(row, "conversation_input"),
+            responses=2 if bare else [answer["answer"] for answer in answers],
+            gold={**best, "category": category},
             part=f"{goal}, {FORMS[0] if pair else FORMS[1]}",
-            cluster=own if bare else "",
             stored=rewards or _stored(answers),
-            texts=not bare,
         )
 
     def measures(self, outcomes: Sequence[Outcome], draws: Draws) -> Sequence[Measure]:
         """Return the score, the accuracy of the four parts, and of their categories."""
         parts = [outcome.part for outcome in outcomes]
-        there = [part for part in PARTS if part in set(parts)]
-        right = [self.credit(outcome) or 0.0 for outcome in outcomes]
+        there = [part for part in PARTS if part in parts]
+        credits = [self.credit(outcome) for outcome in outcomes]
+        right = [credit or 0.0 for credit in credits]
         clusters = [outcome.cluster for outcome in outcomes]
         recipes = [evenly(there), *(evenly([part]) for part in there)]
-        whole, *found = weighted_means(right, parts, clusters, recipes, draws)
+        whole, *means = weighted_means(right, parts, clusters, recipes, draws)
         places = [f"{outcome.part}: {outcome.gold['category']}" for outcome in outcomes]
-        missing = [self.credit(outcome) is None for outcome in outcomes]
         return [
             Measure(name="score", interval=whole, published=len(there) == len(PARTS)),
             *(
                 Measure(name="accuracy", part=part, interval=interval, published=True)
-                for part, interval in zip(there, found, strict=True)
+                for part, interval in zip(there, means, strict=True)
             ),
             Measure.mean("ties", list(map(_tied, outcomes)), clusters, draws, better="none"),
-            Measure.mean("no verdict", missing, clusters, draws, better="low"),
+            Measure.mean("no verdict", [one is None for one in credits], clusters, draws, better="low"),
             *(
                 Measure(name="accuracy", part=part, interval=interval)
                 for part, interval in sorted(mean_by_part(right, places, clusters, draws).items())
             ),
         ]
 
-    def credit(self, outcome: Outcome) -> float | None:
-        """Return 1 where the best response has the highest score alone, else 0."""
-        if len(outcome.values) == 2:
-            return pair_credit(outcome)
-        known = [value for value in outcome.values if value is not None]
-        return float(known[0] > max(known[1:])) if len(known) == len(outcome.values) else None
-
-    def words(self, outcome: Outcome) -> tuple[str, Sequence[str]]:
-        """Return which response is the better or the best one."""
-        return pair_words(outcome) if len(outcome.values) == 2 else list_words(len(outcome.values), [0])
-
 
 def _tied(outcome: Outcome) -> bool:
-    if len(outcome.values) == 2:
-        return verdict(outcome) == 0
-    known = [value for value in outcome.values if value is not None]
-    return len(known) == len(outcome.values) and known[0] == max(known[1:])
+    return verdict(outcome) == 0 if "better" in outcome.gold else bool(ranked(outcome.values, [0]).tied)
 
 
 def _path(path: str) -> tuple[str, str]:
@@ -145,17 +114,18 @@ def _path(path: str) -> tuple[str, str]:
 def _answers(row: Row, *, pair: bool) -> list[Mapping[str, Any]]:
     """The answers of a row, its best one first, each an object whose `answer` is a text."""
     names = ("chosen", "reject") if pair else ("bon_best", "loser_list")
-    found = [field(row, names[0]), *([field(row, names[1])] if pair else items(row, names[1]))]
-    for at, value in enumerate(found):
+    answers: list[Mapping[str, Any]] = []
+    for at, value in enumerate(
+        [fields.field(row, names[0]), *([fields.field(row, names[1])] if pair else fields.items(row, names[1]))]
+    ):
         name = names[min(at, 1)]
         if not isinstance(value, Mapping) or "answer" not in value:
             raise ValueError(f"the column {name!r} holds {shown(value)}; it must be an object with an answer")
-    return [
-        {**value, "answer": as_text(value["answer"], f"{names[min(at, 1)]}.answer")} for at, value in enumerate(found)
-    ]
+        answers.append({**value, "answer": fields.as_text(value["answer"], f"{name}.answer")})
+    return answers
 
 
 def _stored(answers: Sequence[Mapping[str, Any]]) -> tuple[Stored, ...]:
     if not any(_REWARD in answer for answer in answers):
         return ()
-    return tuple(score(answer.get(_REWARD), _REWARD) for answer in answers)
+    return tuple(fields.score(answer.get(_REWARD), _REWARD) for answer in answers)

@@ -10,6 +10,7 @@ and each extra column under its own name, and never the gold.
 from __future__ import annotations
 
 import dataclasses
+import heapq
 import json
 import os
 import time
@@ -21,11 +22,11 @@ from typing import Any, Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark, BenchmarkConfig
 from adjudge.evals.benchmarks.case import Case, Given, Outcome, OutcomeMaker, fitted, measured
-from adjudge.evals.benchmarks.reading import Batch, CaseReader, OtherInput, Voice
+from adjudge.evals.benchmarks.pair import verdict
+from adjudge.evals.benchmarks.reading import Batch, CaseReader, OtherInput, ScoreFile, Voice
 from adjudge.evals.benchmarks.versus import Sides, compared
-from adjudge.evals.benchmarks.voices import FileVoice, StoredVoice, beside, check_texts, voices
-from adjudge.evals.benchmarks.worst import Worst, counted
-from adjudge.evals.reports.result import Comparison, Counts, Measure, Result
+from adjudge.evals.benchmarks.voices import StoredVoice, beside, check_texts, voices
+from adjudge.evals.reports.result import Comparison, Counts, Measure, ReadCase, ReadResponse, Result, as_text, cut
 from adjudge.io.errors import JobStopped
 from adjudge.io.jobs.ordered import in_order, run_to_end
 from adjudge.io.jobs.report import JobProgress, JobSnapshot, Pace, Patience
@@ -54,11 +55,11 @@ def write_samples(reader: CaseReader, path: Path, *, compare: bool) -> tuple[int
         raise ValueError(f"there is no folder {path.parent}; make it, or choose another one for the samples")
     partial = path.with_name(f"{path.name}.partial")
     try:
-        found = _written(reader, partial, compare=compare)
+        counts = _written(reader, partial, compare=compare)
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
-    return found
+    return counts
 
 
 def _written(reader: CaseReader, path: Path, *, compare: bool) -> tuple[int, int]:
@@ -104,15 +105,14 @@ def with_baselines(
     A number of which neither end is good (how many ties, what people say among themselves) has none, unless the
     benchmark's numbers are all so.
     """
-    made = benchmark.baselines(outcomes)
-    found: dict[tuple[str, str], dict[str, float | None]] = defaultdict(dict)
-    for name in made:
-        for measure in benchmark.measures(made[name], NO_DRAWS):
-            found[measure.name, measure.part][name] = measure.interval.value
+    trivial: dict[tuple[str, str], dict[str, float | None]] = defaultdict(dict)
+    for name, theirs in benchmark.baselines(outcomes).items():
+        for measure in benchmark.measures(theirs, NO_DRAWS):
+            trivial[measure.name, measure.part][name] = measure.interval.value
     return tuple(
         measure
         if measure.better == "none" and benchmark.of_scorer
-        else replace(measure, baselines={**measure.baselines, **found.get((measure.name, measure.part), {})})
+        else replace(measure, baselines={**measure.baselines, **trivial.get((measure.name, measure.part), {})})
         for measure in measures
     )
 
@@ -122,7 +122,7 @@ def baseline_notes(measures: Sequence[Measure]) -> list[str]:
 
     Only the first measure and its parts are looked at; a benchmark may give many more, which say the same again.
     """
-    found = []
+    notes = []
     for row in (one for one in measures if one.name == measures[0].name and one.better != "none"):
         as_good = {
             name: value for name, value in row.baselines.items() if value is not None and _is_as_good(row, value)
@@ -130,11 +130,11 @@ def baseline_notes(measures: Sequence[Measure]) -> list[str]:
         if as_good:
             shown = ", ".join(f"{name} {value:.3f}" for name, value in as_good.items())
             place = f" of {row.part}" if row.part else ""
-            found.append(
+            notes.append(
                 f"{row.name}{place} is {row.interval}, and trivial scorers do better or lie within its bounds: {shown}"
             )
-    more = [f"and so it is in {len(found) - _NAMED} further parts"] if len(found) > _NAMED else []
-    return [*found[:_NAMED], *more]
+    more = [f"and so it is in {len(notes) - _NAMED} further parts"] if len(notes) > _NAMED else []
+    return [*notes[:_NAMED], *more]
 
 
 def _is_as_good(row: Measure, value: float) -> bool:
@@ -144,6 +144,105 @@ def _is_as_good(row: Measure, value: float) -> bool:
     sign = 1 if row.better == "high" else -1
     edge = low if sign == 1 else high
     return sign * value >= sign * (own if edge is None else edge)
+
+
+def counted(outcomes: Sequence[Outcome], unreadable: int) -> Counts:
+    """Return the counts of all cases."""
+    statuses: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    for outcome in outcomes:
+        statuses.update(outcome.statuses)
+        for status, reason in zip(outcome.statuses, outcome.reasons, strict=True):
+            if status != "scored":
+                reasons[reason] += 1
+    return Counts(
+        cases=len(outcomes),
+        samples=sum(statuses.values()),
+        scored=statuses["scored"],
+        abstained=statuses["abstained"],
+        failed=statuses["failed"],
+        cut_off=sum(sum(outcome.cut_off) for outcome in outcomes),
+        tied=sum(_is_tied(outcome) for outcome in outcomes),
+        unreadable=unreadable,
+        reasons=dict(sorted(reasons.items(), key=lambda entry: (-entry[1], entry[0]))),
+    )
+
+
+def _is_tied(outcome: Outcome) -> bool:
+    """Whether the best value is shared, or two orders of a pair come to nothing."""
+    if len(outcome.values) == 2:
+        return verdict(outcome) == 0
+    known = [value for value in outcome.values if value is not None]
+    return len(known) > 1 and known.count(max(known)) > 1
+
+
+_MAX_RESPONSES: Final = 16
+
+
+class Worst:
+    """Keeps the worst cases; one is worse the less it earns, and the further apart the numbers were that decided it."""
+
+    def __init__(self, benchmark: Benchmark, most: int) -> None:
+        self._benchmark = benchmark
+        self._most = most
+        self._wrong: list[tuple[float, int, ReadCase]] = []
+        self._unjudged: list[ReadCase] = []
+        self._seen = 0
+
+    def look(self, case: Case, outcome: Outcome, given: Sequence[Given]) -> None:
+        """Keep the case if it is among the worst so far."""
+        if not self._most:
+            return
+        self._seen += 1
+        credit = self._benchmark.credit(outcome)
+        if credit is None:
+            status = next((status for status in outcome.statuses if status != "scored"), "")
+            if status and len(self._unjudged) < self._most:  # without one, the benchmark itself has no right answer
+                self._unjudged.append(self._read(case, outcome, given, status, 0.0))
+            return
+        if credit >= 1:
+            return
+        known = [value for value in outcome.values if value is not None]
+        weight = (1 - credit) * (1 + max(known) - min(known)) if known else 1 - credit
+        entry = (weight, -self._seen)  # of two that are as bad, the earlier one
+        if len(self._wrong) == self._most and entry <= self._wrong[0][:2]:
+            return
+        read = self._read(case, outcome, given, _verdict(credit, outcome), weight)
+        push = heapq.heappush if len(self._wrong) < self._most else heapq.heappushpop
+        push(self._wrong, (*entry, read))
+
+    def cases(self) -> tuple[ReadCase, ...]:
+        """Return the cases, the worst ones first; a quarter of the places is for those without a verdict."""
+        reserved = min(len(self._unjudged), max(self._most // 4, self._most - len(self._wrong)))
+        wrong = [read for _, _, read in sorted(self._wrong, key=lambda entry: entry[:2], reverse=True)]
+        return (*wrong[: self._most - reserved], *self._unjudged[:reserved])
+
+    def _read(self, case: Case, outcome: Outcome, given: Sequence[Given], said: str, weight: float) -> ReadCase:
+        gold, notes = self._benchmark.words(outcome)
+        shown = list(zip(case.samples, given, strict=True))[:_MAX_RESPONSES]
+        return ReadCase(
+            id=case.id,
+            part=case.part,
+            verdict=said,
+            weight=weight,
+            prompt=cut(as_text(case.samples[0].prompt)),
+            responses=tuple(
+                ReadResponse(
+                    text=cut(as_text(sample.response)),
+                    said=one.said,
+                    value=one.value,
+                    note=notes[place] if place < len(notes) else "",
+                )
+                for place, (sample, one) in enumerate(shown)
+            ),
+            gold=cut(gold),
+        )
+
+
+def _verdict(credit: float, outcome: Outcome) -> str:
+    if len(outcome.values) == 2 and verdict(outcome) == 0:
+        return "tied"
+    return "wrong" if credit <= 0 else "partly right"
 
 
 def run_benchmark(config: BenchmarkConfig, benchmark: Benchmark, *, progress: JobProgress | None = None) -> Result:
@@ -176,7 +275,7 @@ class _Side:
         self.cost: Cost = NO_COST
         self._maker = OutcomeMaker()
         self._asked = False
-        self.asks = not isinstance(voice, StoredVoice | FileVoice | OtherInput)
+        self.asks = not isinstance(voice, StoredVoice | ScoreFile | OtherInput)
         self._name = str(voice.facts()["name"])
         self._wants_steps = benchmark.wants == "steps"
         after = "goes on behind what was scored" if config.output else "begins anew"
@@ -187,10 +286,9 @@ class _Side:
         if self.asks:
             check_texts(batch.cases)
         first, self._asked = not self._asked, True  # batches are asked about in order, and answered in any
-        found = await self.voice.given(batch.cases)
         given = [
             [fitted(sample, one) for sample, one in zip(case.samples, some, strict=True)]
-            for case, some in zip(batch.cases, found, strict=True)
+            for case, some in zip(batch.cases, await self.voice.given(batch.cases), strict=True)
         ]
         if self._patience is not None:
             all_given = [one for some in given for one in some]
@@ -323,16 +421,12 @@ class _Run:
         )
 
     def _notes_on_scores(self) -> list[str]:
-        """Return what must be said about the files of scores, and about the other scorer.
-
-        Raises:
-            ValueError: a file holds scores of samples that the benchmark does not have, or two of one.
-        """
+        """Return what must be said about the files of scores, and about the other scorer."""
         notes = []
         partly = bool(self._config.limit or self._reader.unreadable)
         for side in self._sides():
-            if isinstance(side.voice, FileVoice):
-                notes += side.voice.file.check_left(side.outcomes, partly=partly)
+            if isinstance(side.voice, ScoreFile):
+                notes += side.voice.check_left(side.outcomes, partly=partly)
         if self._second is not None:
             counts = counted(self._second.outcomes, 0)
             if counts.failed or counts.abstained:
@@ -357,8 +451,8 @@ def _only_samples(config: BenchmarkConfig, benchmark: Benchmark, reader: CaseRea
 def _check_scores(side: _Side, benchmark: Benchmark) -> None:
     if any(status != "failed" for outcome in side.outcomes for status in outcome.statuses):
         return
-    if isinstance(side.voice, FileVoice):
-        raise ValueError(f"{side.voice.file.path} holds no score that is a number; label the samples again")
+    if isinstance(side.voice, ScoreFile):
+        raise ValueError(f"{side.voice.path} holds no score that is a number; label the samples again")
     raise ValueError(
         f"the input stores no score, and {benchmark.name} was asked for stored ones; name a scorer with --scorer. "
         f"Its rows hold {benchmark.columns}"

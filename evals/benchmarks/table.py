@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from adjudge.evals.benchmarks.benchmark import Benchmark
+from typing import Final, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One benchmark of the table.
-
-    Attributes:
-        home: "module:Class".
-    """
+class Entry(NamedTuple):
+    """One benchmark: where its class is, "module:Class", the heading it stands under, and what it does."""
 
     home: str
     group: str
     line: str
-
-    def benchmark_class(self) -> type[Benchmark]:
-        """Return the class."""
-        module, _, name = self.home.partition(":")
-        found: type[Benchmark] = getattr(importlib.import_module(module), name)
-        return found
 
 
 PREFERENCES: Final = "benchmarks of reward models"

@@ -20,14 +20,14 @@ from typing import ClassVar, Final
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
 from adjudge.evals.benchmarks.case import Case, Outcome, Stored
-from adjudge.evals.benchmarks.fields import Row, case_id, cluster_of, field, has, score, text, word
+from adjudge.evals.benchmarks.fields import Row, case_id, field, optional_word, score, text
 from adjudge.evals.benchmarks.labels import (
     ACCURACY,
     INVALID,
     RIGHT,
     WRONG,
-    Judged,
     Labelled,
+    LabelledVerdict,
     Truth,
     labelled_case,
     stored_verdict,
@@ -39,7 +39,6 @@ from adjudge.statistics.intervals import Draws
 
 LETTERS: Final[Mapping[str, str]] = {"a": RIGHT, "b": WRONG, "c": INVALID}
 _TRUTH: Final = Truth(more=LETTERS)
-_JUDGMENTS: Final = "judgment"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +59,7 @@ class VerifierBench(Labelled):
     part_column: str = "domain"
     """Column of the part: domain, answer_type or data_source."""
 
-    verdict_column: str = _JUDGMENTS
+    verdict_column: str = "judgment"
     """Column of stored verdicts in the words of the labels."""
 
     @property
@@ -76,7 +75,7 @@ class VerifierBench(Labelled):
             response=text(row, "llm_response"),
             label=_TRUTH.of(field(row, "gold_judgment")),
             reference=field(row, "gold_answer"),
-            part=word(row, self.part_column) if has(row, self.part_column) else "",
+            part=optional_word(row, self.part_column),
             stored=self._stored(row),
         )
 
@@ -84,13 +83,14 @@ class VerifierBench(Labelled):
         """Return the rates of three classes, then accuracy and F1 of two."""
         two = [_two(self.judged(outcome)) for outcome in outcomes]
         gold, said = [str(one.gold) for one in two], [one.said for one in two]
-        found = confusion_intervals(gold, said, [one.cluster for one in two], (RIGHT, WRONG), draws, positive=RIGHT)
+        clusters = [one.cluster for one in two]
+        rates = confusion_intervals(gold, said, clusters, (RIGHT, WRONG), draws, positive=RIGHT)
         beside = [
-            Measure(name=f"{name}, invalid as wrong", interval=found[name]) for name in (ACCURACY, "macro-F1", "MCC")
+            Measure(name=f"{name}, invalid as wrong", interval=rates[name]) for name in (ACCURACY, "macro-F1", "MCC")
         ]
-        rates = list(super().measures(outcomes, draws))
-        whole = next((at for at, one in enumerate(rates) if one.part), len(rates))
-        return [*rates[:whole], *beside, *rates[whole:]]
+        three = list(super().measures(outcomes, draws))
+        whole = next((at for at, one in enumerate(three) if one.part), len(three))
+        return [*three[:whole], *beside, *three[whole:]]
 
     def _stored(self, row: Row) -> Stored | None:
         if self.verdict_column not in row:
@@ -98,7 +98,7 @@ class VerifierBench(Labelled):
         return stored_verdict(row[self.verdict_column], _TRUTH, self.threshold)
 
 
-def _two(one: Judged) -> Judged:
+def _two(one: LabelledVerdict) -> LabelledVerdict:
     return one._replace(
         gold=WRONG if one.gold == INVALID else one.gold, said=WRONG if one.said == INVALID else one.said
     )
@@ -123,15 +123,13 @@ class VerifyBench(Labelled):
 
     def cases(self, row: Row, place: RowPlace) -> Iterable[Case]:
         """Return the completion of a row."""
-        question = text(row, "question")
         yield labelled_case(
             id=case_id(place),
-            prompt=question,
+            prompt=text(row, "question"),
             response=text(row, "completion"),
             label=Truth().of(field(row, "gold_correct")),
             reference=field(row, "answer"),
-            part=word(row, self.part_column) if has(row, self.part_column) else "",
-            cluster=cluster_of(question),
+            part=optional_word(row, self.part_column),
             stored=self._stored(row),
         )
 
@@ -152,10 +150,6 @@ class VerifyBench(Labelled):
         if self.verdict_column not in row:
             return None
         value = row[self.verdict_column]
-        return (
-            score(value, self.verdict_column) if _is_number(value) else stored_verdict(value, Truth(), self.threshold)
-        )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return score(value, self.verdict_column)
+        return stored_verdict(value, Truth(), self.threshold)

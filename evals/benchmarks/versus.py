@@ -21,10 +21,10 @@ from typing import Final
 
 from adjudge.evals.benchmarks.benchmark import Benchmark
 from adjudge.evals.benchmarks.case import Outcome
-from adjudge.evals.reports.result import Comparison, Measure
+from adjudge.evals.reports.result import Comparison, Measure, adjusted
 from adjudge.statistics.bootstrap import mean_by_part, mean_interval
-from adjudge.statistics.intervals import NO_DRAWS, UNKNOWN, Draws, Interval
-from adjudge.statistics.significance import holm, mcnemar, permutation_test
+from adjudge.statistics.intervals import NO_DRAWS, Draws, Interval
+from adjudge.statistics.significance import mcnemar, permutation_test
 
 CREDIT: Final = "credit"
 MCNEMAR: Final = "McNemar, exact"
@@ -62,12 +62,9 @@ def compared(sides: Sides, measures: Sequence[Measure], draws: Draws) -> tuple[C
     Returns:
         The whole first; p-values are corrected by Holm's method for all of them.
     """
-    found = _of_credits(sides, draws)
-    headline = _headline(sides, measures, draws, found[0] if found else None)
-    if headline is not None:
-        found.insert(0, headline)
-    adjusted = holm([one.p for one in found])
-    return tuple(replace(one, p_adjusted=p) for one, p in zip(found, adjusted, strict=True))
+    of_credits = _of_credits(sides, draws)
+    headline = _headline(sides, measures, draws, of_credits[0] if of_credits else None)
+    return tuple(adjusted([*([] if headline is None else [headline]), *of_credits]))
 
 
 def _of_credits(sides: Sides, draws: Draws) -> list[Comparison]:
@@ -80,13 +77,11 @@ def _of_credits(sides: Sides, draws: Draws) -> list[Comparison]:
     places: dict[str, list[int]] = {}
     for place, part in enumerate(parts):
         places.setdefault(part, []).append(place)
-    found = [
-        _test(sides, "", range(len(first)), (first, second), mean_interval(differences, clusters, draws), draws),
-    ]
+    tests = [_test(sides, "", range(len(first)), (first, second), mean_interval(differences, clusters, draws), draws)]
     if len(places) > 1:
         bounds = mean_by_part(differences, parts, clusters, draws)
-        found += [_test(sides, part, some, (first, second), bounds[part], draws) for part, some in places.items()]
-    return found
+        tests += [_test(sides, part, some, (first, second), bounds[part], draws) for part, some in places.items()]
+    return tests
 
 
 def _test(
@@ -183,14 +178,13 @@ def _exchange(sides: Sides, seen: float, draws: Draws) -> float | None:
         sorted_out = [
             pair if kept[cluster] else (pair[1], pair[0]) for pair, cluster in zip(pairs, clusters, strict=True)
         ]
-        found = _difference(sides.benchmark, [one for one, _ in sorted_out], [other for _, other in sorted_out])
-        known += found is not None
-        hits += found is not None and abs(found) >= abs(seen) - _SAME
+        apart = _difference(sides.benchmark, [one for one, _ in sorted_out], [other for _, other in sorted_out])
+        known += apart is not None
+        hits += apart is not None and abs(apart) >= abs(seen) - _SAME
     return (1 + hits) / (1 + known) if 2 * known >= rounds else None
 
 
 def _jackknife(sides: Sides, seen: float, draws: Draws) -> Interval:
-    """The difference with bounds from leaving out a group of clusters at a time."""
     n = len(sides.first)
     names = list(dict.fromkeys(sides.clusters))
     groups = min(_GROUPS, len(names))
@@ -199,17 +193,16 @@ def _jackknife(sides: Sides, seen: float, draws: Draws) -> Interval:
     random.Random(draws.seed).shuffle(names)
     group = {name: place % groups for place, name in enumerate(names)}
     owners = [group[cluster] for cluster in sides.clusters]
-    found = []
+    without = []
     for left_out in range(groups):
         kept = [place for place, owner in enumerate(owners) if owner != left_out]
-        without = _difference(
-            sides.benchmark, [sides.first[place] for place in kept], [sides.second[place] for place in kept]
-        )
-        if without is not None:
-            found.append(without)
-    if 2 * len(found) < groups:
-        return replace(UNKNOWN, value=seen, n=n)
-    mean = math.fsum(found) / len(found)
-    spread = math.sqrt((len(found) - 1) / len(found) * math.fsum((one - mean) ** 2 for one in found))
+        first, second = ([side[place] for place in kept] for side in (sides.first, sides.second))
+        difference = _difference(sides.benchmark, first, second)
+        if difference is not None:
+            without.append(difference)
+    if 2 * len(without) < groups:
+        return Interval(value=seen, n=n)
+    mean = math.fsum(without) / len(without)
+    spread = math.sqrt((len(without) - 1) / len(without) * math.fsum((one - mean) ** 2 for one in without))
     half = NormalDist().inv_cdf(0.5 + draws.level / 2) * spread
     return Interval(value=seen, low=seen - half, high=seen + half, n=n)

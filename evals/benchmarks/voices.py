@@ -20,7 +20,7 @@ from adjudge.data_pipelines.label.bench import LocalBench
 from adjudge.evals.benchmarks.benchmark import STORED, Benchmark, BenchmarkConfig
 from adjudge.evals.benchmarks.case import Case, Given, of_score, stored_of
 from adjudge.evals.benchmarks.reading import OtherInput, ScoreFile, Voice
-from adjudge.protocol import Sample, Score, Scorer, response_text
+from adjudge.protocol import NO_COST, Sample, Score, Scorer, response_text
 from adjudge.runtime.cache import CachedScorer, ScoreCache, score_key
 from adjudge.runtime.contract import score_checked
 from adjudge.scoring import registry
@@ -37,15 +37,11 @@ def check_texts(cases: Sequence[Case]) -> None:
 
 
 async def asked(bench: LocalBench, samples: Sequence[Sample]) -> list[Score]:
-    """Return the scorer's answers; a sample that lacks what it needs is refused, and the others are judged.
-
-    Raises:
-        BrokenScorer: the scorer raised, or its answer breaks the protocol.
-    """
+    """Return the scorer's answers; a sample that lacks what it needs is refused, and the others are judged."""
     verdicts = await bench.judge(samples)
-    found = [verdict for verdict in verdicts if isinstance(verdict, Score)]
-    assert len(found) == len(verdicts), "a scorer in this process gives scores, not lines"
-    return found
+    scores = [verdict for verdict in verdicts if isinstance(verdict, Score)]
+    assert len(scores) == len(verdicts), "a scorer in this process gives scores, not lines"
+    return scores
 
 
 def compares(scorer: Scorer) -> bool:
@@ -54,11 +50,7 @@ def compares(scorer: Scorer) -> bool:
 
 
 def beside(case: Case) -> tuple[Sample, ...]:
-    """Return the samples of a case as such a scorer wants them; one sample alone keeps its reference.
-
-    Raises:
-        ValueError: there are more than two.
-    """
+    """Return the samples of a case as such a scorer wants them; one sample alone keeps its reference."""
     match case.samples:
         case (_,):
             return case.samples
@@ -91,11 +83,7 @@ class ScorerVoice(Voice):
 
 
 class Comparing(ScorerVoice):
-    """A scorer that compares a response with the other one of its pair.
-
-    Raises:
-        ValueError: it does not give shares.
-    """
+    """A scorer that compares a response with the other one of its pair."""
 
     def __init__(self, bench: LocalBench, scorer: Scorer, spec: str) -> None:
         super().__init__(bench, spec)
@@ -113,11 +101,7 @@ class Comparing(ScorerVoice):
         return True
 
     async def given(self, cases: Sequence[Case]) -> list[list[Given]]:
-        """Return the share of each response: the first one's from one order, the second one's from the other.
-
-        Raises:
-            ValueError: a case has more than two responses, or a value is no share.
-        """
+        """Return the share of each response: the first one's from one order, the second one's from the other."""
         pairs = [beside(case) for case in cases]
         once = [self._both_at_once and len(pair) == 2 for pair in pairs]
         asked_now = [pair[:1] if single else pair for pair, single in zip(pairs, once, strict=True)]
@@ -132,8 +116,8 @@ class Comparing(ScorerVoice):
         ]
 
     async def _answers(self, cases: Sequence[Case], samples: Sequence[Sequence[Sample]]) -> list[list[Score]]:
-        found = iter(await asked(self._bench, [sample for some in samples for sample in some]))
-        answers = [[next(found) for _ in some] for some in samples]
+        scores = iter(await asked(self._bench, [sample for some in samples for sample in some]))
+        answers = [[next(scores) for _ in some] for some in samples]
         for case, own in zip(cases, answers, strict=True):
             for verdict in own:
                 self._check(case, verdict)
@@ -169,7 +153,7 @@ def _without_games(verdict: Score) -> bool:
 
 def _free(given: Given) -> Given:
     """Return the same without its cost, which counts once."""
-    return given._replace(cost=Given(None, "failed").cost)
+    return given._replace(cost=NO_COST)
 
 
 def _reference(sample: Sample, other: str) -> Any:
@@ -233,34 +217,11 @@ class StoredVoice(Voice):
         return [stored_of(case) for case in cases]
 
 
-class FileVoice(Voice):
-    """Scores by sample id, in a file; `compared` says whether they are shares in two orders."""
-
-    def __init__(self, file: ScoreFile, *, compared: bool) -> None:
-        self.file = file
-        self._compared = compared
-
-    def sees_orders(self, case: Case) -> bool:
-        """Return what was said of the file."""
-        return self._compared
-
-    def facts(self) -> Mapping[str, Any]:
-        """Return who gave the scores, as far as the file says, and its name."""
-        return self.file.facts()
-
-    async def given(self, cases: Sequence[Case]) -> list[list[Given]]:
-        """Return the scores of the samples' ids."""
-        return [[self.file.take(sample.id) for sample in case.samples] for case in cases]
-
-
 @contextmanager
 def voices(config: BenchmarkConfig, benchmark: Benchmark) -> Iterator[tuple[Voice, Voice | None]]:
     """Open who is evaluated, and whom it is tested against if there is one.
 
     With an output folder, scores are kept there, and a run that was stopped goes on.
-
-    Raises:
-        ValueError: a spec, a file of scores or the folder is no good.
     """
     with ExitStack() as opened:
         specs = [spec for spec in (config.scorer, config.against) if spec and not _is_file(spec) and spec != STORED]
@@ -285,7 +246,7 @@ def _is_file(spec: str) -> bool:
 
 
 def _of_file(path: str, config: BenchmarkConfig) -> Voice:
-    return FileVoice(ScoreFile(path, config.scores_of), compared=config.compare == "yes")
+    return ScoreFile(path, config.scores_of, compared=config.compare == "yes")
 
 
 def _of_spec(spec: str, config: BenchmarkConfig, cache: ScoreCache | None) -> Voice:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from adjudge.data_pipelines.label.bench import LocalBench
+from adjudge.evals.benchmarks.case import Given, of_score
 from adjudge.evals.benchmarks.reading import evidence_in, given_in
 from adjudge.evals.benchmarks.voices import asked
 from adjudge.evals.reports.result import Counts
@@ -93,14 +94,18 @@ async def asked_there(bench: LocalBench, samples: Sequence[Sample]) -> list[Scor
 
 def said_by(score: Score) -> Said:
     """Return what a scorer's score says."""
-    answer = score.evidence.get("answer")
-    if score.value is not None and abs(score.value) > LARGEST:
+    return _said(of_score(score), score.evidence)
+
+
+def _said(given: Given, evidence: Mapping[str, Any]) -> Said:
+    if given.value is not None and abs(given.value) > LARGEST:
         return replace(NOTHING, reason="too large")
+    answer = evidence.get("answer")
     return Said(
-        value=score.value,
-        steps=tuple(step.value for step in score.steps),
-        status=score.status,
-        reason=score.reason,
+        value=given.value,
+        steps=tuple(map(_number, given.steps)),
+        status=given.status,
+        reason=given.reason,
         answer=answer if isinstance(answer, str) else "",
     )
 
@@ -130,12 +135,8 @@ def is_file_of_scores(spec: str) -> bool:
 
 
 def read_scores(path: str) -> dict[tuple[str, str], Said]:
-    """Return the scores of a file that `adjudge label` wrote, by the sample's id and its response column.
-
-    Raises:
-        ValueError: there is no such file, it holds something else, or two scores have the same id.
-    """
-    found: dict[tuple[str, str], Said] = {}
+    """Return the scores of a file that `adjudge label` wrote, by the sample's id and its response column."""
+    scores: dict[tuple[str, str], Said] = {}
     for row in open_source(path, limit=LARGEST_ROW).rows(Cursor()):
         data = row.data
         if data is None or "id" not in data or "value" not in data:
@@ -144,13 +145,13 @@ def read_scores(path: str) -> dict[tuple[str, str], Said]:
                 f"row {row.index} of {path} is no score ({what}); give a file that adjudge label wrote with one scorer"
             )
         key = (str(data["id"]), str(data.get("column") or ""))
-        if key in found:
+        if key in scores:
             raise ValueError(f"{path} has two scores with the id {key[0]!r}; ids must be unique, see --id-column")
         try:
-            found[key] = _of_record(data)
+            scores[key] = _of_record(data)
         except _NO_SCORE as error:
             raise ValueError(f"row {row.index} of {path} is no score: {error}") from error
-    return found
+    return scores
 
 
 def _number(cell: Any) -> float | None:
@@ -159,18 +160,7 @@ def _number(cell: Any) -> float | None:
 
 
 def _of_record(data: Mapping[str, Any]) -> Said:
-    """What a score as JSON says; raises what `given_in` raises."""
-    given = given_in(data)
-    if given.value is not None and abs(given.value) > LARGEST:
-        return replace(NOTHING, reason="too large")
-    answer = evidence_in(data).get("answer")
-    return Said(
-        value=given.value,
-        steps=tuple(map(_number, given.steps)),
-        status=given.status,
-        reason=given.reason,
-        answer=answer if isinstance(answer, str) else "",
-    )
+    return _said(given_in(data), evidence_in(data))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -215,8 +205,8 @@ class Group:
 
     def sizes(self) -> Floats | None:
         """Return (N,) characters of the responses; None where one has no text."""
-        found = [one.size for one in self.members]
-        return None if None in found else np.array(found, dtype=float)
+        sizes = [one.size for one in self.members]
+        return None if None in sizes else np.array(sizes, dtype=float)
 
     def keep(self, wanted: Callable[[Candidate], bool]) -> Group:
         """Return the group with the members that are wanted, maybe none."""

@@ -14,11 +14,7 @@ from adjudge.responses.aggregate import AGGREGATES
 
 @dataclass(frozen=True, kw_only=True)
 class CandidatesConfig(EvalConfig):
-    """Options that name the columns of prompts and responses.
-
-    Raises:
-        ValueError: an option is out of range.
-    """
+    """Options that name the columns of prompts and responses."""
 
     gold: str = ""
     """What is true of a response: column:NAME, a file that adjudge label wrote, or a scorer.
@@ -69,9 +65,6 @@ class BestOfNConfig(CandidatesConfig):
     Curves for n = 1, 2, 4, .. are expectations over all ways to draw n of a prompt's responses, ties included.  With
     them come what a random, a perfect and a length-loving chooser get, how the two scores agree, and the published law
     of over-optimisation.  With --run-log the same is told of an RL run.
-
-    Raises:
-        ValueError: an option is out of range.
     """
 
     proxy: str = ""
@@ -104,7 +97,7 @@ class BestOfNConfig(CandidatesConfig):
             )
         if self.kl_column and not self.run_log:
             raise ValueError(f"--kl-column is {self.kl_column!r}, which is for --run-log; best-of-n knows its own")
-        check_aggregate(self.aggregate, "--aggregate")
+        check_aggregate(self.aggregate)
 
     @property
     def _needs_gold(self) -> bool:
@@ -112,32 +105,36 @@ class BestOfNConfig(CandidatesConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PassAtKConfig(CandidatesConfig):
-    """Measure how many prompts are solved in k attempts: by one of them, by all of them, by their majority.
-
-    The expectations are over all ways to draw k of a prompt's responses.
-
-    Raises:
-        ValueError: an option is out of range.
-    """
+class AttemptsConfig(CandidatesConfig):
+    """Options of evaluations that look at k of a prompt's responses."""
 
     pass_at: float = 1.0
     """The least gold of a right response."""
 
     k: tuple[int, ...] = ()
-    """A number of attempts; give it several times. Without it 1, 2, 4, .. up to what prompts have, 1024 at most."""
+    """How many responses; give it several times. Without it 1, 2, 4, .. up to what prompts have: all of them, and 1024
+    at most, for pass@k; most of them, for votes."""
 
     answers: str = ""
-    """Column of the final answer, for the majority of k attempts (maj@k)."""
+    """Column of the final answer: for pass_at_k, to measure the majority of k attempts (maj@k); for voting, in place
+    of the answer that the gold scorer found."""
 
     subsets: Annotated[int, Range(ge=2)] = 1_000
-    """Most ways to draw k responses that maj@k looks at; where there are more, so many are drawn."""
+    """Most ways to draw k responses that a majority is taken over; where there are more, so many are drawn."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for k in self.k:
             if k < 1:
                 raise ValueError(f"--k is {k!r}; it must be 1 or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassAtKConfig(AttemptsConfig):
+    """Measure how many prompts are solved in k attempts: by one of them, by all of them, by their majority.
+
+    The expectations are over all ways to draw k of a prompt's responses.
+    """
 
 
 def options_of(config: EvalConfig) -> dict[str, Any]:
@@ -149,10 +146,10 @@ def options_of(config: EvalConfig) -> dict[str, Any]:
     }
 
 
-def check_aggregate(name: str, flag: str) -> None:
+def check_aggregate(name: str) -> None:
     """Raise `ValueError` unless a name is "" or one of the aggregates."""
     if name and name not in AGGREGATES:
-        raise ValueError(f"{flag} is {name!r}; it must be one of {', '.join(AGGREGATES)}")
+        raise ValueError(f"--aggregate is {name!r}; it must be one of {', '.join(AGGREGATES)}")
 
 
 Method: TypeAlias = Literal["best_of_n", "majority", "steps", "beam", "mcts"]
@@ -161,25 +158,16 @@ ValueOf: TypeAlias = Literal["prefix", "rollouts"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class VotingConfig(CandidatesConfig):
+class VotingConfig(AttemptsConfig):
     """Measure votes among k responses: by majority, weighted by a scorer's values or those of its steps, and best-of-k.
 
     The shares of right winners are expectations over all ways to draw k of a prompt's responses, or over drawn ones
     where there are too many; equal answers share.
-
-    Raises:
-        ValueError: an option is out of range.
     """
 
     scorer: str = ""
     """Whose values weigh votes: column:NAME, a file that adjudge label wrote, or a scorer; without one, only the
     majority is measured."""
-
-    pass_at: float = 1.0
-    """The least gold of a right response."""
-
-    answers: str = ""
-    """Column of the final answer; without it, the answer that the gold scorer found."""
 
     equality: str = "text"
     """When two answers are one: text compares them without spaces, a scorer is asked about one with the other as its
@@ -194,19 +182,10 @@ class VotingConfig(CandidatesConfig):
     temperature: Annotated[float, Range(gt=0)] = 1.0
     """Of the softmax of values as weights."""
 
-    k: tuple[int, ...] = ()
-    """Number of responses that vote; give it several times. Without it 1, 2, 4, .. up to what most prompts have."""
-
-    subsets: Annotated[int, Range(ge=2)] = 1_000
-    """Most ways to draw k responses that are looked at; where there are more, so many are drawn."""
-
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in self.aggregate:
-            check_aggregate(name, "--aggregate")
-        for k in self.k:
-            if k < 1:
-                raise ValueError(f"--k is {k!r}; it must be 1 or more")
+            check_aggregate(name)
         if not self.equality:
             raise ValueError("--equality is empty; give text, or a scorer such as math")
 
@@ -217,9 +196,6 @@ class SearchConfig(EvalConfig):
 
     Every method gets the same number of generated tokens for each problem and stops at the end of the call in which it
     has spent them; one that is done earlier begins again with other draws.
-
-    Raises:
-        ValueError: an option is out of range.
     """
 
     engine: str = ""
@@ -311,7 +287,7 @@ class SearchConfig(EvalConfig):
             named(dict.fromkeys(METHODS), method, "search method")
         if not self.method or len(set(self.method)) < len(self.method):
             raise ValueError(f"--method names {', '.join(self.method) or 'nothing'}; name each once, at least one")
-        check_aggregate(self.aggregate, "--aggregate")
+        check_aggregate(self.aggregate)
         if not self.step_end or not self.equality:
             raise ValueError("--step-end and --equality must not be empty")
         try:

@@ -57,16 +57,19 @@ class Fit:
         """Return (b,) the d at which the law is highest; NaN where it never falls, or falls from the start."""
         with np.errstate(all="ignore"):
             if self.law == "best_of_n":
-                found, falls = self.alpha / (2 * self.beta), (self.beta > 0) & (self.alpha > 0)
+                peak, falls = self.alpha / (2 * self.beta), (self.beta > 0) & (self.alpha > 0)
             else:
-                found, falls = np.exp(self.alpha / self.beta - 1), self.beta > 0
-        return np.where(falls & np.isfinite(found), found, np.nan)
+                peak, falls = np.exp(self.alpha / self.beta - 1), self.beta > 0
+        return np.where(falls & np.isfinite(peak), peak, np.nan)
 
     def curve(self, d: Floats) -> Floats:
         """Return (b, m) the law at places d, (m,), all at least 0."""
-        return np.asarray(
-            self.start[:, None] + self.alpha[:, None] * d - self.beta[:, None] * _bends(d, self.law), dtype=float
-        )
+        return law_curve(self.law, d, self.alpha[:, None], self.beta[:, None], self.start[:, None])
+
+
+def law_curve(law: Law, d: Floats, alpha: Floats | float, beta: Floats | float, start: Floats | float = 0.0) -> Floats:
+    """Return a law at places d, (m,), all at least 0."""
+    return np.asarray(start + alpha * d - beta * _bends(d, law), dtype=float)
 
 
 def fit_law(
@@ -90,12 +93,12 @@ def fit_law(
         raise ValueError(why)
     design = np.column_stack([d, -_bends(d, law)] + ([] if from_start else [np.ones(len(d))]))
     if weights is None:
-        found = gains @ np.linalg.pinv(design).T
+        fitted = gains @ np.linalg.pinv(design).T
         counted = np.ones_like(gains)
     else:
         counted = np.broadcast_to(weights, gains.shape)
-        found = np.array([_weighted(design, row, weight) for row, weight in zip(gains, counted, strict=True)])
-    left = gains - found @ design.T
+        fitted = np.array([_weighted(design, row, weight) for row, weight in zip(gains, counted, strict=True)])
+    left = gains - fitted @ design.T
     total = counted.sum(axis=1)
     mean = (counted * gains).sum(axis=1) / total
     spread = (counted * (gains - (0.0 if from_start else mean[:, None])) ** 2).sum(axis=1)
@@ -104,9 +107,9 @@ def fit_law(
         explained = np.where(spread > 0, 1 - wrong / spread, np.nan)
     return Fit(
         law=law,
-        alpha=found[:, 0],
-        beta=found[:, 1],
-        start=np.zeros(len(gains)) if from_start else found[:, 2],
+        alpha=fitted[:, 0],
+        beta=fitted[:, 1],
+        start=np.zeros(len(gains)) if from_start else fitted[:, 2],
         residual=np.sqrt(wrong / total),
         explained=explained,
     )
@@ -257,36 +260,31 @@ def bounded(curves: PromptCurves, spreads: Floats, names: Sequence[str], draws: 
             sums[:, at * count : (at + 1) * count] for at in range(len(blocks))
         )
         squares = sums[:, len(blocks) * count :]
-        gold, gained, regret, proxy, risen = (
-            gold / known,
-            gained / known,
-            regret / known,
-            proxy / proxied,
-            risen / proxied,
-        )
+        gold, gained, regret = (block / known for block in (gold, gained, regret))
+        proxy, risen = proxy / proxied, risen / proxied
         spread_proxy = np.sqrt(squares[:, 0:1] / squares[:, 1:2])
         spread_gold = np.sqrt(squares[:, 2:3] / squares[:, 3:4])
         gap = risen / spread_proxy - gained / spread_gold
         reached = np.where(np.isnan(gained), -np.inf, gained)
         peak = np.array(ns, dtype=float)[reached.argmax(axis=1)][:, None]
         lost = (reached.max(axis=1) - gained[:, -1])[:, None]
-        found = [gold, proxy, regret, gap, gained, peak, lost]
+        numbers = [gold, proxy, regret, gap, gained, peak, lost]
         if not refused:
             fit = fit_law(d[1:], gained[:, 1:], "best_of_n", check=False)
-            found.append(np.column_stack([fit.alpha, fit.beta, fit.peak(), fit.residual, fit.explained]))
-        return np.concatenate(found, axis=1)
+            numbers.append(np.column_stack([fit.alpha, fit.beta, fit.peak(), fit.residual, fit.explained]))
+        return np.concatenate(numbers, axis=1)
 
     here = [int(number) for number in curves.known.sum(axis=0)]
     proxied = [int(number) for number in curves.proxy_known.sum(axis=0)]
     singles = [*SINGLE, *(() if refused else LAW)]
     counts = [*here, *proxied, *here, *proxied, *here, *[here[0]] * len(singles)]
-    found = cluster_bootstrap(names, columns, combine, draws, counts=counts)
+    intervals = cluster_bootstrap(names, columns, combine, draws, counts=counts)
     named = ("gold", "proxy", "regret", "gap", "gain")
     return Bounded(
         ns=ns,
         prompts=tuple(here),
-        curves={name: found[at * count : (at + 1) * count] for at, name in enumerate(named)},
-        single=dict(zip(singles, found[len(named) * count :], strict=True)),
+        curves={name: intervals[at * count : (at + 1) * count] for at, name in enumerate(named)},
+        single=dict(zip(singles, intervals[len(named) * count :], strict=True)),
         others={
             name: [total / size if size else None for total, size in zip(each.sum(axis=0).tolist(), here, strict=True)]
             for name, each in curves.others.items()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from adjudge.evals.best_of_n.candidates import Candidates, Group
 from adjudge.evals.best_of_n.config import BestOfNConfig, options_of
-from adjudge.evals.best_of_n.curves import LAW, ORACLE, SINGLE, Bounded, Fit, bounded, distances, prompt_curves
+from adjudge.evals.best_of_n.curves import LAW, ORACLE, SINGLE, Bounded, bounded, distances, law_curve, prompt_curves
 from adjudge.evals.best_of_n.loading import load_candidates
 from adjudge.evals.best_of_n.report import worst_choices
 from adjudge.evals.best_of_n.run_log import run_of_log
@@ -69,18 +69,17 @@ def filter_measures(groups: Sequence[Group]) -> list[Measure]:
     proxy = np.concatenate([group.values("proxy") for group in groups])
     gold = np.concatenate([group.values("gold") for group in groups])
     owners = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-    found = {"all": explained(proxy, gold, np.ones(len(proxy)))}
-    for policy in KEEPING:
-        found[policy] = explained(proxy, gold, response_weights(proxy, owners, policy))
+    shares = {"all": explained(proxy, gold, np.ones(len(proxy)))}
+    shares |= {policy: explained(proxy, gold, response_weights(proxy, owners, policy)) for policy in KEEPING}
     return [
         Measure(
             name="R² of what a filter keeps",
             part=name,
             interval=Interval(value=value, n=len(proxy)),
-            baselines={} if name == "all" else {"all": found["all"]},
+            baselines={} if name == "all" else {"all": shares["all"]},
             published=name != "all",
         )
-        for name, value in found.items()
+        for name, value in shares.items()
     ]
 
 
@@ -101,17 +100,13 @@ def reliability(groups: Sequence[Group], bins: int, draws: Draws) -> Curves | No
     inside = np.eye(len(used))[places]
     columns = np.column_stack([inside, inside * gold[:, None], inside * proxy[:, None]])
     width = len(used)
-
-    def combine(sums: Floats) -> Floats:
-        return np.asarray(sums[:, width : 2 * width] / sums[:, :width], dtype=float)
-
-    found = cluster_bootstrap(clusters, columns, combine, draws)
+    means = cluster_bootstrap(clusters, columns, lambda sums: sums[:, width : 2 * width] / sums[:, :width], draws)
     x = (columns[:, 2 * width :].sum(axis=0) / columns[:, :width].sum(axis=0)).tolist()
     return Curves(
         title="Gold by bins of the proxy",
         x_axis="mean proxy of the bin",
         y_axis="mean gold",
-        series=(Series.of("gold", x, found),),
+        series=(Series.of("gold", x, means),),
     )
 
 
@@ -135,16 +130,16 @@ def run_best_of_n(config: BestOfNConfig, *, progress: JobProgress | None = None)
     if config.run_log:
         return run_of_log(config)
     started = time.monotonic()
-    found = load_candidates(
+    candidates = load_candidates(
         config, {"gold": config.gold, "proxy": config.proxy}, answers=config.answers, progress=progress
     )
-    for one in found.all():
+    for one in candidates.all():
         one.said["proxy"] = one.said["proxy"].by(config.aggregate)
-    groups = [kept for group in found.groups if len(kept := group.keep(lambda one: one.value("gold") is not None))]
+    groups = [kept for group in candidates.groups if len(kept := group.keep(lambda one: one.value("gold") is not None))]
     if not groups:
-        raise ValueError(f"no response of {config.input} has a gold; {_reasons(found)}")
+        raise ValueError(f"no response of {config.input} has a gold; {_reasons(candidates)}")
     if all(one.value("proxy") is None for group in groups for one in group.members):
-        raise ValueError(f"no response of {config.input} has a proxy; {_reasons(found)}")
+        raise ValueError(f"no response of {config.input} has a proxy; {_reasons(candidates)}")
     ns = powers_of_two(min(config.most or typical_size(groups), max(map(len, groups))))
     numbers = bounded(prompt_curves(groups, ns), _spreads(groups), [group.name for group in groups], config.draws)
     both = [kept for group in groups if len(kept := group.keep(lambda one: one.value("proxy") is not None)) > 1]
@@ -157,17 +152,17 @@ def run_best_of_n(config: BestOfNConfig, *, progress: JobProgress | None = None)
     return Result(
         kind="best_of_n",
         title=TITLE,
-        scorer=found.scorers["proxy"],
-        source=found.source,
+        scorer=candidates.scorers["proxy"],
+        source=candidates.source,
         measures=(*_measures(numbers, others), *agreement_measures(both, config.draws), *filter_measures(both)),
-        counts=found.counts(("gold", "proxy")),
+        counts=candidates.counts(("gold", "proxy")),
         checks=tuple(_checks(numbers)),
         figures=tuple(figures),
         worst=worst_choices(config, groups),
-        notes=tuple(_notes(found, groups, numbers)),
+        notes=tuple(_notes(candidates, groups, numbers)),
         options=options_of(config),
         seconds=time.monotonic() - started,
-        cost=found.cost,
+        cost=candidates.cost,
     )
 
 
@@ -179,14 +174,14 @@ def typical_size(groups: Sequence[Group]) -> int:
 
 def _spreads(groups: Sequence[Group]) -> Floats:
     """Sum of squares around the prompt's mean, and as many numbers, of proxy and gold: (prompts, 4)."""
-    found = np.zeros((len(groups), 4))
-    for row, group in enumerate(groups):
+    spreads = np.zeros((len(groups), 4))
+    for row, group in zip(spreads, groups, strict=True):
         for at, who in ((0, "proxy"), (2, "gold")):
             values = group.values(who)
             values = values[~np.isnan(values)]
             if len(values):
-                found[row, at : at + 2] = ((values - values.mean()) ** 2).sum(), len(values)
-    return found
+                row[at : at + 2] = ((values - values.mean()) ** 2).sum(), len(values)
+    return spreads
 
 
 def _majority(groups: Sequence[Group], ns: Sequence[int], seed: int) -> list[float | None]:
@@ -199,20 +194,21 @@ def _majority(groups: Sequence[Group], ns: Sequence[int], seed: int) -> list[flo
                 answers = numbered_answers([one.answer for one in group.members])
                 truth = group.values("gold")
                 weights = np.ones((1, len(group)))
-                found = vote_worth(answers, weights, truth, n, unanswered=truth, seed=(seed, at, n))
-                worth.append(float(found.values[0]))
+                worth.append(
+                    float(vote_worth(answers, weights, truth, n, unanswered=truth, seed=(seed, at, n)).values[0])
+                )
         means.append(sum(worth) / len(worth) if worth else None)
     return means
 
 
 def _measures(numbers: Bounded, others: dict[str, list[float | None]]) -> list[Measure]:
-    found = []
+    measures = []
     for curve, (name, better, published) in _UNITS.items():
         for at, n in enumerate(numbers.ns):
             trivial = {who: values[at] for who, values in others.items() if who != ORACLE}
             if curve in ("regret", "gap") and (n == 1 or numbers.curves[curve][at].value is None):
                 continue
-            found.append(
+            measures.append(
                 Measure(
                     name=name,
                     part=f"n={n}",
@@ -222,7 +218,7 @@ def _measures(numbers: Bounded, others: dict[str, list[float | None]]) -> list[M
                     published=published,
                 )
             )
-    whole = found.pop(max(at for at, one in enumerate(found) if one.name == _UNITS["gold"][0]))
+    whole = measures.pop(max(at for at, one in enumerate(measures) if one.name == _UNITS["gold"][0]))
     oracle = [
         Measure(
             name="gold of the best response",
@@ -240,26 +236,25 @@ def _measures(numbers: Bounded, others: dict[str, list[float | None]]) -> list[M
         for name in LAW
         if name in numbers.single
     ]
-    return [whole, *found, *oracle, *single, *law]
+    return [whole, *measures, *oracle, *single, *law]
 
 
 def _checks(numbers: Bounded) -> list[Check]:
-    found = []
+    checks = []
     if numbers.refused:
-        found.append(Check(name="the law of best-of-n can be fitted", passed=None, detail=numbers.refused))
+        checks.append(Check(name="the law of best-of-n can be fitted", passed=None, detail=numbers.refused))
     gain = numbers.curves["gain"][-1]
     n = numbers.ns[-1]
     if n > 1 and gain.value is not None:
         low, high = gain.low, gain.high
-        told = f"best of {n} has {gain.value:+.4g} gold more than one response"
         passed = None if low is None or high is None else not high < 0
         bounds = "no bounds were drawn" if passed is None else f"the bounds are {low:+.4g} and {high:+.4g}"
-        found.append(Check(name="best-of-n is not worse than one response", passed=passed, detail=f"{told}; {bounds}"))
-    return found
+        detail = f"best of {n} has {gain.value:+.4g} gold more than one response; {bounds}"
+        checks.append(Check(name="best-of-n is not worse than one response", passed=passed, detail=detail))
+    return checks
 
 
 def _curves(numbers: Bounded, others: dict[str, list[float | None]]) -> list[Curves]:
-    """Gold and proxy over n, and the gain of gold over sqrt(KL) with the law."""
     ns = tuple(map(float, numbers.ns))
     lines = [Series.of(name, ns, numbers.curves[name]) for name in ("gold", "proxy")]
     rivals = tuple(Series(name=name, x=ns, y=tuple(values)) for name, values in others.items())
@@ -270,31 +265,18 @@ def _curves(numbers: Bounded, others: dict[str, list[float | None]]) -> list[Cur
     d = distances(numbers.ns)
     gains = [Series.of("gain of gold", d.tolist(), numbers.curves["gain"], points=True)]
     if not numbers.refused:
-        alpha, beta = numbers.single["alpha"].known, numbers.single["beta"].known
-        zero = np.zeros(1)
-        fit = Fit(
-            law="best_of_n",
-            alpha=np.array([alpha]),
-            beta=np.array([beta]),
-            start=zero,
-            residual=zero,
-            explained=zero,
-        )
         places = np.linspace(0, float(d[-1]), 41)
-        gains.append(
-            Series(name="d (alpha - beta d)", x=tuple(places.tolist()), y=tuple(fit.curve(places)[0].tolist()))
-        )
-    figures.append(
-        Curves(title="Gain over the divergence", x_axis="d = sqrt(KL)", y_axis="gain of gold", series=tuple(gains))
-    )
-    return figures
+        law = law_curve("best_of_n", places, numbers.single["alpha"].known, numbers.single["beta"].known)
+        gains.append(Series(name="d (alpha - beta d)", x=tuple(places.tolist()), y=tuple(law.tolist())))
+    axis = "d = sqrt(KL)"
+    return [*figures, Curves(title="Gain over the divergence", x_axis=axis, y_axis="gain of gold", series=tuple(gains))]
 
 
-def _notes(found: Candidates, groups: Sequence[Group], numbers: Bounded) -> list[str]:
-    notes = list(found.notes)
-    without = sum(one.value("gold") is None for one in found.all())
+def _notes(candidates: Candidates, groups: Sequence[Group], numbers: Bounded) -> list[str]:
+    notes = list(candidates.notes)
+    without = sum(one.value("gold") is None for one in candidates.all())
     if without:
-        left = len(found.groups) - len(groups)
+        left = len(candidates.groups) - len(groups)
         notes.append(
             f"{without} responses have no gold and are not among those that are chosen from"
             + (f"; {left} prompts have no other and are left out" if left else "")
@@ -316,6 +298,6 @@ def _notes(found: Candidates, groups: Sequence[Group], numbers: Bounded) -> list
     return notes
 
 
-def _reasons(found: Candidates) -> str:
-    reasons = found.counts(("gold", "proxy")).reasons
+def _reasons(candidates: Candidates) -> str:
+    reasons = candidates.counts(("gold", "proxy")).reasons
     return "; ".join(f"{count} x {reason}" for reason, count in list(reasons.items())[:5])

@@ -6,7 +6,7 @@ Not covered: inputs whose candidates do not fit into memory; one takes about 1 K
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -56,9 +56,6 @@ class Spot:
     count: int = 1
 
 
-ALONE = Spot()
-
-
 def spots(columns: Sequence[Column], row: Mapping[str, Any]) -> Iterator[Spot]:
     """Yield where the responses of a row stand, in the order in which samples are made of them."""
     lists = [value if _is_list(value := column.of(row)) else None for column in columns]
@@ -82,11 +79,7 @@ class Cells:
 
     @classmethod
     def named(cls, names: str, seen: Glance, flag: str, *, responses: int) -> Self:
-        """Return the cells of columns, named with commas.
-
-        Raises:
-            ValueError: a column is not there, or there are neither one nor as many as response columns.
-        """
+        """Return the cells of columns, named with commas."""
         columns = tuple(Column(name.strip()) for name in names.split(",") if name.strip())
         if len(columns) not in (1, max(responses, 1)):
             raise ValueError(
@@ -125,7 +118,7 @@ _TOLD = 64  # rows from one word on progress to the next
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class ScoreSource:
     """Who says something of every response: one of the three is there.
 
     Attributes:
@@ -190,11 +183,6 @@ def load_candidates(
     )
 
 
-def input_columns(config: CandidatesConfig, source: Source) -> ColumnMap:
-    """Return which column of an input is what."""
-    return _columns(config, glance(source), texts=False)[0]
-
-
 def _columns(config: CandidatesConfig, seen: Glance, *, texts: bool) -> tuple[ColumnMap, list[str]]:
     """Which column is what; where nobody needs texts, there may be no responses.
 
@@ -216,27 +204,25 @@ def _columns(config: CandidatesConfig, seen: Glance, *, texts: bool) -> tuple[Co
     return ColumnMap(id=mapped.id, group=mapped.group, prompt=mapped.prompt), ["response: no such column"]
 
 
-def _asked(spec: str, seen: Glance, flag: str, responses: int) -> Asked:
+def _asked(spec: str, seen: Glance, flag: str, responses: int) -> ScoreSource:
     if spec.startswith(COLUMN):
-        return Asked(cells=Cells.named(spec.removeprefix(COLUMN), seen, flag, responses=responses))
+        return ScoreSource(cells=Cells.named(spec.removeprefix(COLUMN), seen, flag, responses=responses))
     if is_file_of_scores(spec):
-        return Asked(stored=read_scores(spec))
+        return ScoreSource(stored=read_scores(spec))
     try:
-        return Asked(scorer=registry.load(spec))
+        return ScoreSource(scorer=registry.load(spec))
     except ValueError as error:
         raise ValueError(f"{flag}: {error}; a column of the input is named {COLUMN}NAME") from error
 
 
 class _Reader:
-    """Reads rows into groups, once."""
-
     def __init__(
         self,
         config: CandidatesConfig,
         source: Source,
         sampler: Sampler,
         *,
-        who: Mapping[str, Asked],
+        who: Mapping[str, ScoreSource],
         answers: Cells | None,
         progress: JobProgress | None,
     ) -> None:
@@ -253,7 +239,7 @@ class _Reader:
 
     def groups(self) -> list[Group]:
         """Return the groups of all rows, each scored."""
-        found: dict[str, Group] = {}
+        groups: dict[str, Group] = {}
         waiting: list[tuple[Candidate, Sample]] = []
         whole = any(bench.groupwise for bench in self._benches.values())
         for row in self._source.rows(Cursor()):
@@ -261,7 +247,7 @@ class _Reader:
                 break
             self.rows += 1
             for key, candidate, sample in self._of_row(row):
-                found.setdefault(key, Group(name=key, members=[])).members.append(candidate)
+                groups.setdefault(key, Group(name=key, members=[])).members.append(candidate)
                 if sample is not None and self._benches:
                     waiting.append((candidate, sample))
             if len(waiting) >= _BATCH and not whole:
@@ -270,7 +256,7 @@ class _Reader:
             if self.rows % _TOLD == 0:
                 self._tell(Cursor(row.index + 1, row.part, row.place))
         self._score(waiting)
-        return list(found.values())
+        return list(groups.values())
 
     def _tell(self, after: Cursor) -> None:
         if self._progress is None:
@@ -297,14 +283,14 @@ class _Reader:
         items = self._sampler.items(row, group)
         if all(item.sample is None for item in items):
             return self._nothing(row, items[0].error)
-        found = []
+        candidates = []
         for item, spot in zip(items, spots(self._sampler.columns.responses, data), strict=True):
             candidate = Candidate(id=item.id, row=row.index, place=spot.place, size=_size(item.sample))
             self._fill(candidate, data, item.column, spot)
             if item.sample is None:
                 candidate.said |= dict.fromkeys(self._benches, UNFIT)
-            found.append((group or self._prompt_of(item), candidate, item.sample))
-        return found
+            candidates.append((group or self._prompt_of(item), candidate, item.sample))
+        return candidates
 
     def _without_text(
         self, row: Row, data: Mapping[str, Any], group: str
@@ -314,7 +300,7 @@ class _Reader:
         if not group:
             return self._nothing(row, f"it names no group in {self._config.group_column!r}")
         candidate = Candidate(id=str(row.index if name in (None, MISSING, "") else name), row=row.index, place=0)
-        self._fill(candidate, data, "", ALONE)
+        self._fill(candidate, data, "", Spot())
         return [(group, candidate, None)]
 
     def _nothing(self, row: Row, why: str) -> list[tuple[str, Candidate, Sample | None]]:
@@ -332,7 +318,6 @@ class _Reader:
         return "prompt " + hashlib.sha256(wire.dumps(item.sample.prompt).encode("utf-8", "replace")).hexdigest()[:16]
 
     def _fill(self, candidate: Candidate, data: Mapping[str, Any], column: str, spot: Spot) -> None:
-        """Put what is known without asking into a candidate."""
         if self._answers is not None:
             candidate.answer = _answer(self._answers.cell(data, spot))
         if self._stored:
@@ -348,11 +333,10 @@ class _Reader:
                 said = said_in(one.cells.cell(data, spot))
                 candidate.said[name] = said.by("") if name == "gold" else said
             elif one.stored is not None:
-                found = one.stored.get((candidate.id, column)) or one.stored.get((candidate.id, ""))
-                candidate.said[name] = found or NOTHING
+                stored = one.stored.get((candidate.id, column)) or one.stored.get((candidate.id, ""))
+                candidate.said[name] = stored or NOTHING
 
     def _score(self, waiting: Sequence[tuple[Candidate, Sample]]) -> None:
-        """Ask all scorers about some candidates."""
         for name, bench in self._benches.items():
             samples = [sample for _, sample in waiting]
             if samples and waiting[0][0].row == 0:
@@ -371,7 +355,6 @@ def _check_first(name: str, bench: LocalBench, sample: Sample) -> None:
 
 
 def _size(sample: Sample | None) -> int | None:
-    """Characters of a response."""
     if sample is None:
         return None
     if isinstance(sample.response, str):
@@ -384,14 +367,19 @@ def _answer(cell: Any) -> str:
     return str(cell).strip() if isinstance(cell, str | int | float) else ""
 
 
-def rows_again(config: CandidatesConfig, wanted: set[int]) -> Iterator[tuple[int, list[Item]]]:
-    """Yield the items of some rows, read once more, for their texts."""
+def samples_again(config: CandidatesConfig, wanted: Set[tuple[int, int]]) -> dict[tuple[int, int], Sample]:
+    """Return the samples of some responses by row and place among its responses, read once more, for their texts."""
     source = config.opened()
-    sampler = Sampler(columns=input_columns(config, source))
+    sampler = Sampler(columns=_columns(config, glance(source), texts=False)[0])
+    samples: dict[tuple[int, int], Sample] = {}
     if not wanted or not sampler.columns.responses:
-        return
+        return samples
+    rows, last = {row for row, _ in wanted}, max(row for row, _ in wanted)
     for row in source.rows(Cursor()):
-        if row.index in wanted and row.data is not None:
-            yield row.index, sampler.items(row, sampler.group_of(row))
-        if row.index >= max(wanted):
-            return
+        if row.index in rows and row.data is not None:
+            for place, item in enumerate(sampler.items(row, sampler.group_of(row))):
+                if (row.index, place) in wanted and item.sample is not None:
+                    samples[row.index, place] = item.sample
+        if row.index >= last:
+            break
+    return samples

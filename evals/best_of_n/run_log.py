@@ -17,7 +17,7 @@ from statistics import NormalDist
 from typing import Any
 
 from adjudge.evals.best_of_n.config import BestOfNConfig, options_of
-from adjudge.evals.best_of_n.curves import fit_law, refusal
+from adjudge.evals.best_of_n.curves import LAW, fit_law, law_curve, refusal
 from adjudge.evals.reports.config import input_facts
 from adjudge.evals.reports.figures import Curves, Figure, Series
 from adjudge.evals.reports.result import Check, Counts, Measure, Result
@@ -34,7 +34,6 @@ _KL = ("kl", "divergence", "kl_divergence", "objective/kl", "train/kl", "actor/k
 _PROXY = ("proxy", "reward", "rewards/mean", "objective/scores", "critic/score/mean")
 _GOLD = ("gold", "gold_reward", "gold/mean")
 _START = "start_"
-_LAW = ("alpha", "beta", "d of the peak", "residual", "R² of the law")
 _NOUGHT = 1e-9  # nats that are none
 
 
@@ -101,7 +100,7 @@ def points_of(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> li
         rows: of the journal.
         names: columns of "kl", "proxy", "gold" and "step".
     """
-    found = []
+    points = []
     for place, row in enumerate(rows):
         step = number_of(Column(names["step"]).of(row))
         at = place if step is None else int(step)
@@ -109,10 +108,10 @@ def points_of(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> li
         if start is not None:  # the policy that nothing was done to
             error = number_of(row.get(f"{_START}{names['gold']}_error"))
             proxy = number_of(row.get(_START + names["proxy"]))
-            found.append(Point(step=at - 1, kl=0.0, proxy=proxy, gold=start, gold_error=error))
+            points.append(Point(step=at - 1, kl=0.0, proxy=proxy, gold=start, gold_error=error))
         kl, gold = (number_of(Column(names[name]).of(row)) for name in ("kl", "gold"))
         if kl is not None and gold is not None:
-            found.append(
+            points.append(
                 Point(
                     step=at,
                     kl=max(kl, 0.0),  # estimates of a small divergence may be below 0
@@ -121,7 +120,7 @@ def points_of(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> li
                     gold_error=number_of(row.get(f"{names['gold']}_error")),
                 )
             )
-    return sorted(found, key=lambda point: point.step)
+    return sorted(points, key=lambda point: point.step)
 
 
 def first_fall(points: Sequence[Point], level: float) -> tuple[int, int, float] | None:
@@ -163,10 +162,10 @@ def _named(config: BestOfNConfig, rows: Sequence[Mapping[str, Any]]) -> dict[str
 
     def chosen(role: str, flag: str, given: str, usual: Sequence[str]) -> str:
         choice = Choice(known, rows, flag=lambda _: flag)
-        found = choice.pick(role, given.removeprefix("column:"), usual)
-        if found is None:
+        column = choice.pick(role, given.removeprefix("column:"), usual)
+        if column is None:
             raise ValueError(no_column(role, choice.known, flag, usual))
-        return found.name
+        return column.name
 
     return {
         "kl": chosen("divergence", "--kl-column", config.kl_column, _KL),
@@ -178,12 +177,11 @@ def _named(config: BestOfNConfig, rows: Sequence[Mapping[str, Any]]) -> dict[str
 
 def _start(points: Sequence[Point]) -> float | None:
     """Gold of the policy that nothing was done to: the mean of measurements without divergence, None without any."""
-    found = [point.gold for point in points if point.kl <= _NOUGHT]
-    return math.fsum(found) / len(found) if found else None
+    golds = [point.gold for point in points if point.kl <= _NOUGHT]
+    return math.fsum(golds) / len(golds) if golds else None
 
 
 def _fitted(points: Sequence[Point], config: BestOfNConfig) -> tuple[list[Measure], Check | None]:
-    """The law of RL with bounds, or why it is not fitted."""
     start = _start(points)
     used = [point for point in points if point.kl > _NOUGHT]
     d = np.sqrt([point.kl for point in used])
@@ -196,12 +194,12 @@ def _fitted(points: Sequence[Point], config: BestOfNConfig) -> tuple[list[Measur
         fit = fit_law(d, gains, "rl", weights=times, from_start=start is not None, check=False)
         return np.array([each[0] for each in (fit.alpha, fit.beta, fit.peak(), fit.residual, fit.explained, fit.start)])
 
-    found = weighted_bootstrap([str(at) for at in range(len(used))], statistic, config.draws)
-    level = found[-1] if start is None else Interval(value=start, n=1)
+    numbers = weighted_bootstrap([str(at) for at in range(len(used))], statistic, config.draws)
+    level = numbers[-1] if start is None else Interval(value=start, n=1)
     return [
         *(
             Measure(name=name, part="law of RL", interval=one, better="none", published=True)
-            for name, one in zip(_LAW, found, strict=False)
+            for name, one in zip(LAW, numbers, strict=False)
         ),
         Measure(name="gold at the start", part="law of RL", interval=level, better="none"),
     ], None
@@ -227,10 +225,10 @@ def _turn(points: Sequence[Point], level: float) -> Check:
     name = "gold never falls surely below its peak"
     if _errors(points) is None or len(points) < 3:
         return Check(name=name, passed=None, detail=f"{len(points)} measurements say nothing about it; 3 are needed")
-    found = first_fall(points, level)
-    if found is None:
+    fallen = first_fall(points, level)
+    if fallen is None:
         return Check(name=name, passed=True, detail=f"{len(points)} measurements, {level:.0%} sure")
-    peak, fall, lost = found
+    peak, fall, lost = fallen
     return Check(
         name=name,
         passed=False,
@@ -246,8 +244,7 @@ def _curves(points: Sequence[Point], measures: Sequence[Measure], refused: Check
     if refused is None:
         named = {one.name: one.interval.known for one in measures if one.name in ("alpha", "beta", "gold at the start")}
         d = np.linspace(0, x[-1], 61)
-        curve = named["gold at the start"] + named["alpha"] * d
-        curve -= named["beta"] * d * np.log(np.where(d > 0, d, 1.0))
+        curve = law_curve("rl", d, named["alpha"], named["beta"], named["gold at the start"])
         lines.append(Series(name="d (alpha - beta log d)", x=tuple(d.tolist()), y=tuple(curve.tolist())))
     proxy = Series(name="proxy", x=x, y=tuple(point.proxy for point in ordered), points=True)
     axis = "d = sqrt(KL)"

@@ -20,13 +20,15 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import assert_never
 
 from adjudge.data_pipelines.label.bench import LocalBench
-from adjudge.data_pipelines.steps.rollouts import Completer
+from adjudge.data_pipelines.steps.rollouts import Completer, EngineCompleter
 from adjudge.data_pipelines.steps.solutions_in_rows import Problem
-from adjudge.engines.interface import Completion, Fault
-from adjudge.evals.best_of_n.candidates import asked_there, said_by
+from adjudge.engines.interface import Completion, Engine, Fault, Sampling
+from adjudge.evals.best_of_n.candidates import Said, asked_there, said_by
+from adjudge.evals.best_of_n.config import Method, SearchConfig
 from adjudge.protocol import NO_COST, Cost
 
 
@@ -74,47 +76,36 @@ class Account:
         return self.tokens >= self.budget or self.draws >= self.most
 
 
+@dataclass
 class Writer:
     """Writes on, for one method and one problem; the same prefix gets fresh draws each time."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        steps: Completer,
-        wholes: Completer,
-        gap: str,
-        ends: re.Pattern[str],
-        max_steps: int,
-        max_tokens: int,
-        account: Account,
-    ) -> None:
-        self._problem = problem
-        self._steps, self._wholes = steps, wholes
-        self._gap, self._ends = gap, ends
-        self._max_steps, self._max_tokens = max_steps, max_tokens
-        self.account = account
-        self._drawn: Counter[tuple[bool, str]] = Counter()
+    problem: Problem
+    _: KW_ONLY
+    steps: Completer
+    wholes: Completer
+    gap: str
+    ends: re.Pattern[str]
+    max_steps: int
+    max_tokens: int
+    account: Account
+    _drawn: Counter[tuple[bool, str]] = field(init=False, default_factory=Counter)
 
     async def next_steps(self, path: Path, n: int) -> list[Path]:
-        """Return `n` drawn ways to go one step on; fewer where the budget does not reach or the engine refuses.
-
-        Raises:
-            JobError: the model is gone.
-        """
-        return [self._longer(path, one) for one in await self._draw(self._steps, path, n, whole=False)]
+        """Return `n` drawn ways to go one step on; fewer where the budget does not reach or the engine refuses."""
+        return [self._longer(path, one) for one in await self._draw(self.steps, path, n, whole=False)]
 
     async def ends_of(self, path: Path, n: int) -> list[Path]:
         """Return `n` drawn ways to go on to the end; see `next_steps`."""
         return [
             Path(
                 text=path.text + one.text,
-                steps=path.steps + one.text.count(self._gap) + 1,
+                steps=path.steps + one.text.count(self.gap) + 1,
                 tokens=path.tokens + one.tokens,
                 ended=True,
                 cut=one.finish_reason == "length",
             )
-            for one in await self._draw(self._wholes, path, n, whole=True)
+            for one in await self._draw(self.wholes, path, n, whole=True)
         ]
 
     async def _draw(self, completer: Completer, path: Path, n: int, *, whole: bool) -> tuple[Completion, ...]:
@@ -125,24 +116,24 @@ class Writer:
         first = self._drawn[whole, path.text]
         self._drawn[whole, path.text] += count
         account.draws += count
-        found = await completer.complete(self._problem.prompt, path.text, first=first, n=count)
-        if isinstance(found, Fault):
-            account.faults["too_long" if found.too_long else found.reason] += count
+        drawn = await completer.complete(self.problem.prompt, path.text, first=first, n=count)
+        if isinstance(drawn, Fault):
+            account.faults["too_long" if drawn.too_long else drawn.reason] += count
             return ()
-        account.cost += found.cost
-        account.tokens += sum(one.tokens for one in found.completions)
-        return found.completions
+        account.cost += drawn.cost
+        account.tokens += sum(one.tokens for one in drawn.completions)
+        return drawn.completions
 
     def _longer(self, path: Path, one: Completion) -> Path:
         """A path with a step more; one that nothing was added to has ended before."""
         steps, tokens = path.steps + 1, path.tokens + one.tokens
         if not one.text.strip():
             return Path(text=path.text, steps=path.steps, tokens=tokens, ended=True)
-        done = self._ends.search(one.text) is not None
-        cut = not done and (steps >= self._max_steps or tokens >= self._max_tokens)
+        done = self.ends.search(one.text) is not None
+        cut = not done and (steps >= self.max_steps or tokens >= self.max_tokens)
         unfinished = one.finish_reason == "length"  # the step goes on where it was cut
         return Path(
-            text=path.text + one.text + ("" if done or cut or unfinished else self._gap),
+            text=path.text + one.text + ("" if done or cut or unfinished else self.gap),
             steps=steps,
             tokens=tokens,
             ended=done or cut,
@@ -174,20 +165,16 @@ class Guide:
         """Return what paths are worth; None where the scorer has no number.
 
         Ends that were drawn on the way are kept in `seen`.
-
-        Raises:
-            JobError: a model is gone.
-            BrokenScorer: the scorer raised.
         """
         if not self._rollouts:
             return await self._asked(paths)
-        found: list[float | None] = []
+        values: list[float | None] = []
         for path in paths:
             ends = [path] if path.ended else await self._writer.ends_of(path, self._rollouts)
             self.seen += [end for end in ends if end is not path]
             known = [value for value in await self._asked(ends) if value is not None]
-            found.append(math.fsum(known) / len(known) if known else None)
-        return found
+            values.append(math.fsum(known) / len(known) if known else None)
+        return values
 
     async def _asked(self, paths: Sequence[Path]) -> list[float | None]:
         account = self._writer.account
@@ -225,13 +212,13 @@ async def whole_solutions(writer: Writer, guide: Guide, *, at_once: int) -> list
 
     One call draws as many as are likely to use up what is left, `at_once` at most, and the first one a single one.
     """
-    found: list[Finished] = []
+    solutions: list[Finished] = []
     account, count = writer.account, 1
     while not account.spent:
-        found += await _valued(await writer.ends_of(ROOT, count), writer, guide)
+        solutions += await _valued(await writer.ends_of(ROOT, count), writer, guide)
         left, each = account.budget - account.tokens, account.tokens / account.draws
         count = max(1, min(at_once, math.ceil(left / each))) if each else at_once
-    return found
+    return solutions
 
 
 async def beam(writer: Writer, guide: Guide, *, width: int, expand: int) -> list[Finished]:
@@ -241,7 +228,7 @@ async def beam(writer: Writer, guide: Guide, *, width: int, expand: int) -> list
     has ended takes its place in the beam, and is drawn from no more.  Where the budget ends first, the prefixes in the
     beam are solutions that were cut off.
     """
-    found: list[Finished] = []
+    solutions: list[Finished] = []
     while not writer.account.spent:
         active, draws = [ROOT], width * expand
         while active and not writer.account.spent:
@@ -251,11 +238,11 @@ async def beam(writer: Writer, guide: Guide, *, width: int, expand: int) -> list
             ranked = sorted(
                 zip(steps, values, strict=True), key=lambda one: -(-math.inf if one[1] is None else one[1])
             )  # of equal ones, the first
-            found += await _valued([step for step in steps if step.ended], writer, guide)
+            solutions += await _valued([step for step in steps if step.ended], writer, guide)
             active = [step for step, _ in ranked[:width] if not step.ended]
             draws = expand
-        found += await _valued([_cut(path) for path in active if path.text], writer, guide)
-    return [*found, *await _valued(_taken(guide), writer, guide)]
+        solutions += await _valued([_cut(path) for path in active if path.text], writer, guide)
+    return [*solutions, *await _valued(_taken(guide), writer, guide)]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -292,14 +279,14 @@ async def tree(writer: Writer, guide: Guide, *, expand: int, c_puct: float) -> l
     not followed.
     """
     root = Node(path=ROOT, value=0.0)
-    found: list[Finished] = []
+    solutions: list[Finished] = []
     bounds: list[float] = []
     while not writer.account.spent:
         leaf = root if root.closed else _selected(root, c_puct, bounds)
         drawn = await writer.next_steps(leaf.path, expand)
         distinct = list(dict.fromkeys(drawn))
         values = await guide.values(distinct)
-        found += await _valued([path for path in distinct if path.ended], writer, guide)
+        solutions += await _valued([path for path in distinct if path.ended], writer, guide)
         known = {child.path.text: child for child in leaf.children}
         for path, value in zip(distinct, values, strict=True):
             if value is not None and path.text not in known:
@@ -310,10 +297,10 @@ async def tree(writer: Writer, guide: Guide, *, expand: int, c_puct: float) -> l
         leaf.closed = False  # the root may have got another child
         _close(leaf)
         _back(leaf, max((value for value in values if value is not None), default=leaf.value))
-    if not found:
+    if not solutions:
         best = max(_leaves(root), key=lambda node: node.value, default=None)
-        found += await _valued([] if best is None else [_cut(best.path)], writer, guide)
-    return [*found, *await _valued(_taken(guide), writer, guide)]
+        solutions += await _valued([] if best is None else [_cut(best.path)], writer, guide)
+    return [*solutions, *await _valued(_taken(guide), writer, guide)]
 
 
 def _selected(root: Node, c_puct: float, bounds: Sequence[float]) -> Node:
@@ -352,24 +339,22 @@ def _back(leaf: Node, value: float) -> None:
 
 
 def _leaves(node: Node) -> list[Node]:
-    """The prefixes of a tree but its root."""
-    waiting, found = list(node.children), []
+    waiting, leaves = list(node.children), []
     while waiting:
         one = waiting.pop()
-        found.append(one)
+        leaves.append(one)
         waiting += one.children
-    return found
+    return leaves
 
 
 def _cut(path: Path) -> Path:
-    """A prefix that the budget ended."""
     return Path(text=path.text.rstrip(), steps=path.steps, tokens=path.tokens, ended=True, cut=True)
 
 
 def _taken(guide: Guide) -> list[Path]:
     """The ends that were drawn for values: solutions as well."""
-    found, guide.seen = guide.seen, []
-    return list(dict.fromkeys(found))
+    ends, guide.seen = guide.seen, []
+    return list(dict.fromkeys(ends))
 
 
 async def _valued(paths: Sequence[Path], writer: Writer, guide: Guide) -> list[Finished]:
@@ -377,3 +362,115 @@ async def _valued(paths: Sequence[Path], writer: Writer, guide: Guide) -> list[F
     return [
         Finished(path=path, value=value, spent=writer.account.tokens) for path, value in zip(paths, values, strict=True)
     ]
+
+
+_AT_ONCE = 4  # whole solutions in one call, at most
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tools:
+    """What searches work with."""
+
+    config: SearchConfig
+    engine: Engine
+    guide: LocalBench
+    gold: LocalBench
+
+    def writer(self, problem: Problem) -> Writer:
+        """Return a writer with a budget of its own."""
+        config = self.config
+        sampling = Sampling(
+            max_tokens=config.max_tokens, temperature=config.temperature, top_p=config.top_p, seed=config.seed
+        )
+        step = replace(sampling, max_tokens=min(config.step_tokens, config.max_tokens), stop=(config.gap,))
+        return Writer(
+            problem,
+            steps=EngineCompleter(engine=self.engine, sampling=step, chat=config.chat),
+            wholes=EngineCompleter(engine=self.engine, sampling=sampling, chat=config.chat),
+            gap=config.gap,
+            ends=re.compile(config.ends),
+            max_steps=config.max_steps,
+            max_tokens=config.max_tokens,
+            account=Account(budget=config.tokens, most=config.draws_at_most),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodRun:
+    """What one method found for one problem."""
+
+    method: Method
+    solutions: tuple[Finished, ...]
+    said: tuple[Said, ...]
+    account: Account
+
+    def right(self, least: float) -> list[bool]:
+        """Return which solutions are right; one that nobody could judge is not."""
+        return [one.value is not None and one.value >= least for one in self.said]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searched:
+    """What all methods found for one problem."""
+
+    problem: str
+    runs: tuple[MethodRun, ...]
+    cost: Cost = NO_COST
+
+
+async def search(problem: Problem, tools: Tools) -> Searched:
+    """Search one problem with every method."""
+    runs: list[tuple[Method, list[Finished], Account]] = []
+    for method in tools.config.method:
+        shared = next((one for one in runs if {one[0], method} == {"best_of_n", "majority"}), None)
+        if shared is not None:
+            runs.append((method, *shared[1:]))  # the same solutions, chosen from in two ways
+            continue
+        writer = tools.writer(problem)
+        runs.append((method, await _searched(method, problem, tools, writer), writer.account))
+    texts = {(one.path.text, one.path.cut) for _, solutions, _ in runs for one in solutions}
+    said, cost = await _judged(problem, sorted(texts), tools.gold)
+    return Searched(
+        problem=problem.id,
+        runs=tuple(
+            MethodRun(
+                method=method,
+                solutions=tuple(solutions),
+                said=tuple(said[one.path.text, one.path.cut] for one in solutions),
+                account=account,
+            )
+            for method, solutions, account in runs
+        ),
+        cost=cost,
+    )
+
+
+async def _searched(method: Method, problem: Problem, tools: Tools, writer: Writer) -> list[Finished]:
+    config = tools.config
+    searches = method in ("steps", "beam", "mcts")
+    guide = Guide(
+        problem,
+        bench=tools.guide,
+        writer=writer,
+        aggregate=config.aggregate,
+        rollouts=config.rollouts if searches and config.value_of == "rollouts" else 0,
+    )
+    match method:
+        case "best_of_n" | "majority":
+            return await whole_solutions(writer, guide, at_once=_AT_ONCE)
+        case "steps":
+            return await beam(writer, guide, width=1, expand=config.expand)
+        case "beam":
+            return await beam(writer, guide, width=config.width, expand=config.expand)
+        case "mcts":
+            return await tree(writer, guide, expand=config.expand, c_puct=config.c_puct)
+    assert_never(method)
+
+
+async def _judged(
+    problem: Problem, texts: Sequence[tuple[str, bool]], gold: LocalBench
+) -> tuple[dict[tuple[str, bool], Said], Cost]:
+    samples = [problem.sample(text, finish_reason="length" if cut else None) for text, cut in texts]
+    scores = await asked_there(gold, samples)
+    said = {text: said_by(score) for text, score in zip(texts, scores, strict=True)}
+    return said, sum((score.cost for score in scores), NO_COST)

@@ -1,4 +1,8 @@
-"""`adjudge eval search`: a scorer as the guide of a search, beside best-of-n and a majority of the same budget."""
+"""`adjudge eval search`: a scorer as the guide of a search, beside best-of-n and a majority of the same budget.
+
+Best-of-n and the searches take the solution with the highest value of the guide, equal ones with equal chances; the
+majority takes the commonest answer.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +10,20 @@ import asyncio
 import dataclasses
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from adjudge.data_pipelines.label.bench import LocalBench
 from adjudge.data_pipelines.steps.solutions_in_rows import Problem
 from adjudge.engines.interface import Engine
 from adjudge.evals.best_of_n.config import SearchConfig, options_of
-from adjudge.evals.best_of_n.search_report import (
-    Choice,
-    Found,
-    Searched,
-    Tools,
-    choices_of,
-    comparisons_of,
-    figures_of,
-    measures_of,
-    search,
-    worst_of,
-)
+from adjudge.evals.best_of_n.searches import MethodRun, Searched, Tools, search
+from adjudge.evals.best_of_n.votes import TEXT, classes_by_scorer, classes_by_text, vote_worth
 from adjudge.evals.reports.config import input_facts
-from adjudge.evals.reports.result import Counts, Result
-from adjudge.io.columns import MISSING, Column
-from adjudge.io.columns import Choice as ColumnChoice
+from adjudge.evals.reports.figures import Bar, Bars, Curves, Series
+from adjudge.evals.reports.result import Comparison, Counts, Measure, ReadCase, ReadResponse, Result, cut, paired
+from adjudge.io.columns import MISSING, Choice, Column
 from adjudge.io.jobs.engines import engine_named
 from adjudge.io.jobs.opening import glance
 from adjudge.io.jobs.report import JobProgress, JobSnapshot
@@ -38,7 +33,187 @@ from adjudge.io.values import prompt_of, reference_of
 from adjudge.protocol import NO_COST, Cost
 from adjudge.runtime.loop import run_blocking
 from adjudge.scoring import registry
+from adjudge.statistics.arrays import np
+from adjudge.statistics.bootstrap import mean_interval
+from adjudge.statistics.intervals import Interval
 from adjudge.statistics.significance import NOTE
+from adjudge.statistics.subsets import chances
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodWorth:
+    """One method on one problem.
+
+    Attributes:
+        right: chance that what it chose is right.
+        oracle: 1 if any solution that it found is.
+        within: the same as `right` at each of `PARTS` of the budget.
+    """
+
+    problem: str
+    method: str
+    right: float
+    oracle: float
+    random: float
+    finished: int
+    tokens: int
+    draws: int
+    valued: int
+    within: tuple[float, ...]
+
+
+PARTS = (0.125, 0.25, 0.5, 1.0)
+"""Shares of the budget at which it is looked what a method would have chosen."""
+
+
+def choices_of(searched: Sequence[Searched], config: SearchConfig) -> list[MethodWorth]:
+    """Return what each method chose, problem by problem."""
+    votes = [one for each in searched for one in each.runs if one.method == "majority"]
+    answers = [[said.answer for said in one.said] for one in votes]
+    if config.equality == TEXT:
+        classes = classes_by_text(answers)
+    else:
+        classes = classes_by_scorer(answers, registry.load(config.equality))
+    numbers = {id(one): own for one, own in zip(votes, classes.numbers, strict=True)}
+    return [_choice(each.problem, one, numbers.get(id(one)), config) for each in searched for one in each.runs]
+
+
+def _choice(problem: str, run: MethodRun, answers: list[int] | None, config: SearchConfig) -> MethodWorth:
+    right = [float(one) for one in run.right(config.pass_at)]
+    budget = [config.tokens * part for part in PARTS[:-1]]
+    by_then = [sum(one.spent <= most for one in run.solutions) for most in budget]
+    within = [_worth(run, right, answers, count) for count in [*by_then, len(right)]]
+    return MethodWorth(
+        problem=problem,
+        method=run.method,
+        right=within[-1],
+        oracle=max(right, default=0.0),
+        random=sum(right) / len(right) if right else 0.0,
+        finished=len(right),
+        tokens=run.account.tokens,
+        draws=run.account.draws,
+        valued=run.account.valued,
+        within=tuple(within),
+    )
+
+
+def _worth(run: MethodRun, right: Sequence[float], answers: list[int] | None, count: int) -> float:
+    """What is chosen among the first so many solutions is worth; 0 where there is none."""
+    if not count:
+        return 0.0
+    truth = np.array(right[:count])
+    if answers is not None:
+        return float(vote_worth(answers[:count], np.ones((1, count)), truth, count).values[0])
+    values = np.array([np.nan if one.value is None else one.value for one in run.solutions[:count]])
+    return float(chances(values, [count])[0] @ truth)
+
+
+BASE = "best_of_n"
+_READ = 6  # solutions of a problem that are shown
+
+
+def measures_of(choices: Sequence[MethodWorth], config: SearchConfig) -> Iterator[Measure]:
+    """Yield how often each method is right, and then what it spent."""
+    for method in config.method:
+        mine = [one for one in choices if one.method == method]
+        yield Measure(
+            name="right",
+            part=method,
+            interval=_mean(mine, [one.right for one in mine], config),
+            baselines={"random": _plain([one.random for one in mine])},
+        )
+    for method in config.method:
+        mine = [one for one in choices if one.method == method]
+        oracle = _mean(mine, [one.oracle for one in mine], config)
+        yield Measure(name="a right one was found", part=method, interval=oracle, better="none")
+        spent = {
+            "generated tokens of a problem": [one.tokens for one in mine],
+            "texts drawn for a problem": [one.draws for one in mine],
+            "texts valued for a problem": [one.valued for one in mine],
+            "solutions found for a problem": [one.finished for one in mine],
+        }
+        for name, numbers in spent.items():
+            interval = Interval(value=_plain([float(one) for one in numbers]), n=len(mine))
+            yield Measure(name=name, part=method, interval=interval, better="none")
+
+
+def comparisons_of(choices: Sequence[MethodWorth], config: SearchConfig) -> list[Comparison]:
+    """Return every method against best-of-n, problem by problem; none where that was not asked for."""
+    if BASE not in config.method:
+        return []
+    right: dict[str, list[float]] = {method: [] for method in config.method}
+    for one in choices:
+        right[one.method].append(one.right)
+    problems = [one.problem for one in choices if one.method == BASE]
+    return paired(right, BASE, problems, config.draws, of="problems")
+
+
+def figures_of(choices: Sequence[MethodWorth], config: SearchConfig) -> list[Bars | Curves]:
+    """Return how often methods are right, and what they would have chosen with less to spend."""
+    bars, lines = [], []
+    for method in config.method:
+        mine = [one for one in choices if one.method == method]
+        baselines = {"oracle": _plain([one.oracle for one in mine]), "random": _plain([one.random for one in mine])}
+        right = _mean(mine, [one.right for one in mine], config)
+        bars.append(Bar(name=method, interval=right, baselines=baselines))
+        lines.append(
+            Series(
+                name=method,
+                x=tuple(config.tokens * part for part in PARTS),
+                y=tuple(_plain([one.within[at] for one in mine]) for at in range(len(PARTS))),
+            )
+        )
+    return [
+        Bars(title="Right solutions at the same budget", unit="share of problems", bars=tuple(bars)),
+        Curves(
+            title="Right solutions by what was spent",
+            x_axis="generated tokens",
+            y_axis="share of problems",
+            series=tuple(lines),
+            log_x=True,
+        ),
+    ]
+
+
+def worst_of(
+    choices: Sequence[MethodWorth], searched: Sequence[Searched], problems: Mapping[str, Problem], config: SearchConfig
+) -> Iterator[ReadCase]:
+    """Yield solutions that a method found and did not choose, the surest losses first."""
+    runs = {(each.problem, one.method): one for each in searched for one in each.runs}
+    lost = sorted(
+        (one for one in choices if one.oracle > one.right and one.method != "majority"),
+        key=lambda one: (one.right - one.oracle, one.problem, one.method),
+    )
+    for choice in lost[: config.worst]:
+        here = runs[choice.problem, choice.method]  # type: ignore[index]  # each choice is of a run
+        pairs = list(zip(here.solutions, here.said, strict=True))
+        pairs.sort(key=lambda one: (one[0].value is None, -(one[0].value or 0.0)))
+        problem = problems[choice.problem]
+        yield ReadCase(
+            id=f"{choice.problem}/{choice.method}",
+            part=choice.method,
+            verdict="right one not chosen",
+            weight=choice.oracle - choice.right,
+            prompt=cut(problem.text),
+            responses=tuple(
+                ReadResponse(
+                    text=cut(solution.path.text),
+                    said="no value" if solution.value is None else f"{solution.value:.4g}",
+                    value=solution.value,
+                    note=f"gold {said.status if said.value is None else f'{said.value:.4g}'}",
+                )
+                for solution, said in pairs[:_READ]
+            ),
+            gold="" if problem.reference is None else cut(str(problem.reference)),
+        )
+
+
+def _mean(mine: Sequence[MethodWorth], numbers: Sequence[float], config: SearchConfig) -> Interval:
+    return mean_interval(numbers, [one.problem for one in mine], config.draws)
+
+
+def _plain(numbers: Sequence[float]) -> float | None:
+    return sum(numbers) / len(numbers) if numbers else None
 
 
 def run_search(
@@ -100,7 +275,7 @@ async def _all(problems: Sequence[Problem], tools: Tools, progress: JobProgress 
     async def one(problem: Problem) -> Searched:
         nonlocal done
         async with room:
-            found = await search(problem, tools)
+            searched = await search(problem, tools)
         done += 1
         if progress is not None:
             rate = done / max(time.monotonic() - began, 1e-9)
@@ -114,7 +289,7 @@ async def _all(problems: Sequence[Problem], tools: Tools, progress: JobProgress 
                     eta_seconds=(len(problems) - done) / rate,
                 )
             )
-        return found
+        return searched
 
     tasks = [asyncio.create_task(one(problem)) for problem in problems]
     try:
@@ -126,14 +301,13 @@ async def _all(problems: Sequence[Problem], tools: Tools, progress: JobProgress 
 
 
 def _problems(config: SearchConfig, source: Source) -> tuple[list[Problem], int, int]:
-    """The problems, rows that hold none, and all rows."""
     seen = glance(source)
     named = {"prompt": config.prompt_column, "reference": config.reference_column, "id": config.id_column}
-    choice = ColumnChoice(seen.columns, seen.rows)
+    choice = Choice(seen.columns, seen.rows)
     for role, name in named.items():
         if name:
             choice.given(role, name)
-    found: dict[str, Problem] = {}
+    problems: dict[str, Problem] = {}
     unreadable = rows = 0
     for row in source.rows(Cursor()):
         if config.limit and row.index >= config.limit:
@@ -143,15 +317,15 @@ def _problems(config: SearchConfig, source: Source) -> tuple[list[Problem], int,
         problem = None if cells is None else _problem(cells, row.index, named, chat=config.chat)
         if problem is None:
             unreadable += 1
-        elif problem.id in found:
+        elif problem.id in problems:
             raise ValueError(
                 f"two problems of {config.input} have the id {problem.id!r}; name unique ids with --id-column"
             )
         else:
-            found[problem.id] = problem
-    if not found:
+            problems[problem.id] = problem
+    if not problems:
         raise ValueError(f"no row of {config.input} holds a problem in {config.prompt_column!r}")
-    return list(found.values()), unreadable, rows
+    return list(problems.values()), unreadable, rows
 
 
 def _problem(row: Mapping[str, Any], number: int, named: Mapping[str, str], *, chat: bool) -> Problem | None:
@@ -181,11 +355,7 @@ def _bench(spec: Any) -> LocalBench:
 
 
 def _check(tools: Tools, problem: Problem) -> None:
-    """See that both scorers can be asked.
-
-    Raises:
-        ValueError: one lacks something; a guide lacks the reference on purpose.
-    """
+    """See that both scorers can be asked."""
     try:
         tools.guide.check(dataclasses.replace(problem, reference=None).sample("x"))
     except ValueError as error:
@@ -200,17 +370,17 @@ def _costs(searched: Searched) -> list[Cost]:
     return [searched.cost, *(one.account.cost for one in _paid(searched))]
 
 
-def _paid(searched: Searched) -> list[Found]:
+def _paid(searched: Searched) -> list[MethodRun]:
     """Each account once: best-of-n and the majority share theirs."""
-    return list({id(one.account): one for one in searched.found}.values())
+    return list({id(one.account): one for one in searched.runs}.values())
 
 
 def _counts(searched: Sequence[Searched], unreadable: int) -> Counts:
     said = [
         (solution, verdict)
         for each in searched
-        for found in _paid(each)
-        for solution, verdict in zip(found.solutions, found.said, strict=True)
+        for run in _paid(each)
+        for solution, verdict in zip(run.solutions, run.said, strict=True)
     ]
     reasons = Counter(f"gold: {one.reason or one.status}" for _, one in said if one.value is None)
     abstained = sum(one.status == "abstained" for _, one in said)
@@ -227,7 +397,7 @@ def _counts(searched: Sequence[Searched], unreadable: int) -> Counts:
     )
 
 
-def _notes(choices: Sequence[Choice], searched: Sequence[Searched], config: SearchConfig) -> list[str]:
+def _notes(choices: Sequence[MethodWorth], searched: Sequence[Searched], config: SearchConfig) -> list[str]:
     notes = [
         f"every method had {config.tokens} generated tokens for each problem, and {config.draws_at_most} texts at "
         "most; the call in which they ran out was finished"

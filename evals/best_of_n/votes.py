@@ -64,9 +64,6 @@ def vote_worth(
         unanswered: (N,) what each is worth where none of the k has an answer, of which the mean is taken; 0 without it.
         most: ways to draw k that are looked at; where there are more, so many are drawn, the same for every rule.
         seed: of the draws.
-
-    Raises:
-        ValueError: there are not as many responses.
     """
     total = len(answers)
     if not 1 <= k <= total:
@@ -75,18 +72,15 @@ def vote_worth(
     width = int(classes.max(initial=-1)) + 2  # the last one is no answer
     classes = np.where(classes < 0, width - 1, classes)
     exact = math.comb(total, k) <= most
-    found = [
-        np.array(
-            [
-                _worth(drawn, classes, width, _drawn_weights(drawn, rule, logs=at in logs), truth, unanswered)
-                for at, rule in enumerate(weights)
-            ]
-        )
+    blocks = [
+        [
+            _worth(drawn, classes, width, _drawn_weights(drawn, rule, logs=at in logs), truth, unanswered)
+            for at, rule in enumerate(weights)
+        ]
         for drawn in _drawn(total, k, most, seed, exact=exact, width=max(width, total))
     ]
-    worth = np.concatenate(found, axis=1)
-    count = worth.shape[1]
-    errors = np.zeros(len(weights)) if exact else worth.std(axis=1, ddof=1) / math.sqrt(count)
+    worth = np.concatenate(blocks, axis=1)
+    errors = np.zeros(len(weights)) if exact else worth.std(axis=1, ddof=1) / math.sqrt(worth.shape[1])
     return Worth(values=worth.mean(axis=1), errors=errors)
 
 
@@ -97,7 +91,6 @@ def numbered_answers(answers: Sequence[str]) -> list[int]:
 
 
 def _drawn(total: int, k: int, most: int, seed: Sequence[int], *, exact: bool, width: int) -> Iterator[Ints]:
-    """Yield blocks of subsets, (b, k)."""
     block = max(1, _CELLS // max(width, k))
     if exact:
         every = itertools.combinations(range(total), k)
@@ -111,12 +104,11 @@ def _drawn(total: int, k: int, most: int, seed: Sequence[int], *, exact: bool, w
 
 
 def _drawn_weights(drawn: Ints, weights: Floats, *, logs: bool) -> Floats:
-    """The weights of the drawn responses, (b, k)."""
-    found = weights[drawn]
+    chosen = weights[drawn]
     if not logs:
-        return found
-    top = found.max(axis=1, keepdims=True)
-    return np.asarray(np.exp(found - np.where(np.isfinite(top), top, 0.0)), dtype=float)
+        return chosen
+    top = chosen.max(axis=1, keepdims=True)
+    return np.asarray(np.exp(chosen - np.where(np.isfinite(top), top, 0.0)), dtype=float)
 
 
 def _worth(drawn: Ints, classes: Ints, width: int, weights: Floats, truth: Floats, unanswered: Floats | None) -> Floats:
@@ -125,8 +117,8 @@ def _worth(drawn: Ints, classes: Ints, width: int, weights: Floats, truth: Float
     cells = (classes[drawn] + width * np.arange(count)[:, None]).ravel()
 
     def summed(numbers: Floats) -> Floats:
-        found = np.bincount(cells, numbers.ravel(), minlength=count * width)
-        return found.astype(float).reshape(count, width)[:, :-1]
+        sums = np.bincount(cells, numbers.ravel(), minlength=count * width)
+        return sums.astype(float).reshape(count, width)[:, :-1]
 
     members = summed(np.ones(drawn.shape))
     votes = np.where(members > 0, summed(weights), -np.inf)
@@ -165,17 +157,14 @@ class Classes:
 
 @dataclass(slots=True)
 class _Prompt:
-    """The answers to one prompt, while they get classes."""
+    """The answers to one prompt, while they get classes; the commonest texts come first."""
 
     texts: list[str]
     left: list[str] = field(init=False)
     classes: dict[str, int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Put the commonest texts first."""
-        counts = Counter(text for text in self.texts if text)
-        places = {text: at for at, text in enumerate(counts)}
-        self.left = sorted(counts, key=lambda text: (-counts[text], places[text]))
+        self.left = [text for text, _ in Counter(filter(None, self.texts)).most_common()]
 
     def settle(self, joined: Sequence[str]) -> bool:
         """Take the first text and those that equal it out, and return whether it equals itself, and so has a class."""
@@ -190,27 +179,18 @@ class _Prompt:
 
     def numbers(self) -> list[int]:
         """Return the classes in the order in which the responses come, numbered anew from 0."""
-        anew: dict[int, int] = {}
-        found = [self.classes.get(text, -1) for text in self.texts]
-        return [-1 if one < 0 else anew.setdefault(one, len(anew)) for one in found]
+        return numbered_answers([str(self.classes.get(text, "")) for text in self.texts])
 
 
 def classes_by_text(answers: Sequence[Sequence[str]]) -> Classes:
     """Return the classes of answers that are the same text but for spaces; "" is no answer."""
-    found = []
-    for texts in answers:
-        places: dict[str, int] = {}
-        found.append([places.setdefault(same, len(places)) if (same := squeezed(text)) else -1 for text in texts])
-    return Classes(numbers=found)
+    return Classes(numbers=[numbered_answers([squeezed(text) for text in texts]) for texts in answers])
 
 
 def classes_by_scorer(answers: Sequence[Sequence[str]], scorer: Scorer, *, equal_at: float = 1.0) -> Classes:
     """Return the classes of answers that a scorer holds for equal, one as the response and one as the reference.
 
     All prompts are compared at the same time, one representative of each in a round.
-
-    Raises:
-        BrokenScorer: the scorer raised.
     """
     prompts = [_Prompt([squeezed(text) for text in texts]) for texts in answers]
     classes = Classes(numbers=[])
@@ -228,12 +208,12 @@ def classes_by_scorer(answers: Sequence[Sequence[str]], scorer: Scorer, *, equal
 
 
 def _equal(bench: LocalBench, pairs: Sequence[tuple[str, str]], least: float, classes: Classes) -> list[bool]:
-    found = []
+    equal = []
     for start in range(0, len(pairs), _BATCH):
         samples = [Sample(prompt="", response=text, reference=first) for text, first in pairs[start : start + _BATCH]]
         for score in run_blocking(asked(bench, samples)):
             classes.cost += score.cost
             classes.undecided += score.value is None
-            found.append(score.value is not None and score.value >= least)
+            equal.append(score.value is not None and score.value >= least)
     classes.compared += len(pairs)
-    return found
+    return equal

@@ -21,9 +21,6 @@ class EvalConfig(Options):
 
     Attributes:
         needs_input: whether an empty input is a mistake; a benchmark that knows its place on the hub needs none.
-
-    Raises:
-        ValueError: an option is out of range.
     """
 
     needs_input: ClassVar[bool] = True
@@ -67,11 +64,7 @@ class EvalConfig(Options):
             raise ValueError("option resamples=1; give 0 for no bounds, or 2 or more")
 
     def opened(self, name: str = "") -> Source:
-        """Open the input, or another file.
-
-        Raises:
-            ValueError: there is no such input, or it cannot be read.
-        """
+        """Open the input, or another file."""
         if name:
             return open_source(name, limit=ROW_BYTES)
         return open_source(self.input, limit=ROW_BYTES, split=self.split, subset=self.subset, revision=self.revision)

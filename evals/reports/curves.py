@@ -10,7 +10,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from adjudge.evals.reports.figures import Curves, Series
-from adjudge.evals.reports.markup import NOTHING, Attributes, Markup, element, heading, joined, table, visible, wide
+from adjudge.evals.reports.markup import (
+    NOTHING,
+    Attributes,
+    Markup,
+    cell,
+    element,
+    heading,
+    joined,
+    row,
+    table,
+    visible,
+    wide,
+)
 from adjudge.evals.reports.scale import UNKNOWN, Scale, drawable, finite, linear_scale, log_scale, number, plural, short
 
 _DRAWN = 2_000  # marks of one line; a browser takes more only slowly
@@ -21,12 +33,7 @@ _SHAPES = (_DOT, "M-4-4H4V4H-4Z", "M0-5.5L5.5 0L0 5.5L-5.5 0Z", "M0-5L5 4H-5Z", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """Two axes.
-
-    Attributes:
-        across: from left to right.
-        up: from the bottom.
-    """
+    """Two axes: from left to right, and from the bottom."""
 
     across: Scale
     up: Scale
@@ -101,12 +108,7 @@ class Line:
                 continue
             low, high = (drawable(column[at]) if column else None for column in (series.low, series.high))
             if series.points and low is not None and high is not None:
-                ends: Attributes = {
-                    "x1": frame.left(x),
-                    "x2": frame.left(x),
-                    "y1": frame.down(low),
-                    "y2": frame.down(high),
-                }
+                ends = {"x1": frame.left(x), "x2": frame.left(x), "y1": frame.down(low), "y2": frame.down(high)}
                 yield element("line", {"class": f"reach {self.kind}", **ends})
             said = element("title", None, f"{series.name}: {number(y)} at {short(x)}")
             yield self._mark(frame.left(x), frame.down(y), said)
@@ -130,7 +132,6 @@ class Line:
         return element("svg", {"x": x, "y": y, "overflow": "visible"}, path)
 
     def _runs(self, column: Sequence[float | None], frame: Frame) -> Iterator[list[tuple[float, float]]]:
-        """Stretches without gaps."""
         run: list[tuple[float, float]] = []
         for x, one in zip(self.series.x, column, strict=True):
             value = drawable(one)
@@ -236,7 +237,6 @@ def _legend(lines: Sequence[Line], curves: Curves) -> Markup:
 
 
 def _left_out(lines: Sequence[Line], frame: Frame) -> Iterator[Markup]:
-    """Sentences on what the drawing does not show."""
     outside = sum(not frame.holds(x) for line in lines for x in line.series.x)
     if outside:
         why = "at or below 0, or not finite" if frame.across.log else "not finite"
@@ -250,17 +250,16 @@ def _left_out(lines: Sequence[Line], frame: Frame) -> Iterator[Markup]:
 
 def _told(curves: Curves, frame: Frame) -> str | None:
     """What the page's script reads out: [place in per cent, what stands there] as JSON."""
-    found: dict[float, list[str]] = {}
+    numbers: dict[float, list[str]] = {}
     for series in curves.series:
         for at, x in enumerate(series.x):
             if frame.holds(x):
-                found.setdefault(x, []).append(f"{visible(series.name)} {_bounded(series, at)}")
-    places = [[round(frame.across.place(x), 2), f"{short(x)}: {'; '.join(found[x])}"] for x in sorted(found)]
+                numbers.setdefault(x, []).append(f"{visible(series.name)} {_bounded(series, at)}")
+    places = [[round(frame.across.place(x), 2), f"{short(x)}: {'; '.join(numbers[x])}"] for x in sorted(numbers)]
     return json.dumps(places) if places else None
 
 
 def _bounded(series: Series, at: int) -> str:
-    """A number with its bounds."""
     low, high = (finite(column[at]) if column else None for column in (series.low, series.high))
     reach = "" if low is None or high is None else f" [{number(low)}, {number(high)}]"
     return number(series.y[at]) + reach
@@ -270,9 +269,9 @@ def _numbers(curves: Curves) -> Markup:
     """All numbers as a table, for those who do not see the drawing, and for copying."""
     columns = [{x: _bounded(series, at) for at, x in enumerate(series.x)} for series in curves.series]
     heads = map(heading, (curves.x_axis, *(one.name for one in curves.series)))
-    rows = []
-    for x in sorted({x for column in columns for x in column}):
-        cells = (element("td", {"class": "number"}, column.get(x, UNKNOWN)) for column in columns)
-        rows.append(element("tr", None, element("th", {"scope": "row"}, short(x)), *cells))
+    rows = [
+        row(short(x), *(cell(column.get(x, UNKNOWN), "number") for column in columns))
+        for x in sorted({x for column in columns for x in column})
+    ]
     numbers = wide(f"Numbers of {curves.title}", table(None, heads, rows))
     return element("details", None, element("summary", None, "Numbers"), numbers)

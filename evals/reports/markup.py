@@ -24,6 +24,7 @@ _UNSEEN = re.compile(
 _UNSAFE = re.compile("[<>&\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 _VOID = frozenset(("br", "input", "link", "meta"))
 
+Sortable: TypeAlias = str | float | None
 Attributes: TypeAlias = Mapping[str, str | float | bool | None]
 
 
@@ -38,7 +39,7 @@ NOTHING = Markup("")
 
 def visible(text: str) -> str:
     """Return text in which characters that nobody sees stand by their code: "⟨U+202E⟩"."""
-    return _UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
+    return _UNSEEN.sub(lambda match: f"⟨U+{ord(match[0]):04X}⟩", text)
 
 
 def escaped(text: str) -> Markup:
@@ -76,6 +77,17 @@ def heading(text: str, kind: str = "", *, sort: str = "") -> Markup:
     return element("th", {"scope": "col", "class": kind or None, "data-kind": sort or None}, text)
 
 
+def cell(text: str, kind: str = "", *, sort: Sortable = None) -> Markup:
+    """Return a cell of class `kind`; `sort` is what its column is sorted by."""
+    return element("td", {"class": kind or None, "data-sort": sort}, text)
+
+
+def row(name: str, *cells: Markup, kind: str = "", sort: Sortable = None, inside: Markup = NOTHING) -> Markup:
+    """Return a row whose heading is a name of class `kind`, with more `inside` it."""
+    head = element("th", {"scope": "row", "class": kind or None, "data-sort": sort}, name, inside)
+    return element("tr", None, head, *cells)
+
+
 def table(attributes: Attributes | None, heads: Iterable[Markup], rows: Iterable[Markup], *before: Markup) -> Markup:
     """Return a table of headings and rows, with a caption before them if there is one."""
     head = element("thead", None, element("tr", None, *heads))
@@ -86,7 +98,7 @@ def json_text(data: Any, *, indent: int | None = None) -> str:
     """Return JSON that may stand in a script element and in a file of UTF-8, whatever its strings hold."""
     separators = (",", ":") if indent is None else None
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def plain(value: Any, lost: list[str], place: str = "") -> Any:

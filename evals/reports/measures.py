@@ -10,7 +10,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjudge.evals.reports.figures import Bar, Bars
-from adjudge.evals.reports.markup import NOTHING, Attributes, Markup, Place, element, heading, joined, table, wide
+from adjudge.evals.reports.markup import (
+    NOTHING,
+    Attributes,
+    Markup,
+    Place,
+    cell,
+    element,
+    heading,
+    joined,
+    row,
+    table,
+    wide,
+)
 from adjudge.evals.reports.result import Measure, Result
 from adjudge.evals.reports.scale import Scale, bar_scale, best_trivial, bounds, drawable, finite, number, trivial
 
@@ -64,10 +76,9 @@ def _whisker(bar: Bar, scale: Scale) -> Iterator[Markup]:
 
 
 def _marks(bar: Bar, scale: Scale, better: str) -> Iterator[Markup]:
-    """Ticks for trivial scorers, and a diamond for the best of them."""
     best = best_trivial(bar.baselines, better)
-    for name, found in bar.baselines.items():
-        value = drawable(found)
+    for name, baseline in bar.baselines.items():
+        value = drawable(baseline)
         if value is None:
             continue
         place, said = scale.place(value), element("title", None, f"{name}: {number(value)}")
@@ -89,7 +100,6 @@ def _key(mark: Markup) -> Markup:
 
 
 def _in_words(bar: Bar) -> str:
-    """The bar in words, with each trivial scorer."""
     known = [f"{name} {number(value)}" for name, value in bar.baselines.items() if finite(value) is not None]
     parts = [number(bar.interval.value), bounds(bar.interval) and f"bounds {bounds(bar.interval)}"]
     return "; ".join(filter(None, [*parts, f"trivial scorers: {', '.join(known)}" if known else ""]))
@@ -122,7 +132,7 @@ def bars_table(
         marked=any(finite(value) is not None for bar in bars.bars for value in bar.baselines.values()),
     )
     attributes: Attributes = {"class": "bars", "data-sortable": len(bars.bars) > 1, "data-limit": _SHOWN}
-    rows = (element("tr", None, *columns.cells(bar)) for bar in bars.bars)
+    rows = (row(bar.name, *columns.cells(bar), kind="name", sort=bar.name) for bar in bars.bars)
     return wide(bars.title, table(attributes, columns.heads(name, bars.unit or "value", level), rows))
 
 
@@ -151,26 +161,23 @@ class _Columns:
 
     def cells(self, bar: Bar) -> Iterator[Markup]:
         interval = bar.interval
-        yield element("th", {"scope": "row", "class": "name", "data-sort": bar.name}, bar.name)
         if self.scale is not None:
-            yield element("td", {"class": "plot"}, bar_drawing(bar, self.scale, self.better))
+            yield cell(bar_drawing(bar, self.scale, self.better), "plot")
         value = finite(interval.value)
-        yield element("td", {"class": "number value", "data-sort": value}, number(value))
+        yield cell(number(value), "number value", sort=value)
         if self.bounded:
-            yield element("td", {"class": "number bounds"}, bounds(interval))
+            yield cell(bounds(interval), "number bounds")
         if self.counted:
-            yield element("td", {"class": "number n", "data-sort": interval.n}, f"{interval.n:,}")
+            yield cell(f"{interval.n:,}", "number n", sort=interval.n)
         if self.marked:
             best = best_trivial(bar.baselines, self.better)
-            said = trivial(bar.baselines, self.better)
-            yield element("td", {"class": "trivial", "data-sort": best[1] if best else None}, said)
+            yield cell(trivial(bar.baselines, self.better), "trivial", sort=best[1] if best else None)
 
 
 def _numbers(bars: Sequence[Bar]) -> Iterator[float]:
-    """All numbers that an axis has to hold."""
     for bar in bars:
-        for found in (bar.interval.value, bar.interval.low, bar.interval.high, *bar.baselines.values()):
-            if (value := drawable(found)) is not None:
+        for one in (bar.interval.value, bar.interval.low, bar.interval.high, *bar.baselines.values()):
+            if (value := drawable(one)) is not None:
                 yield value
 
 
@@ -242,7 +249,6 @@ def _badge(measure: Measure) -> Markup:
 
 
 def _strip(measure: Measure) -> Markup:
-    """The number on its axis."""
     interval = measure.interval
     known = [value for one in (interval.value, interval.low, interval.high) if (value := drawable(one)) is not None]
     if not known or min(known) < -1 or max(known) > 1:
@@ -253,15 +259,8 @@ def _strip(measure: Measure) -> Markup:
 
 
 def _said(reach: str, level: str, n: int) -> str:
-    return " · ".join(
-        filter(
-            None,
-            (
-                f"{reach} ({level})" if reach else "no bounds",
-                f"n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{n:,}" if n else "",
-            ),
-        )
-    )
+    said = f"{reach} ({level})" if reach else "no bounds"
+    return f"{said} · n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{n:,}" if n else said
 
 
 def _against(measure: Measure) -> Markup:
@@ -272,11 +271,9 @@ def _against(measure: Measure) -> Markup:
     said = f"Best trivial scorer: {best[0]}, {number(best[1])}."
     ends = [finite(measure.interval.low), finite(measure.interval.high)]
     near, far = ends if measure.better == "high" else reversed(ends)
-    told = measure.better == "high" or measure.published  # a share without a verdict is 0 for trivial scorers too
-    if near is None or far is None or not told:
-        return element("p", {"class": "aside"}, said)
+    tells = measure.better == "high" or measure.published  # a share without a verdict is 0 for trivial scorers too
     sign = 1 if measure.better == "high" else -1
-    if sign * best[1] < sign * near:
+    if near is None or far is None or not tells or sign * best[1] < sign * near:
         return element("p", {"class": "aside"}, said)
     why = "That is better." if sign * best[1] > sign * far else "The bounds do not tell it apart."
     return element("p", {"class": "near"}, f"{said} {why}")
@@ -302,43 +299,34 @@ def measures_section(result: Result, place: Place) -> Markup:
 
 def _tables(parts: Sequence[Measure], rest: Sequence[Measure], level: str, place: Place) -> Iterator[Markup]:
     """A table for each measure by part, or, where that makes fewer of them, for each part."""
-    if len({measure.part for measure in parts}) < len({measure.name for measure in parts}):
-        for (part, better), found in _grouped(parts, by_part=True).items():
-            bars = Bars(title=f"{part}, {_ENDS[better]}", unit="", bars=_bars(found, [one.name for one in found]))
-            yield _titled(bars, found, better, level, "measure", place)
-    else:
-        for (name, better), found in _grouped(parts, by_part=False).items():
-            bars = Bars(title=f"{name} by part", unit=name, bars=_bars(found, [one.part for one in found]))
-            yield _titled(bars, found, better, level, "part", place)
-    for better, end in _ENDS.items():
-        if found := [measure for measure in rest if measure.better == better]:
-            bars = Bars(title=f"Of the whole, {end}", unit="", bars=_bars(found, [one.name for one in found]))
-            yield _titled(bars, found, better, level, "measure", place)
-
-
-def _grouped(measures: Sequence[Measure], *, by_part: bool) -> dict[tuple[str, str], list[Measure]]:
-    """Measures by part or name, and by which end is good."""
+    by_part = len({measure.part for measure in parts}) < len({measure.name for measure in parts})
     groups: dict[tuple[str, str], list[Measure]] = {}
-    for measure in measures:
+    for measure in parts:
         groups.setdefault((measure.part if by_part else measure.name, measure.better), []).append(measure)
-    return groups
+    for (name, better), members in groups.items():
+        title = f"{name}, {_ENDS[better]}" if by_part else f"{name} by part"
+        yield _titled(title, members, level, place, by_name=by_part)
+    for better, end in _ENDS.items():
+        if members := [measure for measure in rest if measure.better == better]:
+            yield _titled(f"Of the whole, {end}", members, level, place, by_name=True)
 
 
-def _titled(bars: Bars, found: Sequence[Measure], better: str, level: str, name: str, place: Place) -> Markup:
+def _titled(title: str, measures: Sequence[Measure], level: str, place: Place, *, by_name: bool) -> Markup:
     """A table under its title; numbers of several measures are drawn where all are shares or correlations."""
-    drawn = name == "part" or all(map(_unit_sized, found))
-    table = bars_table(bars, better=better, level=level, name=name, drawn=drawn)
-    return joined(element(f"h{place.level + 1}", None, bars.title), table)
-
-
-def _bars(measures: Sequence[Measure], names: Sequence[str]) -> tuple[Bar, ...]:
-    return tuple(
-        Bar(name=name, interval=measure.interval, baselines=measure.baselines)
-        for measure, name in zip(measures, names, strict=True)
+    bars = tuple(
+        Bar(name=one.name if by_name else one.part, interval=one.interval, baselines=one.baselines) for one in measures
     )
+    table = bars_table(
+        Bars(title=title, unit="" if by_name else measures[0].name, bars=bars),
+        better=measures[0].better,
+        level=level,
+        name="measure" if by_name else "part",
+        drawn=not by_name or all(map(_unit_sized, measures)),
+    )
+    return joined(element(f"h{place.level + 1}", None, title), table)
 
 
 def _unit_sized(measure: Measure) -> bool:
     """Whether all its numbers lie where shares and correlations do."""
-    found = (measure.interval.value, measure.interval.low, measure.interval.high, *measure.baselines.values())
-    return all(abs(value) <= 1 for one in found if (value := drawable(one)) is not None)
+    numbers = (measure.interval.value, measure.interval.low, measure.interval.high, *measure.baselines.values())
+    return all(abs(value) <= 1 for one in numbers if (value := drawable(one)) is not None)

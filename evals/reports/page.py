@@ -21,11 +21,13 @@ from adjudge.evals.reports.markup import (
     Attributes,
     Markup,
     Place,
+    cell,
     element,
     heading,
     joined,
     json_text,
     plain,
+    row,
     table,
     wide,
 )
@@ -34,14 +36,7 @@ from adjudge.evals.reports.result import SCHEMA, Counts, Result
 from adjudge.evals.reports.scale import UNKNOWN, drawable, finite, number, percent, plural
 from adjudge.evals.reports.tables import checks_said, checks_table, comparing_table, comparisons_table, links, titled
 
-_COLUMNS = (
-    ("id", "case"),
-    ("part", "part"),
-    ("verdict", "verdict"),
-    ("weight", "weight"),
-    ("scores", "scores"),
-    ("prompt", "prompt"),
-)
+_COLUMNS = {"id": "case", **{name: name for name in ("part", "verdict", "weight", "scores", "prompt")}}
 
 
 def cases_said(result: Result) -> str:
@@ -57,19 +52,16 @@ def cases_browser(result: Result, prefix: str) -> Markup:
     data = json_text(plain([case.to_dict() for case in result.worst], []))
     heads = [
         element("th", {"scope": "col", "data-column": column}, element("button", {"type": "button"}, title))
-        for column, title in _COLUMNS
+        for column, title in _COLUMNS.items()
     ]
     caption = element("caption", {"class": "unseen"}, "Cases, the worst ones first; each opens")
     reading = table({"class": "reading"}, heads, (), caption)
+    without = element("p", {"class": "aside"}, "Cases are read with JavaScript; they stand in result.json too.")
     return element(
         "div",
         {"class": "browser"},
         element("script", {"type": "application/json"}, Markup(data)),
-        element(
-            "noscript",
-            None,
-            element("p", {"class": "aside"}, "Cases are read with JavaScript; they stand in result.json too."),
-        ),
+        element("noscript", None, without),
         _controls(prefix),
         element("p", {"class": "told aside", "role": "status"}),
         reading,
@@ -78,30 +70,15 @@ def cases_browser(result: Result, prefix: str) -> Markup:
 
 
 def _controls(prefix: str) -> Markup:
-    """The search field and the two choices."""
-    search: Attributes = {
-        "id": f"{prefix}-search",
-        "type": "search",
-        "class": "search",
-        "autocomplete": "off",
-        "spellcheck": "false",
-    }
-    return element(
-        "div",
-        {"class": "controls", "role": "search"},
-        element("label", {"for": f"{prefix}-search"}, "Text", element("input", search)),
-        *(_choice(f"{prefix}-{name}", name) for name in ("part", "verdict")),
-    )
+    key = f"{prefix}-search"
+    search = {"id": key, "type": "search", "class": "search", "autocomplete": "off", "spellcheck": "false"}
+    choices = [(name, element("select", {"id": f"{prefix}-{name}", "class": name})) for name in ("part", "verdict")]
+    labels = (element("label", {"for": f"{prefix}-{name}"}, name.capitalize(), one) for name, one in choices)
+    field = element("label", {"for": key}, "Text", element("input", search))
+    return element("div", {"class": "controls", "role": "search"}, field, *labels)
 
 
-def _choice(key: str, name: str) -> Markup:
-    return element("label", {"for": key}, name.capitalize(), element("select", {"id": key, "class": name}))
-
-
-def legend() -> Markup:
-    """Return what the columns mean."""
-    said = "Weight says how bad a case is. A title sorts, a case opens; what nobody would see stands by its code."
-    return element("p", {"class": "aside"}, said)
+_LEGEND = "Weight says how bad a case is. A title sorts, a case opens; what nobody would see stands by its code."
 
 
 def counts_table(counts: Counts) -> Markup:
@@ -113,17 +90,11 @@ def counts_table(counts: Counts) -> Markup:
     if counts.samples > total:
         kinds.append(("not counted", counts.samples - total))
         total = counts.samples
-    keys = [
-        element(
-            "li",
-            {"class": kind.replace(" ", "-")},
-            _key(kind),
-            f"{kind} ",
-            element("b", None, f"{count:,}"),
-            _share(count, total),
-        )
-        for kind, count in kinds
-    ]
+    keys = []
+    for kind, count in kinds:
+        share = f" ({percent(count / total)})" if total and count else ""
+        told = (_key(kind), f"{kind} ", element("b", None, f"{count:,}"), share)
+        keys.append(element("li", {"class": kind.replace(" ", "-")}, *told))
     return joined(
         _bar(kinds, total) if total else NOTHING,
         element("ul", {"class": "legend"}, *keys),
@@ -149,10 +120,6 @@ def _key(kind: str) -> Markup:
     return element("svg", {"class": "key square", "aria-hidden": "true"}, square)
 
 
-def _share(count: int, total: int) -> str:
-    return f" ({percent(count / total)})" if total and count else ""
-
-
 def _beside(counts: Counts) -> Iterator[Markup]:
     """What is counted beside, since it is of cases, or of samples that are in the bar already."""
     yield _fact(plural(counts.cases, "case"), f"of {plural(counts.samples, 'sample')}")
@@ -167,19 +134,10 @@ def _fact(count: str, what: str) -> Markup:
 
 
 def _reasons(counts: Counts) -> Markup:
-    """Samples by reason, the commonest first."""
-    found = sorted(counts.reasons.items(), key=lambda item: (-item[1], item[0]))
-    if not found:
+    if not counts.reasons:
         return NOTHING
-    rows = [
-        element(
-            "tr",
-            None,
-            element("th", {"scope": "row", "class": "code"}, reason or "no reason given"),
-            element("td", {"class": "number"}, f"{count:,}"),
-        )
-        for reason, count in found
-    ]
+    reasons = sorted(counts.reasons.items(), key=lambda item: (-item[1], item[0]))
+    rows = [row(reason or "no reason given", cell(f"{count:,}", "number"), kind="code") for reason, count in reasons]
     heads = (heading("reason"), heading("samples", "number"))
     return table({"class": "reasons", "data-limit": 20}, heads, rows)
 
@@ -200,27 +158,18 @@ def facts_tables(result: Result) -> Markup:
 def _table(title: str, facts: Mapping[str, Any]) -> Iterator[Markup]:
     if not facts:
         return
-    rows = [
-        element(
-            "tr", None, element("th", {"scope": "row"}, str(name).replace("_", " ")), element("td", None, _said(value))
-        )
-        for name, value in facts.items()
-    ]
+    rows = [row(str(name).replace("_", " "), cell(_said(value))) for name, value in facts.items()]
     yield element("table", None, element("caption", None, title), element("tbody", None, *rows))
 
 
 def _said(value: Any) -> str:
     """A fact in words; what has a structure stays JSON."""
-    found = plain(value, [])
-    if found is None:
-        return "none"
-    if isinstance(found, bool):
-        return "yes" if found else "no"
-    if isinstance(found, str):
-        return found or UNKNOWN
-    if isinstance(found, int | float):
-        return str(found)
-    return json.dumps(found, ensure_ascii=False)
+    fact = plain(value, [])
+    if fact is None or isinstance(fact, bool):
+        return {None: "none", True: "yes", False: "no"}[fact]
+    if isinstance(fact, str):
+        return fact or UNKNOWN
+    return json.dumps(fact, ensure_ascii=False)
 
 
 _SHADES = 10
@@ -235,19 +184,13 @@ def grid_table(grid: Grid) -> Markup:
     corner = " \N{RIGHTWARDS ARROW} ".join(filter(None, (grid.row_axis, grid.column_axis)))
     heads = (heading(corner, "corner"), *map(heading, grid.columns))
     rows = [
-        element(
-            "tr",
-            None,
-            element("th", {"scope": "row"}, name),
-            *(_cell(value, low, high, grid.better, whole=whole) for value in row),
-        )
-        for name, row in zip(grid.rows, grid.values, strict=True)
+        row(name, *(_cell(value, low, high, grid.better, whole=whole) for value in values))
+        for name, values in zip(grid.rows, grid.values, strict=True)
     ]
     return wide(grid.title, table({"class": f"grid {grid.better}", "data-limit": _SHOWN}, heads, rows))
 
 
 def _ends(known: Sequence[float]) -> tuple[float, float]:
-    """The numbers with no shade and with the full one."""
     low, high = min(known, default=0.0), max(known, default=1.0)
     if low >= 0 and high <= 1:
         return 0.0, 1.0
@@ -358,11 +301,11 @@ def _article(result: Result, at: int, remarks: Sequence[str]) -> Markup:
 
 
 def _sections(result: Result, place: Place, remarks: Sequence[str]) -> list[Markup]:
-    """All sections of a result, in the order in which they are read."""
     level = coverage(result)
     listed = [element("p", {"class": "near"}, remark) for remark in remarks]
     comparisons = comparisons_table(result.comparisons, level)
     reading = cases_browser(result, place.prefix)
+    legend = element("p", {"class": "aside"}, _LEGEND) if reading else NOTHING
     return [
         place.section("headline", "Result", headline(result), *listed),
         measures_section(result, place),
@@ -370,7 +313,7 @@ def _sections(result: Result, place: Place, remarks: Sequence[str]) -> list[Mark
         place.section("checks-made", "Checks", checks_table(result.checks), aside=checks_said(result.checks)),
         place.section("against", "Comparisons", comparisons, aside="paired, on the same cases" if comparisons else ""),
         place.section("drawn", "Figures", figures_drawn(result.figures, level)),
-        place.section("worst", "Cases to read", legend() if reading else NOTHING, reading, aside=cases_said(result)),
+        place.section("worst", "Cases to read", legend, reading, aside=cases_said(result)),
         place.section("made", "How it was made", facts_tables(result)),
     ]
 
@@ -417,7 +360,6 @@ def _lost_said(places: Sequence[str]) -> list[str]:
 
 
 def _write(path: Path, text: str) -> None:
-    """Put a file in its place as a whole."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         draft.write_bytes(text.encode())

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
 
 from adjudge.evals.reports.figures import Figure, Record
 from adjudge.protocol import NO_COST, Cost, Message, content_text
-from adjudge.statistics.arrays import ArrayLike
-from adjudge.statistics.bootstrap import mean_interval
+from adjudge.statistics.arrays import ArrayLike, Floats, np
+from adjudge.statistics.bootstrap import cluster_bootstrap, mean_interval, opened
 from adjudge.statistics.intervals import Draws, Interval
+from adjudge.statistics.significance import holm, permutation_test
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,48 @@ class Measure:
         }
 
 
+class Sought(NamedTuple):
+    """A number that is wanted of sums over cases; see `Measure` and `measures_of_sums`.
+
+    Attributes:
+        n: how many cases it rests on; all without it.
+        clusters: of a share, how many clusters these are, for bounds where it is 0 or 1 (`opened`).
+    """
+
+    name: str
+    part: str = ""
+    better: str = "high"
+    published: bool = False
+    n: int | None = None
+    clusters: int = 0
+
+
+def measures_of_sums(
+    sought: Iterable[Sought],
+    clusters: Sequence[str],
+    columns: Floats,
+    combine: Callable[[Floats], Floats],
+    draws: Draws,
+) -> list[Measure]:
+    """Return numbers that are functions of column sums, named in the order in which `combine` has them.
+
+    The other arguments are those of `cluster_bootstrap`.
+    """
+    wanted = list(sought)
+    counts = [len(clusters) if one.n is None else one.n for one in wanted]
+    intervals = cluster_bootstrap(clusters, columns, combine, draws, counts=counts)
+    return [
+        Measure(
+            name=one.name,
+            part=one.part,
+            interval=opened(interval, one.clusters, draws),
+            better=one.better,
+            published=one.published,
+        )
+        for one, interval in zip(wanted, intervals, strict=True)
+    ]
+
+
 _MAX_TEXT: Final = 4_000  # characters of a text; a page of 50 pairs then has half a MB
 
 
@@ -112,7 +155,6 @@ class ReadCase(Record):
     Attributes:
         verdict: "wrong", "tied", "failed", "abstained"; or another word of the evaluation.
         weight: how bad it is, for sorting; larger is worse.
-        gold: what is right, in words.
     """
 
     id: str
@@ -132,9 +174,6 @@ class Counts(Record):
     """How many there are of what; nothing here is in two columns by accident.
 
     Attributes:
-        scored: samples with a number.
-        abstained: samples whose scorer declined.
-        failed: samples that could not be judged.
         cut_off: samples of which the scorer saw only a part, or that end at a limit themselves, scored or not.
         tied: cases whose deciding values were equal.
         unreadable: rows of the input that are no cases.
@@ -158,8 +197,6 @@ class Comparison(Record):
 
     Attributes:
         test: of which kind: "McNemar, exact", "permutation of clusters".
-        first: number of the evaluated scorer.
-        second: number of the other one.
         difference: first minus second, with bounds.
         p: chance of so large a difference if there were none; None where the data say nothing.
         p_adjusted: the same after Holm's correction for all comparisons of this result; None if `p` is.
@@ -174,6 +211,37 @@ class Comparison(Record):
     p: float | None
     p_adjusted: float | None = None
     other: str = ""
+
+
+def adjusted(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Return comparisons with p-values that are corrected for all of them, by Holm's method."""
+    ps = holm([one.p for one in comparisons])
+    return [replace(one, p_adjusted=p) for one, p in zip(comparisons, ps, strict=True)]
+
+
+def paired(
+    rates: Mapping[str, Sequence[float]], base: str, clusters: Sequence[str], draws: Draws, *, of: str, part: str = ""
+) -> list[Comparison]:
+    """Return each rate against that of `base`, case by case; `of` says what a cluster is: "prompts"."""
+    second = np.asarray(rates[base], dtype=float)
+    comparisons = []
+    for name, values in rates.items():
+        if name == base:
+            continue
+        first = np.asarray(values, dtype=float)
+        comparisons.append(
+            Comparison(
+                name=name,
+                part=part,
+                test=f"permutation of {of}",
+                first=float(first.mean()),
+                second=float(second.mean()),
+                difference=mean_interval(first - second, clusters, draws),
+                p=permutation_test(first - second, clusters, draws) if draws.rounds else None,
+                other=base,
+            )
+        )
+    return adjusted(comparisons)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,11 +266,7 @@ class Result(Record):
         kind: of evaluation: the name in `adjudge eval KIND`.
         scorer: facts about what was evaluated: at least "name" and "fingerprint".
         source: facts about the input: "name", "rows", "digest", whatever names it again.
-        measures: the numbers; the most important one first.
-        checks: rules that were tried.
         figures: what is worth drawing, beside bars of the measures, which every report has.
-        worst: cases to read, the worst ones first.
-        notes: sentences that a reader of the numbers must know.
         options: of the evaluation, as plain data: seed, level, resamples, limits.
         cost: of the scores; zeros where they were stored.
         asked: whether a scorer was asked in this run; what a file of scores lacks is a fact about the file.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adjudge.evals.reports.markup import NOTHING, Markup, element, heading, joined, table, wide
+from adjudge.evals.reports.markup import NOTHING, Markup, cell, element, heading, joined, row, table, wide
 from adjudge.evals.reports.measures import whole_measures
 from adjudge.evals.reports.result import Check, Comparison, Measure, Result
 from adjudge.evals.reports.scale import UNKNOWN, bounds, chance, finite, number
@@ -61,21 +61,17 @@ def _comparison(one: Comparison) -> Markup:
     difference = finite(one.difference.value)
     sign = "+" if difference is not None and difference > 0 else ""
     adjusted = finite(one.p_adjusted)
-    return element(
-        "tr",
-        None,
-        element("th", {"scope": "row", "data-sort": name}, name),
-        element("td", {"data-sort": one.other}, one.other),
-        *(
-            element("td", {"class": "number", "data-sort": finite(value)}, number(value))
-            for value in (one.first, one.second)
-        ),
-        element("td", {"class": "number value", "data-sort": difference}, sign + number(difference)),
-        element("td", {"class": "number bounds"}, bounds(one.difference)),
-        element("td", {"class": "number", "data-sort": one.difference.n}, f"{one.difference.n:,}"),
-        element("td", {"class": "number", "data-sort": finite(one.p)}, chance(one.p)),
-        element("td", {"class": "number value", "data-sort": adjusted}, chance(adjusted)),
-        element("td", {"data-sort": one.test}, one.test),
+    return row(
+        name,
+        cell(one.other, sort=one.other),
+        *(cell(number(value), "number", sort=finite(value)) for value in (one.first, one.second)),
+        cell(sign + number(difference), "number value", sort=difference),
+        cell(bounds(one.difference), "number bounds"),
+        cell(f"{one.difference.n:,}", "number", sort=one.difference.n),
+        cell(chance(one.p), "number", sort=finite(one.p)),
+        cell(chance(adjusted), "number value", sort=adjusted),
+        cell(one.test, sort=one.test),
+        sort=name,
     )
 
 
@@ -118,9 +114,8 @@ def comparing_table(results: Sequence[Result]) -> Markup:
     ]
     rows = []
     for scorer in dict.fromkeys(_scorer(result) for result in results):
-        found = [_cell(cells.get((scorer, column), []), best[column]) for column in columns]
-        name = element("th", {"scope": "row", "data-sort": scorer[0]}, scorer[0] or "no name", _small(scorer[1]))
-        rows.append(element("tr", None, name, *found))
+        numbers = [_numbers(cells.get((scorer, column), []), best[column]) for column in columns]
+        rows.append(row(scorer[0] or "no name", *numbers, sort=scorer[0], inside=_small(scorer[1])))
     made = table({"class": "comparing", "data-sortable": len(rows) > 1}, heads, rows)
     said = "◆ the best of a column. A paired test tells two scorers apart; their bounds do not."
     return joined(wide("Side by side", made), element("p", {"class": "aside"}, said))
@@ -160,17 +155,16 @@ def _best(
     return max(known) if better == "high" else min(known)
 
 
-def _cell(measures: Sequence[Measure], best: float | None) -> Markup:
+def _numbers(measures: Sequence[Measure], best: float | None) -> Markup:
     """A number with its bounds; all of them where one scorer was evaluated more than once."""
-    said = []
-    for measure in measures:
-        value = finite(measure.interval.value)
+    values = [finite(measure.interval.value) for measure in measures]
+    shown = []
+    for measure, value in zip(measures, values, strict=True):
         first = value is not None and value == best
         text = f"◆ {number(value)}" if first else number(value)
-        said.append(element("div", {"class": "best" if first else None}, text, _small(bounds(measure.interval))))
-    value = finite(measures[0].interval.value) if measures else None
-    return element("td", {"class": "number", "data-sort": value}, joined(*said) or UNKNOWN)
+        shown.append(element("div", {"class": "best" if first else None}, text, _small(bounds(measure.interval))))
+    return cell(joined(*shown) or UNKNOWN, "number", sort=values[0] if values else None)
 
 
-def _small(text: str) -> Markup | str:
-    return element("small", None, text) if text else ""
+def _small(text: str) -> Markup:
+    return element("small", None, text) if text else NOTHING

@@ -13,7 +13,7 @@ from sklearn import metrics
 from adjudge.evals.reports.figures import confusion_grid
 from adjudge.statistics import confusion
 from adjudge.statistics.arrays import Floats
-from adjudge.statistics.confusion import confusion_columns, confusion_intervals
+from adjudge.statistics.confusion import cells, confusion_intervals
 from adjudge.statistics.intervals import NO_DRAWS, Draws
 
 CLASSES = ("a", "b", "c", "d")
@@ -21,8 +21,7 @@ CASES = st.lists(st.tuples(st.sampled_from(CLASSES), st.sampled_from(CLASSES)), 
 
 
 def table_of(gold: list[str], said: list[str | None]) -> Floats:
-    table: Floats = confusion_columns(gold, said, CLASSES).sum(axis=0).reshape(4, 5)
-    return table
+    return np.bincount(cells(gold, said, CLASSES), minlength=20).reshape(4, 5).astype(float)
 
 
 @given(CASES)
@@ -32,14 +31,12 @@ def test_all_measures_are_those_of_scikit_learn(cases: list[tuple[str, str]]) ->
     table = table_of(gold, list(said))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it says so where there is nothing to divide by
-        told = metrics.precision_recall_fscore_support(gold, said, labels=list(CLASSES), zero_division=np.nan)
+        recalls = metrics.recall_score(gold, said, labels=list(CLASSES), average=None, zero_division=np.nan)
         balanced = metrics.balanced_accuracy_score(gold, said)
         macro = metrics.f1_score(gold, said, average="macro", zero_division=0)
         matthews = metrics.matthews_corrcoef(gold, said)
         kappa = metrics.cohen_kappa_score(gold, said)
-    assert float(confusion.accuracy(table)) == pytest.approx(metrics.accuracy_score(gold, said))
-    np.testing.assert_allclose(confusion.precisions(table), told[0])
-    np.testing.assert_allclose(confusion.recalls(table), told[1])
+    np.testing.assert_allclose(confusion.recalls(table), recalls)
     assert float(confusion.balanced_accuracy(table)) == pytest.approx(balanced)
     assert float(confusion.macro_f1(table)) == pytest.approx(macro)
     if len(set(gold)) > 1 and len(set(said)) > 1:
@@ -52,9 +49,7 @@ def test_all_measures_are_those_of_scikit_learn(cases: list[tuple[str, str]]) ->
 def test_a_case_without_a_verdict_is_a_miss_and_in_nobodys_precision() -> None:
     gold, said = ["a", "a", "a", "b", "b"], ["a", None, "b", "b", None]
     table = table_of(gold, list(said))
-    assert float(confusion.accuracy(table)) == 2 / 5
     assert confusion.recalls(table)[:2].tolist() == pytest.approx([1 / 3, 1 / 2])
-    assert confusion.precisions(table)[:2].tolist() == [1.0, 0.5]
     assert float(confusion.macro_f1(table)) == pytest.approx((2 / 4 + 2 / 4) / 2)
     as_class = ["a", "?", "b", "b", "?"]
     assert float(confusion.kappa(table)) == pytest.approx(metrics.cohen_kappa_score(gold, as_class))
@@ -100,10 +95,10 @@ def test_the_grid_of_many_classes_needs_no_column_for_each_cell() -> None:
 
 def test_mistakes_are_named() -> None:
     with pytest.raises(ValueError, match="'x' is none of the classes"):
-        confusion_columns(["a"], ["x"], CLASSES)
+        cells(["a"], ["x"], CLASSES)
     with pytest.raises(ValueError, match="1 gold labels, 2 verdicts"):
-        confusion_columns(["a"], ["a", "b"], CLASSES)
+        cells(["a"], ["a", "b"], CLASSES)
     with pytest.raises(ValueError, match="positive class 'x'"):
         confusion_intervals(["a"], ["a"], ["1"], CLASSES, Draws(), positive="x")
     with pytest.raises(ValueError, match=r"shape \(3, 2\)"):
-        confusion.accuracy(np.zeros((3, 2)))
+        confusion.recalls(np.zeros((3, 2)))

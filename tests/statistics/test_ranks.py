@@ -12,7 +12,6 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from adjudge.statistics.ranks import (
     auroc,
     auroc_of,
-    average_precision,
     average_precision_of,
     kendall,
     kendall_of,
@@ -61,7 +60,6 @@ def test_what_says_nothing_is_unknown() -> None:
     assert spearman([0.1] * 7, [1, 2, 3, 4, 5, 6, 7]) is None
     assert kendall([0.1] * 7, [1, 2, 3, 4, 5, 6, 7]) is None
     assert auroc([1, 2], [1, 1]) is None
-    assert average_precision([1, 2], [0, 0]) is None
 
 
 def test_mistakes_are_named() -> None:

@@ -102,8 +102,7 @@ def resampled_mean(values: ArrayLike, clusters: Sequence[str], draws: Draws) -> 
     if not len(numbers) and not len(clusters):
         return UNKNOWN
     columns = np.column_stack([numbers, np.ones(len(numbers))])
-    (found,) = cluster_bootstrap(clusters, columns, lambda sums: sums[:, :1] / sums[:, 1:], draws)
-    return found
+    return cluster_bootstrap(clusters, columns, lambda sums: sums[:, :1] / sums[:, 1:], draws)[0]
 
 
 def mean_interval(values: ArrayLike, clusters: Sequence[str], draws: Draws) -> Interval:
@@ -162,7 +161,7 @@ def share_interval(hits: ArrayLike, clusters: Sequence[str], draws: Draws) -> In
         return wilson(right, len(numbers), level=draws.level)
     if right in (0, len(numbers)):
         bounds = wilson(value * distinct, distinct, level=draws.level)
-        return Interval(value=value, low=bounds.low, high=bounds.high, n=len(numbers))
+        return replace(bounds, value=value, n=len(numbers))
     return resampled_mean(numbers, clusters, draws)
 
 
@@ -206,18 +205,15 @@ def _blocks(width: int, rounds: int) -> Iterator[int]:
 
 def _intervals(values: Floats, drawn: Floats | None, sizes: Sequence[int], draws: Draws) -> list[Interval]:
     tails = [(1 - draws.level) / 2, (1 + draws.level) / 2]
-    found = []
+    intervals = []
     for at, (value, size) in enumerate(zip(values.tolist(), sizes, strict=True)):
-        if not np.isfinite(value):
-            found.append(Interval(value=None, n=size))
-            continue
         low = high = None
-        if drawn is not None:
+        if drawn is not None and np.isfinite(value):
             known = drawn[:, at][np.isfinite(drawn[:, at])]
             if 2 * len(known) >= len(drawn):
                 low, high = (float(bound) for bound in np.quantile(known, tails))
-        found.append(Interval(value=value, low=low, high=high, n=size))
-    return found
+        intervals.append(Interval(value=value if np.isfinite(value) else None, low=low, high=high, n=size))
+    return intervals
 
 
 Recipe: TypeAlias = Mapping[str, float]
@@ -247,8 +243,7 @@ def weighted_means(
             raise ValueError(f"a mean is wanted over {sorted(recipe)}; there are rows of {names}")
     numbers = np.asarray(values, dtype=float)
     place = {name: at for at, name in enumerate(names)}
-    member = np.zeros((len(numbers), len(names)))
-    member[np.arange(len(numbers)), [place[part] for part in parts]] = 1.0
+    member = np.eye(len(names))[[place[part] for part in parts]]
     sizes = member.sum(axis=0)
     chosen = [np.array([place[name] for name in recipe]) for recipe in recipes]
     shares = [np.array(list(recipe.values())) / sum(recipe.values()) for recipe in recipes]
@@ -257,7 +252,7 @@ def weighted_means(
         means = sums[:, : len(names)] / sums[:, len(names) :]
         return np.column_stack([means[:, at] @ share for at, share in zip(chosen, shares, strict=True)])
 
-    found = cluster_bootstrap(
+    means = cluster_bootstrap(
         clusters,
         np.column_stack([member * numbers[:, None], member]),
         combine,
@@ -265,10 +260,10 @@ def weighted_means(
         counts=[int(sizes[at].sum()) for at in chosen],
     )
     if not draws.rounds:
-        return found
+        return means
     rows = [[row for row, part in enumerate(parts) if part in recipe] for recipe in recipes]
     return [
-        _opened(one, numbers[own], {clusters[row] for row in own}, draws) for one, own in zip(found, rows, strict=True)
+        _opened(one, numbers[own], {clusters[row] for row in own}, draws) for one, own in zip(means, rows, strict=True)
     ]
 
 

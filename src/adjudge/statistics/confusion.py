@@ -19,22 +19,12 @@ from adjudge.statistics.intervals import Draws, Interval
 NO_VERDICT = "no verdict"
 
 
-def confusion_columns(gold: Sequence[str], verdicts: Sequence[str | None], classes: Sequence[str]) -> Floats:
-    """Return which cell of the table each case is in, (cases, k * (k + 1)): 1 there and 0 elsewhere.
-
-    Summed over cases, and shaped (k, k + 1), it is the table; its last column holds cases without a verdict.
+def cells(gold: Sequence[str], verdicts: Sequence[str | None], classes: Sequence[str]) -> Ints:
+    """Return the number of the cell of each case in a table (k, k + 1), whose last column is cases without a verdict.
 
     Raises:
         ValueError: the lists do not fit, or hold something that is no class.
     """
-    places = cells(gold, verdicts, classes)
-    columns = np.zeros((len(places), len(classes) * (len(classes) + 1)))
-    columns[np.arange(len(places)), places] = 1
-    return columns
-
-
-def cells(gold: Sequence[str], verdicts: Sequence[str | None], classes: Sequence[str]) -> Ints:
-    """Return the number of the cell of each case; see `confusion_columns`."""
     place = {name: at for at, name in enumerate(classes)}
     if len(gold) != len(verdicts) or len(place) != len(classes):
         raise ValueError(
@@ -45,11 +35,8 @@ def cells(gold: Sequence[str], verdicts: Sequence[str | None], classes: Sequence
     if unknown:
         raise ValueError(f"{unknown[0]!r} is none of the classes {list(classes)!r}")
     width = len(classes) + 1
-    found = [
-        place[told] * width + (len(classes) if said is None else place[said])
-        for told, said in zip(gold, verdicts, strict=True)
-    ]
-    return np.array(found, dtype=np.int64)
+    rows, columns = ([len(classes) if name is None else place[name] for name in names] for names in (gold, verdicts))
+    return np.array(rows, dtype=np.int64) * width + np.array(columns, dtype=np.int64)
 
 
 def confusion_intervals(
@@ -79,12 +66,12 @@ def confusion_intervals(
 
     def combine(sums: Floats) -> Floats:
         table = sums.reshape(-1, size, size + 1)
-        found = [balanced_accuracy(table), macro_f1(table), matthews(table), kappa(table), f1_scores(table)[:, at]]
-        return np.stack(found, axis=1)
+        rates = [balanced_accuracy(table), macro_f1(table), matthews(table), kappa(table), f1_scores(table)[:, at]]
+        return np.stack(rates, axis=1)
 
-    columns = confusion_columns(gold, verdicts, classes)
+    columns = np.eye(size * (size + 1))[cells(gold, verdicts, classes)]
     balanced, macro, correlation, agreement, f1 = cluster_bootstrap(clusters, columns, combine, draws)
-    right = [told == said for told, said in zip(gold, verdicts, strict=True)]
+    right = [label == said for label, said in zip(gold, verdicts, strict=True)]
     measured = {
         "accuracy": share_interval(right, clusters, draws),
         "balanced accuracy": balanced,
@@ -101,24 +88,14 @@ def confusion_intervals(
     return measured
 
 
-def accuracy(table: Floats) -> Floats:
-    """Return the share of cases whose verdict is the gold, (...)."""
-    return _over(_right(table).sum(axis=-1), table.sum(axis=(-2, -1)))
-
-
-def precisions(table: Floats) -> Floats:
-    """Return, of the verdicts for each class, the share that is right, (..., k)."""
-    return _over(_right(table), _said(table))
-
-
 def recalls(table: Floats) -> Floats:
     """Return, of the cases of each class, the share with the right verdict, (..., k)."""
-    return _over(_right(table), table.sum(axis=-1))
+    return ratio(_right(table), table.sum(axis=-1))
 
 
 def f1_scores(table: Floats) -> Floats:
     """Return the harmonic mean of precision and recall, (..., k); NaN only for classes that nobody names."""
-    return _over(2 * _right(table), table.sum(axis=-1) + _said(table))
+    return ratio(2 * _right(table), table.sum(axis=-1) + table[..., : table.shape[-2]].sum(axis=-2))
 
 
 def macro_f1(table: Floats) -> Floats:
@@ -133,55 +110,34 @@ def balanced_accuracy(table: Floats) -> Floats:
 
 def matthews(table: Floats) -> Floats:
     """Return Matthews' correlation, (...); cases without a verdict are a class that is never right."""
-    total, told, said = table.sum(axis=(-2, -1)), table.sum(axis=-1), table.sum(axis=-2)
-    size = table.shape[-2]
-    above = _right(table).sum(axis=-1) * total - (told * said[..., :size]).sum(axis=-1)
-    spread = (total**2 - np.square(said).sum(axis=-1)) * (total**2 - np.square(told).sum(axis=-1))
-    return _over(above, np.sqrt(np.maximum(spread, 0.0)))
+    total, gold, said = table.sum(axis=(-2, -1)), table.sum(axis=-1), table.sum(axis=-2)
+    above = _right(table).sum(axis=-1) * total - (gold * said[..., : table.shape[-2]]).sum(axis=-1)
+    spread = (total**2 - np.square(said).sum(axis=-1)) * (total**2 - np.square(gold).sum(axis=-1))
+    return ratio(above, np.sqrt(np.maximum(spread, 0.0)))
 
 
 def kappa(table: Floats) -> Floats:
     """Return Cohen's kappa of gold and verdict, (...); cases without a verdict agree with nothing."""
-    total, told, said = table.sum(axis=(-2, -1)), table.sum(axis=-1), table.sum(axis=-2)
-    chance = (told * said[..., : table.shape[-2]]).sum(axis=-1)
-    return _over(_right(table).sum(axis=-1) * total - chance, total**2 - chance)
+    total, gold, said = table.sum(axis=(-2, -1)), table.sum(axis=-1), table.sum(axis=-2)
+    chance = (gold * said[..., : table.shape[-2]]).sum(axis=-1)
+    return ratio(_right(table).sum(axis=-1) * total - chance, total**2 - chance)
 
 
 def _right(table: Floats) -> Floats:
     if table.ndim < 2 or table.shape[-1] < table.shape[-2]:
         raise ValueError(f"a table of shape {table.shape}; it needs a column for each row, and may have more")
-    found: Floats = np.diagonal(table, axis1=-2, axis2=-1)
-    return found
-
-
-def _said(table: Floats) -> Floats:
-    found: Floats = table[..., : table.shape[-2]].sum(axis=-2)
-    return found
-
-
-def _over(above: Floats, below: Floats) -> Floats:
-    found: Floats = np.divide(above, below, out=np.full(np.shape(below), np.nan), where=np.asarray(below) > 0)
-    return found
+    return np.asarray(np.diagonal(table, axis1=-2, axis2=-1), dtype=float)
 
 
 def _known_mean(numbers: Floats) -> Floats:
     known = np.isfinite(numbers)
-    return _over(np.where(known, numbers, 0.0).sum(axis=-1), known.sum(axis=-1))
+    return ratio(np.where(known, numbers, 0.0).sum(axis=-1), known.sum(axis=-1))
 
 
 def ratio(part: Floats, whole: Floats) -> Floats:
     """Return part / whole, NaN where the whole is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Floats = np.where(whole != 0, part / whole, np.nan)
-    return found
-
-
-def square_kappa(tables: Floats) -> Floats:
-    """Return Cohen's kappa of tables (b, k, k) whose rows and columns are the same labels in the same order."""
-    total = tables.sum(axis=(1, 2))
-    same = ratio(np.trace(tables, axis1=1, axis2=2), total)
-    chance = ratio((tables.sum(axis=2) * tables.sum(axis=1)).sum(axis=1), total * total)
-    return ratio(same - chance, np.where(chance < 1, 1 - chance, 0.0))
+        return np.asarray(np.where(whole != 0, part / whole, np.nan), dtype=float)
 
 
 def macro_rates(tables: Floats) -> tuple[Floats, Floats, Floats]:

@@ -40,14 +40,13 @@ class Levels:
         """Return the sum over each level, (levels,), of something that stands in `order`, (rows,)."""
         if len(self._starts) == len(ordered):  # no two are equal
             return ordered
-        found: Floats = np.add.reduceat(ordered, self._starts)
-        return found
+        return np.asarray(np.add.reduceat(ordered, self._starts), dtype=float)
 
     def of_rows(self, of_levels: Floats) -> Floats:
         """Return what belongs to the level of each row, (rows,), in the rows' own order."""
-        found = np.empty(len(self.order))
-        found[self.order] = of_levels if len(of_levels) == len(found) else of_levels[self._level]
-        return found
+        rows = np.empty(len(self.order))
+        rows[self.order] = of_levels if len(of_levels) == len(rows) else of_levels[self._level]
+        return rows
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> float | None:
@@ -63,11 +62,6 @@ def kendall(first: ArrayLike, second: ArrayLike) -> float | None:
 def auroc(values: ArrayLike, labels: ArrayLike) -> float | None:
     """Return how likely a row with label 1 has a higher value than one with 0; None where one label is missing."""
     return _plain(auroc_of(values, labels), values)
-
-
-def average_precision(values: ArrayLike, labels: ArrayLike) -> float | None:
-    """Return the mean precision over the recall of label 1; None where there is none."""
-    return _plain(average_precision_of(values, labels), values)
 
 
 def spearman_of(first: ArrayLike, second: ArrayLike) -> Weighted:

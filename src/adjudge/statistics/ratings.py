@@ -179,10 +179,8 @@ def fit_strengths(matches: Sequence[Match], *, ridge: float = 0.0) -> Strengths:
         cell[0] += match.weight * share
         cell[1] += match.weight
     pairs = sorted(sums)
-    design = np.zeros((len(pairs), len(players)))
-    rows = np.arange(len(pairs))
-    design[rows, [a for a, _ in pairs]] = 1.0
-    design[rows, [b for _, b in pairs]] = -1.0
+    one_hot = np.eye(len(players))
+    design = one_hot[[a for a, _ in pairs]] - one_hot[[b for _, b in pairs]]
     weights = np.array([sums[pair][1] for pair in pairs])
     shares = np.array([sums[pair][0] for pair in pairs]) / weights
     values, _ = fit_logistic(design, shares, weights, ridge=ridge, centred=len(players))

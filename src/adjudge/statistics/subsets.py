@@ -50,10 +50,10 @@ def all_among(total: int, n: int) -> Floats:
     if not 1 <= n <= total:
         raise ValueError(f"best of {n!r} among {total} responses; n must be between 1 and their number")
     sizes = np.arange(total, n, -1, dtype=float)  # m = N, .., n + 1
-    found = np.zeros(total + 1)
-    found[n:] = np.concatenate([[1.0], np.cumprod((sizes - n) / sizes)])[::-1]
-    found.setflags(write=False)
-    return found
+    shares = np.zeros(total + 1)
+    shares[n:] = np.concatenate([[1.0], np.cumprod((sizes - n) / sizes)])[::-1]
+    shares.setflags(write=False)
+    return shares
 
 
 def pass_at_k(n: int, right: int, k: int) -> float:
@@ -84,8 +84,8 @@ def kl_of_best_of_n(n: int) -> float:
 
 def powers_of_two(most: int) -> tuple[int, ...]:
     """Return 1, 2, 4, .. and, where it is none of them, `most`."""
-    found = [1 << place for place in range(most.bit_length())]
-    return tuple(found if found and found[-1] == most else [*found, most])
+    powers = [1 << place for place in range(most.bit_length())]
+    return tuple(dict.fromkeys([*powers, most]))
 
 
 def _log_all_among(m: int, n: int, k: int) -> float:

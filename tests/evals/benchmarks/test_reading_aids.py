@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +13,8 @@ from tests.evals.benchmarks.toys import HOME, Numbers, rows, run, write
 
 from adjudge.evals.benchmarks.benchmark import BenchmarkConfig
 from adjudge.evals.benchmarks.case import Case, Given, Outcome, OutcomeMaker
-from adjudge.evals.benchmarks.run import baseline_notes
+from adjudge.evals.benchmarks.run import Worst, baseline_notes
 from adjudge.evals.benchmarks.table import BENCHMARKS
-from adjudge.evals.benchmarks.worst import Worst
 from adjudge.evals.reports.result import Measure, cut
 from adjudge.protocol import Sample
 from adjudge.statistics.intervals import Draws, Interval
@@ -153,7 +153,7 @@ def test_the_table_names_benchmarks_by_their_names(root: Path) -> None:
         module = entry.home.partition(":")[0].removeprefix("adjudge.").replace(".", "/")
         if not (root / f"{module}.py").is_file():
             continue  # a benchmark that is not here yet
-        benchmark = entry.benchmark_class()
+        benchmark = pkgutil.resolve_name(entry.home)
         assert benchmark.name == name
         assert benchmark.title
         assert benchmark.columns

@@ -114,7 +114,7 @@ def test_steps_cuts_and_costs_come_back(tmp_path: Path) -> None:
         scores = ScoreFile(str(output))
         assert scores.take("a").steps == (0.5, None)
         assert scores.take("b").cut_off
-        assert scores.left() == []
+        assert scores.check_left([], partly=True) == []
 
 
 def test_samples_are_written_once_and_whole(source: str, tmp_path: Path) -> None:

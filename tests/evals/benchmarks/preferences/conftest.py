@@ -49,7 +49,6 @@ def outcomes() -> Callable[..., list[Outcome]]:
             case for number, row in enumerate(rows) for case in benchmark.cases(row, RowPlace(number=number, file=file))
         ]
         assert len({case.id for case in cases}) == len(cases)
-        assert len({sample.id for case in cases for sample in case.samples}) == sum(len(case.samples) for case in cases)
         given: Sequence[Values | None] = [None] * len(cases) if values is None else values
         return [outcome_of(case, some) for case, some in zip(cases, given, strict=True)]
 

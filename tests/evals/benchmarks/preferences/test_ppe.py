@@ -12,8 +12,7 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 from sklearn.metrics import roc_auc_score
 
 from adjudge.evals.benchmarks.benchmark import RowPlace
-from adjudge.evals.benchmarks.ppe import Ppe
-from adjudge.evals.benchmarks.ppe_measures import RIDGE, Battle, curve_of, ranking_measures
+from adjudge.evals.benchmarks.ppe import RIDGE, Battle, Ppe, curve_of, ranking_measures
 from adjudge.evals.reports.figures import Curves
 from adjudge.statistics.intervals import NO_DRAWS, Draws
 
@@ -265,7 +264,7 @@ def test_human_and_correctness_rows_may_stand_in_one_input(outcomes: Any, number
         ({"winner": "nobody"}, "the label 'nobody' is none of"),
         ({"winner": None}, "'scores' is missing"),
         ({"response_2": None}, "'response_2' is missing"),
-        ({"winner": None, "scores": [True, "x"]}, "a response is right"),
+        ({"winner": None, "scores": [True, "x"]}, "a label must be 1 or 0"),
         ({"winner": None, "scores": [True, False], "sampled_conflict_pairs": [[0, 2]]}, "each is two places"),
         ({"winner": None, "scores": [True, False], "sampled_conflict_pairs": [[0]]}, "each is two places"),
         ({"winner": None, "scores": [True, False, True]}, "'response_3' is missing"),

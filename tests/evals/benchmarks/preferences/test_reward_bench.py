@@ -159,4 +159,4 @@ def test_rows_with_scores_alone_say_that_no_scorer_can_be_asked() -> None:
     row = {"subset": "hep-go", "id": 3, "prompt": "p", "chosen": "a", "rejected": "b"}
     (whole,) = RewardBench().cases(row, RowPlace(number=7))
     assert (whole.texts, whole.id) == (True, "7:hep-go:3")
-    assert [sample.id for sample in whole.samples] == ["7:hep-go:3/0", "7:hep-go:3/1"]
+    assert [sample.response for sample in whole.samples] == ["a", "b"]

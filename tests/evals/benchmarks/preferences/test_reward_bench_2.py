@@ -146,7 +146,7 @@ def test_texts_are_read_right_ones_first(outcomes: Any) -> None:
     row = {"id": "tied:4", "subset": "Ties", "prompt": "a colour", "chosen": ["red", "blue"], "rejected": ["seven"]}
     (case,) = RewardBench2().cases(row, RowPlace(number=0))
     assert [sample.response for sample in case.samples] == ["red", "blue", "seven"]
-    assert (case.gold, case.cluster, case.texts) == ({"right": 2, "ties": ["tied", "4"]}, "ties:4", True)
+    assert (case.gold, case.cluster, case.texts) == ({"right": [0, 1], "ties": ["tied", "4"]}, "ties:4", True)
 
 
 @pytest.mark.parametrize(

@@ -114,8 +114,8 @@ def test_files_without_a_path_are_read_by_their_name_and_a_goal() -> None:
     assert (case.id, case.part, case.gold["category"]) == ("pair:4", "Harmlessness, pairs", "S3")
     with pytest.raises(ValueError, match="'category_path' is missing"):
         list(Rmb().cases(row, RowPlace(number=4, file="S3.json")))
-    with pytest.raises(ValueError, match="unknown goal 'Kindness'"):
-        Rmb(goal="Kindness")
+    with pytest.raises(ValueError, match="goal='Kindness'; it must be one of Helpfulness"):
+        Rmb(goal="Kindness")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn import metrics
 from tests.evals.benchmarks.judging.made import numbers
 
-from adjudge.evals.benchmarks.labels import INVALID, RIGHT, WRONG, Judged, Truth, rate_measures
+from adjudge.evals.benchmarks.labels import INVALID, RIGHT, WRONG, LabelledVerdict, Truth, rate_measures
 from adjudge.protocol import Status
 from adjudge.statistics.intervals import NO_DRAWS, Draws
 
@@ -19,7 +19,7 @@ TWO = (RIGHT, WRONG)
 THREE = (RIGHT, WRONG, INVALID)
 
 
-def made(seed: int, classes: tuple[str, ...], count: int = 200) -> list[Judged]:
+def made(seed: int, classes: tuple[str, ...], count: int = 200) -> list[LabelledVerdict]:
     draw = random.Random(seed)
     rows = []
     for _ in range(count):
@@ -27,7 +27,7 @@ def made(seed: int, classes: tuple[str, ...], count: int = 200) -> list[Judged]:
         value = None if draw.random() < 0.1 else draw.choice([0.1, 0.2, 0.4, 0.6, 0.9]) * (1.2 if gold == RIGHT else 1)
         said = None if value is None else RIGHT if value >= 0.5 else draw.choice(classes[1:])
         status: Any = "scored" if value is not None else draw.choice(["failed", "abstained"])
-        rows.append(Judged(gold, said, value, status, draw.choice(["x", "y"]), f"c{draw.randrange(40)}"))
+        rows.append(LabelledVerdict(gold, said, value, status, draw.choice(["x", "y"]), f"c{draw.randrange(40)}"))
     return rows
 
 
@@ -58,7 +58,7 @@ def test_mistakes_and_missing_verdicts_are_counted_apart() -> None:
     said = {RIGHT: [RIGHT, RIGHT, WRONG, None], WRONG: [RIGHT, WRONG, None, None, None]}
     unjudged: list[Status] = ["failed", "failed", "failed", "failed", "abstained"]
     rows = [
-        Judged(gold, one, None if one is None else 1.0, "scored" if one else status, "", str(at))
+        LabelledVerdict(gold, one, None if one is None else 1.0, "scored" if one else status, "", str(at))
         for gold, verdicts in said.items()
         for at, (one, status) in enumerate(zip(verdicts, unjudged, strict=False))
     ]
@@ -105,7 +105,9 @@ def test_parts_hold_their_own_rows_and_bounds_hold_the_numbers() -> None:
 @settings(max_examples=60, deadline=None)
 def test_any_table_has_rates_in_their_range_or_none(pairs: list[tuple[str, str | None]]) -> None:
     rows = [
-        Judged(gold, said, None if said is None else float(said == RIGHT), "scored" if said else "failed", "", str(at))
+        LabelledVerdict(
+            gold, said, None if said is None else float(said == RIGHT), "scored" if said else "failed", "", str(at)
+        )
         for at, (gold, said) in enumerate(pairs)
     ]
     for one in rate_measures(rows, TWO, NO_DRAWS):

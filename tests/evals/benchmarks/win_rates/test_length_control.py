@@ -16,7 +16,6 @@ from adjudge.evals.benchmarks.alpaca_eval import (
     annotations_of,
     fit_length_control,
     share_of,
-    win_rate,
 )
 from adjudge.statistics.logistic import sigmoid
 
@@ -105,7 +104,7 @@ def test_the_fit_is_that_of_scikit_learns_own_class(weights: tuple[float, float,
 
 def test_padding_buys_a_win_rate_and_not_a_length_controlled_one() -> None:
     plain, padded = (made(-1.0, -1.5, 0.5, longer=longer) for longer in (0.0, 2000.0))
-    raw = [win_rate([1 + one.share for one in rows]).win_rate for rows in (plain, padded)]
+    raw = [100 * sum(one.share for one in rows) / len(rows) for rows in (plain, padded)]
     controlled = [
         fit_length_control(rows, gamed(-1.5, 0.5)).win_rate([one.difficulty for one in plain])
         for rows in (plain, padded)
@@ -139,26 +138,18 @@ def test_preferences(preference: float | None, share: float | None) -> None:
     assert share_of(preference) == share
 
 
-def test_win_rates_by_hand() -> None:
-    found = win_rate([2, 2, 1, 1.5, 0, None])
-    assert (found.win_rate, found.n_wins, found.n_wins_base, found.n_draws) == (60.0, 2, 1, 2)
-    assert (found.n_total, found.n_missing, found.discrete_win_rate) == (5, 1, 60.0)
-    assert found.standard_error == pytest.approx(100 * math.sqrt((0.16 * 2 + 0.36 + 0.01 * 2) / 4 / 5))
-
-
 @pytest.mark.parametrize(
     ("call", "words"),
     [
         (lambda: share_of(2.5), "preference is 2.5"),
         (lambda: share_of(-1), "preference is -1"),
-        (lambda: win_rate([2, None]), "1 of 2 annotations"),
         (lambda: annotations_of([0.5, 0.5], [1, 2], [2, 3], [0, 0]), "same number everywhere"),
         (lambda: annotations_of([0.5], [1, 2], [2, 3], [0, 0]), "1 shares, 2 and 2 lengths"),
         (lambda: fit_length_control([Annotation(share=0.5, shorter=0.0)] * 9), "9 annotations"),
         (lambda: fit_length_control([Annotation(share=1.5, shorter=0.0)] * 10), "share 1.5"),
         (lambda: LengthControl(theta=0, phi=0, gamma=0).win_rate([]), "no instructions"),
     ],
-    ids=["too high", "too low", "too few", "no difference", "lengths", "folds", "share", "nothing"],
+    ids=["too high", "too low", "no difference", "lengths", "folds", "share", "nothing"],
 )
 def test_mistakes_are_named(call: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):

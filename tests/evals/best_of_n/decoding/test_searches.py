@@ -21,9 +21,19 @@ from adjudge.engines.interface import Fault, Sampling
 from adjudge.evals.best_of_n import searches as paths
 from adjudge.evals.best_of_n.candidates import Said
 from adjudge.evals.best_of_n.config import SearchConfig
-from adjudge.evals.best_of_n.search_report import Found, Searched, choices_of
-from adjudge.evals.best_of_n.searches import ROOT, Account, Finished, Guide, Writer, beam, tree, whole_solutions
-from adjudge.evals.best_of_n.searching import run_search
+from adjudge.evals.best_of_n.searches import (
+    ROOT,
+    Account,
+    Finished,
+    Guide,
+    MethodRun,
+    Searched,
+    Writer,
+    beam,
+    tree,
+    whole_solutions,
+)
+from adjudge.evals.best_of_n.searching import choices_of, run_search
 from adjudge.evals.reports.result import Result
 from adjudge.io.errors import JobError
 from adjudge.protocol import Sample, Score
@@ -360,9 +370,9 @@ def test_what_was_found_within_a_part_of_the_budget_counts_there() -> None:
         for text, value, spent in (("wrong", 0.1, 10), ("right", 0.9, 50), ("late", 0.0, 100))
     )
     said = tuple(Said(value=float(one.path.text == "right")) for one in solutions)
-    found = Found(method="steps", solutions=solutions, said=said, account=Account(budget=100, most=9))
+    run = MethodRun(method="steps", solutions=solutions, said=said, account=Account(budget=100, most=9))
     config = SearchConfig(input="x", engine="e", value="v", method=("steps",), tokens=100)
-    (choice,) = choices_of([Searched(problem="0", found=(found,))], config)
+    (choice,) = choices_of([Searched(problem="0", runs=(run,))], config)
     assert choice.within == (0.0, 0.0, 1.0, 1.0)
     assert (choice.right, choice.oracle) == (1.0, 1.0)
     assert choice.random == pytest.approx(1 / 3)
