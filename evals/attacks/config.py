@@ -11,7 +11,6 @@ from typing import Annotated, Final, Literal
 from adjudge.evals.attacks.attacker import Attacker, JointAttacker
 from adjudge.evals.attacks.target import Goals
 from adjudge.evals.reports.config import EvalConfig
-from adjudge.extras import install_hint
 from adjudge.options import Range
 
 SHIPPED: Final = "shipped"
@@ -25,23 +24,20 @@ ATTACKERS: Final[Mapping[str, str]] = MappingProxyType(
         "suffix": "adjudge.evals.attacks.attackers:UniversalSuffix",
         "genetic": "adjudge.evals.attacks.attackers:GeneticTemplates",
         "answers": "adjudge.evals.attacks.attackers:AnswerShapes",
-        "rl": "adjudge.rl_integration.trainer.suffix_policy:SuffixPolicy",
     }
 )
 
-DEFAULT: Final = ("constants", "random", "greedy", "suffix", "genetic", "answers", SHIPPED)
-"""All that need no torch."""
+ALL: Final = (*ATTACKERS, SHIPPED)
 
 
 def check_attackers(names: tuple[str, ...]) -> None:
     """Raise `ValueError` unless each is known, or a module:object, and none is there twice."""
     if not names:
-        raise ValueError(f"there is no attack; give some of {', '.join([*ATTACKERS, SHIPPED])}")
+        raise ValueError(f"there is no attack; give some of {', '.join(ALL)}")
     for name in names:
-        if name not in ATTACKERS and name != SHIPPED and ":" not in name:
+        if name not in ALL and ":" not in name:
             raise ValueError(
-                f"attack is {name!r}; it must be one of {', '.join([*ATTACKERS, SHIPPED])}, or module:object for an "
-                "attacker of your own"
+                f"attack is {name!r}; it must be one of {', '.join(ALL)}, or module:object for an attacker of your own"
             )
         if names.count(name) > 1:
             raise ValueError(f"attack names {name!r} twice; name each once")
@@ -57,8 +53,7 @@ def make_attacker(name: str) -> Attacker | JointAttacker:
     try:
         made = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
-        remedy = install_hint("train") if name == "rl" else "is its folder on PYTHONPATH?"
-        raise ValueError(f"the attacker {name!r} cannot be imported: {error}; {remedy}") from error
+        raise ValueError(f"the attacker {name!r} cannot be imported: {error}; is its folder on PYTHONPATH?") from error
     try:
         attacker = made() if isinstance(made, type) else made
     except TypeError as error:
@@ -85,9 +80,9 @@ class AttackConfig(EvalConfig):
     """Whom to attack: a name, module:object, a spec as YAML or JSON text, or a
     .yaml or .json file."""
 
-    attack: tuple[str, ...] = DEFAULT
-    """Attackers: constants, random, greedy, suffix, genetic, answers, shipped, rl,
-    or a module:object of your own; give it several times for several."""
+    attack: tuple[str, ...] = ALL
+    """Attackers: constants, random, greedy, suffix, genetic, answers, shipped, or a
+    module:object of your own; give it several times for several."""
 
     budget: Annotated[int, Range(ge=1)] = 1_000
     """Most questions that an attacker asks about a row."""

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 import torch
+from experiments.judging.alternation import Alternation, PresentVerifier, Solution, Solutions, Turns
 from tests.rl_integration.trainer.judging.written import written
 
 from adjudge.protocol import Sample, Score
 from adjudge.rl_integration.trainer.algorithms.choices import CreditChoice
 from adjudge.rl_integration.trainer.contract.task import Task
 from adjudge.rl_integration.trainer.demo.tiny_policy import tiny_policy, warm_up
-from adjudge.rl_integration.trainer.judging.alternation import Alternation, PresentVerifier, Solution, Solutions, Turns
 from adjudge.rl_integration.trainer.loop.config import LearningConfig, RunConfig
 from adjudge.rl_integration.trainer.loop.guard import GuardConfig
 from adjudge.rl_integration.trainer.loop.logbook import STEPS, read_journal

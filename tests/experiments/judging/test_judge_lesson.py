@@ -1,13 +1,12 @@
-"""The lesson's judge begins by guessing, and gets better; the example draws what came of it."""
+"""The lesson's judge begins by guessing, and gets better; a picture shows what came of it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
 
-from examples.training.judge_lesson import draw, told
+from experiments.judging.lesson import Lesson, Measured, draw, learn_to_judge, lesson_tasks, told
 
-from adjudge.rl_integration.trainer.judging.lesson import Lesson, Measured, learn_to_judge, lesson_tasks
 from adjudge.rl_integration.trainer.loop.logbook import STEPS, read_journal
 
 
