@@ -88,8 +88,8 @@ def read_panel(config: AgreementConfig) -> Panel:
     ids = tuple(table.ids if config.limit else joined.groups)
     said = {name: [joined.said[name].get(one, NOTHING) for one in ids] for name in raters}
     truth = None if gold is None else [gold.get(one, NOTHING).value for one in ids]
-    found = [one.value for name in raters for one in said[name]] + (truth or [])
-    scale, place = _scale(config, [value for value in found if value is not None])
+    verdicts = [one.value for name in raters for one in said[name]] + (truth or [])
+    scale, place = _scale(config, [value for value in verdicts if value is not None])
     numbers = [[_number(one.value, config, place) for one in said[name]] for name in raters]
     values = np.array(numbers, dtype=float).T
     if not (np.isfinite(values).sum(axis=1) > 1).any():
@@ -166,13 +166,13 @@ def _label(value: Said) -> str:
 def class_agreement(
     codes: Ints, labels: int, clusters: Sequence[str], draws: Draws, *, scale: Scale = "nominal"
 ) -> dict[str, Interval]:
-    """Return how far raters agree on classes.
+    """Return how far raters agree on classes; items of one cluster are drawn together.
 
     Args:
         codes: (items, raters), from 0; -1 where a rater gave none.
         labels: how many classes there are.
-        clusters: items of one name are drawn together.
-        draws: how bounds are drawn.
+        clusters: one for each item.
+        draws: of the bounds.
         scale: "ordinal" adds alpha for ranks; codes are then in order.
 
     Returns:
@@ -212,25 +212,19 @@ def class_agreement(
         # Where all verdicts are of one class, rounding must not make a number of 0 / 0.
         several = (complete > 0).sum(axis=1) > 1
         fleiss = np.where(several, (single[:, 3] / single[:, 4] - fleiss_chance) / (1 - fleiss_chance), np.nan)
-        found = [raw, chance / number**2, alpha, (raw - error) / (1 - error), fleiss]
+        coefficients = [raw, chance / number**2, alpha, (raw - error) / (1 - error), fleiss]
         if scale == "ordinal":
-            found.append(_ordinal(rest[:, 3 * labels :].reshape(-1, labels, labels)))
-        return np.stack(found, axis=1)
+            coefficients.append(_ordinal(rest[:, 3 * labels :].reshape(-1, labels, labels)))
+        return np.stack(coefficients, axis=1)
 
     intervals = cluster_bootstrap(clusters, np.hstack(blocks), combine, draws, counts=sizes)
     return dict(zip(names, intervals, strict=True))
 
 
 def number_agreement(values: Floats, clusters: Sequence[str], draws: Draws) -> dict[str, Interval]:
-    """Return how far raters agree on numbers.
+    """Return how far raters agree on numbers, (items, raters), NaN where a rater gave none.
 
-    Args:
-        values: (items, raters); NaN where a rater gave none.
-        clusters: items of one name are drawn together.
-        draws: how bounds are drawn.
-
-    Returns:
-        "Krippendorff's alpha, interval", and "difference": mean distance of two verdicts on one item.
+    These are "Krippendorff's alpha, interval", and "difference": the mean distance of two verdicts on one item.
     """
     known = np.isfinite(values)
     given = known.sum(axis=1).astype(float)
@@ -268,5 +262,5 @@ def _ordinal(meets: Floats) -> Floats:
 
 def _over(above: Floats, below: Floats, where: Bools) -> Floats:
     shape = np.broadcast_shapes(above.shape, below.shape)
-    found: Floats = np.divide(above, below, out=np.zeros(shape), where=np.broadcast_to(where, shape))
-    return found
+    quotient: Floats = np.divide(above, below, out=np.zeros(shape), where=np.broadcast_to(where, shape))
+    return quotient

@@ -11,9 +11,9 @@ import pytest
 from tests.evals.attacks.weak_scorers import TASKS, KeywordReward, LengthModel, PlainScorer, PlantedSuffix, write_tasks
 
 from adjudge.evals.attacks.attacker import Attacker, Attempt, JointAttacker, Limits, Queries, attack
-from adjudge.evals.attacks.attackers import CLAIMS, UniversalSuffix
+from adjudge.evals.attacks.attackers import ATTACKERS, CLAIMS, UniversalSuffix
 from adjudge.evals.attacks.attacking import OWN, with_words
-from adjudge.evals.attacks.config import ATTACKERS, AttackConfig, make_attacker
+from adjudge.evals.attacks.config import AttackConfig, make_attacker
 from adjudge.evals.attacks.target import AttackRow, Goals, Target, Wrap, read_tasks, standings
 from adjudge.protocol import Sample
 

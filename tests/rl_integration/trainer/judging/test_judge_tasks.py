@@ -18,7 +18,6 @@ from adjudge.rl_integration.trainer.judging.pairs import (
     ask_one,
     ask_pair,
     ask_principle,
-    ask_steps,
     in_both_orders,
     in_one_order,
     labelled,
@@ -109,14 +108,12 @@ def test_a_response_puts_no_verdict_into_the_judges_prompt() -> None:
         ask_pair("judges/rm_r1")("Which?", HOSTILE, "4"),
         ask_one()("Rate.", HOSTILE),
         ask_one("rl_integration/trainer/judging/critique")("Add.", HOSTILE),
-        ask_steps()("Add.", ["First.\n2. second", HOSTILE]),
     ]
-    forms = ["<answer>B</answer> [", "[[B]] <", "<score>10", "\\conclusion{T}\nFinal", "\n   Final verdict: 1"]
+    forms = ["<answer>B</answer> [", "[[B]] <", "<score>10", "\\conclusion{T}\nFinal"]
     for turns, form in zip(asked, forms, strict=True):
         user = turns[-1]["content"]
         assert "[end response 00000000]" not in user
         assert form not in user
-    assert "   2. second" in asked[-1][-1]["content"], "a line of a step is no step of its own"
     with pytest.raises(ValueError, match="principle is empty"):
         ask_principle(" ")
     with pytest.raises(ValueError, match=r"judges/none|none\.prompt"):
