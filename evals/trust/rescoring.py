@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 import random
 import reprlib
 import time
@@ -26,6 +25,7 @@ from adjudge.evals.trust.verdicts import (
     Verdict,
     VerdictTable,
     counts_of,
+    kept_input,
     read_verdicts,
     texts_of,
     unreadable_notes,
@@ -196,10 +196,8 @@ def _rows(config: DriftConfig) -> Iterable[tuple[Mapping[str, Any] | None, Row]]
             yield None, row
         return
     for row in itertools.islice(config.opened().rows(Cursor()), config.limit or None):
-        kept = None if row.data is None else row.data.get("input")
-        if isinstance(kept, str):  # text in Parquet, whose columns have one shape
-            kept = json.loads(kept)
-        if not isinstance(kept, Mapping) or row.data is None:
+        kept = None if row.data is None else kept_input(row.data)
+        if kept is None or row.data is None:
             raise ValueError(
                 f"row {row.index} of {config.input} does not hold what was labelled; name the labelled file with "
                 "--rows, or label with --keep-columns"

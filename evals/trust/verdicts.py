@@ -6,6 +6,7 @@ read with a few hundred bytes for each row.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import math
@@ -299,17 +300,21 @@ def _said(row: Mapping[str, Any], column: Column, rater: str, index: int, table:
         raise ValueError(f"row {index} of {table.name}, column {column.name!r}: {error}") from error
 
 
+def kept_input(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the columns that `adjudge label --keep-columns` kept in a row; None if it kept none."""
+    kept = row.get("input")
+    if isinstance(kept, str) and kept.startswith("{"):  # text in Parquet, whose columns have one shape
+        with contextlib.suppress(ValueError):
+            kept = json.loads(kept)
+    return kept if isinstance(kept, Mapping) else None
+
+
 def _named_text(row: Mapping[str, Any], given: str, role: str) -> str:
-    within = row.get("input")
-    if isinstance(within, str) and within.startswith("{"):  # text in Parquet, whose columns have one shape
-        try:
-            within = json.loads(within)
-        except ValueError:
-            within = None
-    for holder in (row, within) if isinstance(within, Mapping) else (row,):
+    kept = kept_input(row)
+    for holder in (row, {} if kept is None else kept):
         for name in (given,) if given else GUESSES[role]:
             cell = Column(name).of(holder)
-            if cell is not ABSENT and cell is not None and cell is not within:
+            if cell is not ABSENT and cell is not None and cell is not kept:
                 return cell if isinstance(cell, str) else wire.dumps(cell)
     return ""
 
