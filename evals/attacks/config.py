@@ -60,9 +60,6 @@ class AttackConfig(RowsConfig):
     Rows hold a prompt, and best a bad response, on which attacks build (an empty one
     without), a good one and a reference.
     The input rows:NAME names rows that adjudge ships: math, code, pairs, ...
-
-    Raises:
-        ValueError: an option is out of range.
     """
 
     scorer: str

@@ -192,11 +192,7 @@ FAST: Final[tuple[Probe, ...]] = tuple(probe for probe in PROBES if probe.fast)
 
 
 def chosen(only: Sequence[str] = (), skip: Sequence[str] = ()) -> tuple[Probe, ...]:
-    """Return probes by their names, in the catalogue's order.
-
-    Raises:
-        ValueError: a name is unknown, or nothing is left.
-    """
+    """Return probes by their names, in the catalogue's order."""
     known = {probe.name: probe for probe in PROBES}
     for name in (*only, *skip):
         named(known, name, "probe")

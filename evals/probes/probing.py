@@ -153,11 +153,7 @@ _TRIED: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def read_probe_rows(config: ProbesConfig) -> ReadRows[ProbeRow]:
-    """Read the rows.
-
-    Raises:
-        ValueError: there is no such input or column, no row can be used, or two have one id.
-    """
+    """Read the rows."""
     read = read_rows(config, _TRIED, _probe_row)
     return dataclasses.replace(read, rows=tuple(with_others(read.rows)))
 

@@ -56,11 +56,7 @@ TRIED: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class RowsConfig(EvalConfig):
-    """Options of an evaluation of such rows: what their columns are called.
-
-    Raises:
-        ValueError: an option is out of range.
-    """
+    """Options of an evaluation of such rows: what their columns are called."""
 
     prompt_column: str = ""
     """Column of the prompts: text or chat turns. Of every column: a.b.c reaches into

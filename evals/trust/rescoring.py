@@ -71,12 +71,7 @@ class Scorings:
 
 
 def read_scorings(config: DriftConfig) -> Scorings:
-    """Read both scorings, or read one and score again.
-
-    Raises:
-        ValueError: a file or column is missing, the files share no row, a verdict is text, or the scorer cannot be
-            loaded.
-    """
+    """Read both scorings, or read one and score again."""
     table, rater = _read(config, "")
     if config.scorer:
         scorer = registry.load(config.scorer)

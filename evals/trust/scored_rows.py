@@ -168,11 +168,7 @@ class ScoredRows:
 
 
 def read_rows(config: CalibrationConfig) -> ScoredRows:
-    """Read scores and outcomes.
-
-    Raises:
-        ValueError: a column is missing or holds something else, no row has both, or no map fits.
-    """
+    """Read scores and outcomes."""
     score, gold = f"{_SCORE}={config.score_column}", f"{_GOLD}={config.gold_column}"
     table = read_verdicts(config, (score,) if config.gold else (score, gold))
     golds, alone = _joined(config, table, gold) if config.gold else (table.verdicts[_GOLD], 0)

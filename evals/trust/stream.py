@@ -65,11 +65,7 @@ class _Columns:
 
 
 def read_stream(config: LiveDriftConfig, path: str = "") -> Stream:
-    """Read a log.
-
-    Raises:
-        ValueError: there is no such file or column, no row fits `where`, or a time cannot be read.
-    """
+    """Read a log."""
     name = path or config.input
     read, unreadable = _Columns(), []
     chosen = [(Column(key), text) for key, _, text in (given.partition("=") for given in config.where)]

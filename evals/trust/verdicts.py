@@ -101,11 +101,7 @@ def _of_score(score: Mapping[str, Any]) -> Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictConfig(EvalConfig):
-    """Options of an evaluation of stored verdicts.
-
-    Raises:
-        ValueError: an option is out of range.
-    """
+    """Options of an evaluation of stored verdicts."""
 
     id_column: str = ""
     """Column of the id; without it the usual names, and then the row's number.

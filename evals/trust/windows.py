@@ -260,9 +260,6 @@ def look(config: LiveDriftConfig) -> LiveDrift:
     """Read a log and test it.
 
     Half of the chance of a false alarm is for windows, and half, in equal parts for all signals, for change points.
-
-    Raises:
-        ValueError: a file or column is missing, or there are too few rows for a reference and a window.
     """
     whole = read_stream(config)
     origin = read_stream(config, config.reference) if config.reference else whole
